@@ -47,5 +47,11 @@ let package = Package(
             name: "TrellisTestingTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
         .testTarget(name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
         .testTarget(name: "ConventionTests", swiftSettings: settings),
+        .testTarget(name: "SoakTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
     ]
 )
+
+// Under a sanitizer, the other tests take longer to build than the soak takes to run.
+if Context.environment["TRELLIS_SOAK_ALONE"] != nil {
+    package.targets.removeAll { $0.type == .test && $0.name != "SoakTests" }
+}

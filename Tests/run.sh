@@ -125,13 +125,9 @@ fi
 
 # The servers are installed without their services, because the tests start the servers.
 real_servers() {
-    if command -v caddy >/dev/null && command -v nghttpd >/dev/null && command -v tinyproxy >/dev/null && command -v ip >/dev/null; then
-        echo "caddy, nghttpd, tinyproxy and ip are there."
-    else
-        RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server tinyproxy-bin iproute2
-    fi
+    RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base && echo "The servers are there."
 }
-optional_step "real servers" "tests with caddy, nghttpd and tinyproxy" real_servers
+optional_step "real servers" "tests with caddy, dnsmasq, nghttpd, nginx and tinyproxy" real_servers
 
 namespaces() {
     if command -v ip >/dev/null && command -v ss >/dev/null; then
@@ -162,6 +158,8 @@ case $sanitizer in
     *) echo "no sanitizer $sanitizer here: thread or address" >&2; exit 64 ;;
 esac
 
+# The other tests are not built for the soak.
+if $soak_only; then export TRELLIS_SOAK_ALONE=1; fi
 step "dependencies" twice swift package resolve || finish
 step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
 # The memory of a sanitizer would count as the client's.

@@ -4,13 +4,18 @@ Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are insta
 
     caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3
     nghttpd    HTTP/2
+    nginx      HTTP/1.1 and HTTP/2; asks for a client certificate
     tinyproxy  an HTTP proxy that lets ada with the password s3cret through, to the ports of the others
     squid      an HTTP proxy that lets ada through, with Basic and Digest authentication, to every port but 9
+    squid-tls  the same over TLS
     microsocks a SOCKS5 proxy that lets ada with the password s3cret through
     danted     a SOCKS4 and SOCKS5 proxy without authentication, that connects to the ports of the others only
 
 The other servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
-/proxy-authorization is that field of the request, in brackets.
+/proxy-authorization is that field of the request, in brackets. nginx has /client, with the version of TLS, whether the client's
+certificate is good, and its subject, and sends requests for /to/PORT/PATH on to /PATH of that port, without TLS,
+with the protocol in the field X-Protocol. A client certificate
+for ada@example.com is in client.pem, in the folder of the authority.
 """
 
 import asyncio
@@ -43,6 +48,39 @@ https://127.0.0.1:{port} {{
 }}
 """
 
+NGINX = """
+{user}
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/nginx-body;
+    proxy_temp_path {folder}/nginx-proxy;
+    fastcgi_temp_path {folder}/nginx-fastcgi;
+    uwsgi_temp_path {folder}/nginx-uwsgi;
+    scgi_temp_path {folder}/nginx-scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl http2;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate {chain};
+        ssl_certificate_key {key};
+        ssl_client_certificate {ca};
+        ssl_verify_client optional;
+        root {folder};
+        location = /client {{
+            return 200 "$ssl_protocol $ssl_client_verify $ssl_client_s_dn";
+        }}
+        location ~ ^/to/([0-9]+)(/.*)$ {{
+            proxy_set_header X-Protocol "$server_protocol $ssl_protocol";
+            proxy_pass http://127.0.0.1:$1$2$is_args$args;
+        }}
+    }}
+}}
+"""
+
 TINYPROXY = """
 Port {port}
 Listen 127.0.0.1
@@ -54,6 +92,7 @@ BasicAuth ada s3cret
 
 SQUID = """
 http_port 127.0.0.1:{port}
+https_port 127.0.0.1:{tls_port} tls-cert={folder}/chain.pem tls-key={folder}/chain.pem
 auth_param digest program /usr/lib/squid/digest_file_auth -c {folder}/digest
 auth_param digest realm trellis
 auth_param digest children 1
@@ -132,7 +171,7 @@ async def accepting(port):
             await asyncio.sleep(0.02)
 
 
-def start_more_proxies(ports):
+def start_more_proxies(ports, chain):
     """Starts the proxies that let clients through to the ports of the servers before them."""
     folder = peer.temporary_folder()
     os.chmod(folder, 0o755)
@@ -144,10 +183,12 @@ def start_more_proxies(ports):
         return os.path.join(folder, name)
 
     if shutil.which("squid"):
-        ports["squid"] = free_port()
+        ports["squid"], ports["squid-tls"] = free_port(), free_port()
+        with open(chain) as file:
+            write("chain.pem", file.read())
         write("passwords", "ada:" + hashlib.md5(b"s3cret").hexdigest() + "\n")
         write("digest", "ada:trellis:" + hashlib.md5(b"ada:trellis:s3cret").hexdigest() + "\n")
-        text = SQUID.format(port=ports["squid"], folder=folder)
+        text = SQUID.format(port=ports["squid"], tls_port=ports["squid-tls"], folder=folder)
         # Squid refuses to run as root.
         start("squid", "-N", "-f", write("squid.conf", text), folder=folder, user="proxy")
     if shutil.which("microsocks"):
@@ -187,6 +228,16 @@ async def main():
             ports[name] = free_port()
             options = ("--address=127.0.0.1", f"--max-concurrent-streams={limit}", f"--htdocs={folder}")
             start("nghttpd", *options, str(ports[name]), key, chain, folder=authority.folder)
+    if shutil.which("nginx"):
+        ports["nginx"] = free_port()
+        authority.write_client("client.pem", "ada@example.com")
+        # Files of root can be read by processes of root alone.
+        user = "user root;" if os.geteuid() == 0 else ""
+        text = NGINX.format(user=user, folder=folder, port=ports["nginx"], chain=chain, key=key, ca=authority.path)
+        configuration = os.path.join(authority.folder, "nginx.conf")
+        with open(configuration, "w") as file:
+            file.write(text)
+        start("nginx", "-c", configuration, folder=authority.folder)
     if shutil.which("tinyproxy"):
         allowed = "\n".join(f"ConnectPort {port}" for port in ports.values())
         ports["tinyproxy"] = free_port()
@@ -194,7 +245,7 @@ async def main():
         with open(configuration, "w") as file:
             file.write(TINYPROXY.format(port=ports["tinyproxy"], ports=allowed))
         start("tinyproxy", "-d", "-c", configuration, folder=authority.folder)
-    start_more_proxies(ports)
+    start_more_proxies(ports, chain)
     for port in ports.values():
         await accepting(port)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())

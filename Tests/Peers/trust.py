@@ -29,7 +29,9 @@ The folder contains:
     client.pem, client.key                    a client certificate with its intermediate, and its key
     combined.pem                              both
     encrypted.key                             the key, encrypted with the passphrase `pa:ss wörd`
-    client.p12, encrypted.p12, old.p12        both in PKCS#12: without encryption, with the same passphrase, with another
+    client.p12, encrypted.p12                 both in PKCS#12: without encryption, with the same passphrase
+    old.p12                                   the same with a cipher (RC2) that OpenSSL 3 does not load unless told to
+    weak.pem                                  a certificate and its key, of 1024 bits
     renewed.pem, renewed.key                  another certificate with another key
     expired-client.pem                        a certificate of client.key that has expired
     empty.crl, revoking.crl, expired.crl      revocation lists of all authorities of `valid`
@@ -45,6 +47,7 @@ import os
 import signal
 import socket
 import ssl
+import subprocess
 import threading
 import warnings
 
@@ -242,6 +245,14 @@ def write_client_files(intermediate):
             b"ada", client.key, client.certificate, [intermediate.certificate], encryption
         )
         write(name, store)
+    subprocess.run(
+        ["openssl", "pkcs12", "-export", "-legacy", "-in", f"{FOLDER}/combined.pem", "-out", f"{FOLDER}/old.p12"]
+        + ["-certpbe", "PBE-SHA1-RC2-40", "-keypbe", "PBE-SHA1-RC2-40", "-passout", "pass:" + PASSPHRASE.decode()],
+        check=True,
+    )
+    weak = rsa.generate_private_key(65537, 1024)
+    dora = Node("dora", intermediate, usage=ExtendedKeyUsageOID.CLIENT_AUTH, key=weak)
+    write("weak.pem", dora.key_pem() + dora.chain())
 
 
 async def staple(node, is_revoked):

@@ -144,6 +144,28 @@ struct DNSOverHTTPSTests {
         await session.shutdown()
     }
 
+    /// nginx speaks TLS, and HTTP/2, in front of the server.
+    @Test(.requiresPeers, .requires("nginx"), arguments: DNSOverHTTPS.Method.allCases)
+    func overTLSAndHTTP2(_ method: DNSOverHTTPS.Method) async throws {
+        let peer = try await Peer.realServers.value
+        let (dns, web) = (try Self.server(), try LoopbackServer.http { _ in .text("ok") })
+        var own = SessionConfiguration()
+        own.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        let url = try peer.url("nginx", "/to/\(dns.port)/dns-query")
+        var configuration = SessionConfiguration()
+        configuration.resolver = try DNSOverHTTPS(url, method: method, configuration: own)
+        let session = Session(configuration: configuration)
+        #expect(try await session.string("http://a.invalid:\(web.port)/") == "ok")
+        #expect(dns.requests.map { $0["X-Protocol"] } == ["HTTP/2.0 TLSv1.3", "HTTP/2.0 TLSv1.3"])
+        await session.shutdown()
+        // The resolver's own session trusts the server, not the session that asks it.
+        configuration.resolver = try DNSOverHTTPS(url, method: method)
+        let distrustful = Session(configuration: configuration)
+        let error = await expectFailure([.dns]) { try await distrustful.data("http://a.invalid:\(web.port)/") }
+        #expect((error?.underlying as? TrellisError)?.kind == .untrusted)
+        await distrustful.shutdown()
+    }
+
     // MARK: Failures
 
     static let failures: [(Int, String?, UInt8, DNSFailure)] = [

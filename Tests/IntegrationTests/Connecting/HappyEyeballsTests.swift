@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import Testing
 import Trellis
 import TrellisTesting
@@ -54,5 +56,34 @@ struct HappyEyeballsTests {
     @Test func withoutIPv6ItIsNotTried() async throws {
         let outcome = try await Self.outcome(addresses: "2001:db8::2,127.0.0.1", .ipv4, connect: .seconds(30))
         #expect(outcome.hasSuffix(" alive"))
+    }
+
+    // MARK: Names
+
+    /// dnsmasq knows both addresses of the name, the machine's own resolver is asked, and the connection to IPv6 dies.
+    @Test(.enabled(if: Peer.isInstalled("dnsmasq"), "needs dnsmasq"))
+    func aNameWithADeadIPv6() async throws {
+        let folder = try Folder()
+        let file = folder("resolv.conf")
+        folder.write(Data("nameserver 127.0.0.1\noptions timeout:60 attempts:1\n".utf8), to: "resolv.conf")
+        let addresses = ["2001:db8::2", "127.0.0.1"].map { "--address=/both.example/\($0)" }.joined(separator: " ")
+        let server = "dnsmasq --conf-file=/dev/null --no-resolv --no-hosts --user=root --listen-address=127.0.0.1 --bind-interfaces"
+        let commands = [
+            "mount --make-rprivate /", "mount --bind \(file) /etc/resolv.conf",
+            "\(server) --pid-file=\(folder("pid")) \(addresses)",
+        ]
+        defer { _ = unsafe system("kill $(cat \(folder("pid")))") }
+        let outcome = try await NetworkNamespace.run(Self.commands + commands, hasOwnFiles: true) {
+            let server = try LoopbackServer.http { _ in .text("alive") }
+            let session = Session()
+            let request = Request("http://both.example:\(server.port)/")
+            return Task.immediate {
+                let (data, response) = try await session.data(request)
+                await session.shutdown()
+                server.stop()
+                return "\(response.metrics.peerAddress ?? "-") \(String(decoding: data, as: UTF8.self))"
+            }
+        }
+        #expect(outcome.hasPrefix("127.0.0.1") && outcome.hasSuffix(" alive"), "\(outcome)")
     }
 }

@@ -222,11 +222,9 @@ struct StreamLimitTests {
 /// Limits of concurrent streams, with a real server.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nghttpd"))
 struct RealStreamLimitTests {
-    private static let started = Peer.started("real_servers.py")
-
     @Test(arguments: [1, 2, 10])
     func manyRequestsUseFewConnections(_ limit: Int) async throws {
-        let peer = try await Self.started.value
+        let peer = try await Peer.realServers.value
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.limits.perOrigin = 4

@@ -6,11 +6,9 @@ import TrellisTesting
 /// Requests pass through tinyproxy, which requires a name and a password, to real servers.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("tinyproxy"))
 struct RealProxyTests {
-    private static let started = Peer.started("real_servers.py")
-
     private let peer: Peer
 
-    init() async throws { peer = try await Self.started.value }
+    init() async throws { peer = try await Peer.realServers.value }
 
     private func session(password: String? = "s3cret") throws -> Session {
         var configuration = SessionConfiguration()

@@ -6,11 +6,9 @@ import TrellisTesting
 /// Requests pass through dante, which asks for no credentials, and microsocks, which does, to real servers.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct RealSOCKSTests {
-    private static let started = Peer.started("real_servers.py")
-
     private let peer: Peer
 
-    init() async throws { peer = try await Self.started.value }
+    init() async throws { peer = try await Peer.realServers.value }
 
     private func place(_ name: String) throws -> String {
         "127.0.0.1:\(try #require(peer.announcement.ports[name]))"

@@ -6,12 +6,11 @@ import TrellisTesting
 /// Requests pass through squid, with Basic and with Digest authentication, to real servers.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("squid"))
 struct SquidTests {
-    private static let started = Peer.started("real_servers.py")
     private static let schemes = Proxy.Authentication.allCases
 
     private let peer: Peer
 
-    init() async throws { peer = try await Self.started.value }
+    init() async throws { peer = try await Peer.realServers.value }
 
     private var place: String { get throws { "127.0.0.1:\(try #require(peer.announcement.ports["squid"]))" } }
 
@@ -60,6 +59,30 @@ struct SquidTests {
         #expect(server.requests.allSatisfy { $0.target == "/a?b" && $0["Proxy-Authorization"] == nil })
         #expect(server.requests.allSatisfy { ($0["Via"] != nil) == (authentication == .basic) })
         await session.shutdown()
+    }
+
+    /// The proxy itself speaks TLS: its certificate is verified, and a tunnel has TLS inside of TLS.
+    @Test(arguments: RealProxyTests.pairs, schemes)
+    func anHTTPSProxy(_ pair: RealServerTests.Pair, _ authentication: Proxy.Authentication) async throws {
+        let server = try LoopbackServer.http { _ in .text("plain") }
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        let proxy = try Proxy(
+            try peer.url("squid-tls", ""), username: "ada", password: "s3cret", authentication: authentication)
+        configuration.proxy = .always(proxy)
+        let session = Session(configuration: configuration)
+        for _ in 1...2 {
+            let (small, response) = try await session.data(request("/small", pair))
+            #expect(String(decoding: small, as: UTF8.self) == "hello world" && response.version == pair.version)
+            #expect(try await session.string(server.url("/")) == "plain")
+        }
+        #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil })
+        await session.shutdown()
+        configuration.tls = TLSConfiguration()
+        let distrustful = Session(configuration: configuration)
+        let error = await expectFailure([.untrusted]) { try await distrustful.data(request("/small", pair)) }
+        #expect(error?.untrusted?.isOfProxy == true)
+        await distrustful.shutdown()
     }
 
     @Test(arguments: schemes, ["wrong", nil] as [String?])

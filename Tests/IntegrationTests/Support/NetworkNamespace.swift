@@ -16,34 +16,37 @@ enum NetworkNamespace {
     /// A namespace belongs to a thread, and to the threads that it starts. Therefore, `body` creates the servers and the session itself,
     /// and starts its task with `Task.immediate`, so that the session's engine is started on the same thread.
     ///
-    /// - Parameter commands: The shell commands that set up the devices.
+    /// - Parameters:
+    ///   - commands: The shell commands that set up the devices.
+    ///   - hasOwnFiles: Whether the commands may mount files, which then exist for the threads of the namespace alone.
     static func run<Value: Sendable>(
-        _ commands: [String], _ body: @escaping @Sendable () throws -> Task<Value, any Error>
+        _ commands: [String], hasOwnFiles: Bool = false, _ body: @escaping @Sendable () throws -> Task<Value, any Error>
     ) async throws -> Value {
         let task = try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
-                continuation.resume(with: Result { try begin(commands, body) })
+                continuation.resume(with: Result { try begin(commands, hasOwnFiles, body) })
             }
         }
         return try await task.value
     }
 
     private static func begin<Value: Sendable>(
-        _ commands: [String], _ body: @Sendable () throws -> Task<Value, any Error>
+        _ commands: [String], _ hasOwnFiles: Bool, _ body: @Sendable () throws -> Task<Value, any Error>
     ) throws -> Task<Value, any Error> {
-        try leaveNetwork()
+        try leaveNetwork(andFiles: hasOwnFiles)
         for command in commands {
             guard unsafe system(command) == 0 else { throw Failure(what: command) }
         }
         return try body()
     }
 
-    /// Gives the calling thread a network of its own. Glibc's module map leaves out the function.
-    private static func leaveNetwork() throws {
+    /// Gives the calling thread a network of its own, and a table of mounts of its own. Glibc's module map leaves out the function.
+    private static func leaveNetwork(andFiles hasOwnFiles: Bool) throws {
         typealias Unshare = @convention(c) (CInt) -> CInt
         guard let symbol = unsafe dlsym(nil, "unshare") else { throw Failure(what: "no unshare") }
         let unshare = unsafe unsafeBitCast(symbol, to: Unshare.self)
         let newNetwork: CInt = 0x4000_0000  // CLONE_NEWNET
-        guard unshare(newNetwork) == 0 else { throw Failure(what: "unshare: errno \(errno)") }
+        let newMounts: CInt = 0x2_0000  // CLONE_NEWNS
+        guard unshare(hasOwnFiles ? newNetwork | newMounts : newNetwork) == 0 else { throw Failure(what: "unshare: errno \(errno)") }
     }
 }

@@ -27,6 +27,9 @@ final class Peer: Sendable {
         }
     }
 
+    /// The servers of `real_servers.py`, which several suites share.
+    static let realServers = started("real_servers.py")
+
     func url(_ port: String, _ path: String = "/", scheme: String = "https", host: String = "127.0.0.1") throws
         -> String
     {

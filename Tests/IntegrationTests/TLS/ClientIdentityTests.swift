@@ -106,6 +106,19 @@ struct ClientIdentityTests {
         #expect(try await failure("client.p12", "renewed.key", .tls) == .mismatch)
     }
 
+    /// OpenSSL itself does not accept these: the key is too short for its security level, the cipher is not loaded.
+    @Test func whatOpenSSLDoesNotAccept() async throws {
+        for (file, text) in [("weak.pem", "key too small"), ("old.p12", "algorithm that OpenSSL does not have")] {
+            let tls = try await Self.tls(file) { TrustPeer.passphrase }
+            let error = try await TrustPeer.failure(.tls, from: "mtls", tls)
+            guard case .unusable(let why) = error.identityFailure else {
+                Issue.record("\(error)")
+                continue
+            }
+            #expect(why.contains(text) && !error.mayHaveSentBytes, "\(why)")
+        }
+    }
+
     // MARK: Servers
 
     @Test(arguments: ["mtls", "mtls1.2"])

@@ -1,4 +1,5 @@
 import CurlEngine
+import Dispatch
 import FoundationEssentials
 import Testing
 import TrellisTesting
@@ -127,10 +128,10 @@ struct CancellationSoakTests {
     /// Blocks one engine after the other until it counts as stuck, while requests are in progress.
     private static func blockEngines(of session: Session) async {
         for engine in session.engines.all {
-            let gate = DispatchedWait()
+            let gate = DispatchSemaphore(value: 0)
             engine.executor.submit { gate.wait() }
             while !engine.executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
-            gate.end()
+            gate.signal()
         }
     }
 
