@@ -12,6 +12,9 @@ struct CodeScanner {
         return String(decoding: result, as: UTF8.self)
     }
 
+    /// Indicates whether the byte after the current one is `byte`.
+    private func isFollowed(by byte: UInt8) -> Bool { position + 1 < bytes.count && bytes[position + 1] == byte }
+
     private func isAt(_ text: String) -> Bool { bytes[position...].starts(with: text.utf8) }
 
     private mutating func blank(_ count: Int = 1) {
@@ -29,17 +32,20 @@ struct CodeScanner {
     /// Scans code up to the end, or to the bracket that closes an interpolation.
     private mutating func scanCode(until end: UInt8?) {
         var depth = 0
+        let (slash, asterisk, hash, quote): (UInt8, UInt8, UInt8, UInt8) = (47, 42, 35, 34)
+        let (opening, closing): (UInt8, UInt8) = (40, 41)
         while position < bytes.count {
-            if isAt("//") {
+            let byte = bytes[position]
+            if byte == slash, isFollowed(by: slash) {
                 while position < bytes.count, bytes[position] != 10 { blank() }
-            } else if isAt("/*") {
+            } else if byte == slash, isFollowed(by: asterisk) {
                 while position < bytes.count, !isAt("*/") { blank() }
                 blank(2)
-            } else if let hashes = stringStart() {
+            } else if byte == hash || byte == quote, let hashes = stringStart() {
                 scanString(hashes)
             } else {
-                if bytes[position] == UInt8(ascii: "(") { depth += 1 }
-                if bytes[position] == UInt8(ascii: ")") {
+                if byte == opening { depth += 1 }
+                if byte == closing {
                     if depth == 0, end != nil { return keep() }
                     depth -= 1
                 }

@@ -131,7 +131,8 @@ private struct OriginsSoak: Sendable {
         // Every connection is closed when the shutdown returns. The runtime's own descriptors may be closed a moment later.
         if Self.socketCount() != sockets { print("soak: left after the shutdown: \(Self.descriptorTargets())") }
         #expect(Self.socketCount() == sockets)
-        while Self.openDescriptors() > before { await Task.yield() }
+        for _ in 0..<10_000 where Self.openDescriptors() > before { await Task.yield() }
+        #expect(Self.openDescriptors() <= before, "\(Self.descriptorTargets())")
     }
 
     // MARK: Requests
@@ -224,7 +225,9 @@ private struct OriginsSoak: Sendable {
         (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? -1
     }
 
-    private static func openDescriptors() -> Int { count("/proc/self/fd") }
+    /// Returns the number of open descriptors, without the runtime's timers: it opens one for each kind of clock when the first task waits
+    /// for that, and keeps it.
+    private static func openDescriptors() -> Int { descriptorTargets().filter { !$0.contains("timerfd") }.count }
 
     private static func socketCount() -> Int { descriptorTargets().count { $0.hasPrefix("socket:") } }
 

@@ -40,6 +40,9 @@ struct RealServerTests {
         }()
     }
 
+    /// The file `/large`. Its computation takes seconds in a debug build.
+    static let large = Data((0..<8 << 20).map { UInt8($0 % 251) })
+
     private let peer: Peer
     private let session: Session
 
@@ -56,7 +59,7 @@ struct RealServerTests {
         #expect(String(decoding: small, as: UTF8.self) == "hello world")
         #expect(response.version == pair.version)
         let (large, _) = try await session.data(request("/large", pair))
-        #expect(large == Data((0..<8 << 20).map { UInt8($0 % 251) }))
+        #expect(large == RealServerTests.large)
         #expect(try await session.data(request("/missing", pair)).1.status.code == 404)
         await session.shutdown()
     }
@@ -68,7 +71,7 @@ struct RealServerTests {
         options.connections = 4
         let file = try await session.downloadRequest(request("/large", pair), options: options).value
         defer { try? FileManager.default.removeItem(atPath: file.path) }
-        #expect(FileManager.default.contents(atPath: file.path) == Data((0..<8 << 20).map { UInt8($0 % 251) }))
+        #expect(FileManager.default.contents(atPath: file.path) == RealServerTests.large)
         #expect(file.response.version == pair.version)
         if pair.server != "nghttpd" { #expect(file.response.status == .partialContent) }
         await session.shutdown()
