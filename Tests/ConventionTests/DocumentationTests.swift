@@ -27,7 +27,9 @@ struct DocumentationTests {
     /// checked, because a group of cases may have one comment.
     private static func isRequirementOfPublicProtocol(_ index: Int, _ code: [Substring]) -> Bool {
         let line = code[index]
-        guard line.hasPrefix("    func ") || line.hasPrefix("    var "), let opening = opening(of: index, code) else { return false }
+        guard line.hasPrefix("    func ") || line.hasPrefix("    var "), let opening = opening(of: index, code) else {
+            return false
+        }
         return code[opening].contains(/^public protocol\b/)
     }
 

@@ -67,10 +67,10 @@ struct HappyEyeballsTests {
         let file = folder("resolv.conf")
         folder.write(Data("nameserver 127.0.0.1\noptions timeout:60 attempts:1\n".utf8), to: "resolv.conf")
         let addresses = ["2001:db8::2", "127.0.0.1"].map { "--address=/both.example/\($0)" }.joined(separator: " ")
-        let server = "dnsmasq --conf-file=/dev/null --no-resolv --no-hosts --user=root --listen-address=127.0.0.1 --bind-interfaces"
+        let server = "dnsmasq --conf-file=/dev/null --no-resolv --no-hosts --user=root"
         let commands = [
             "mount --make-rprivate /", "mount --bind \(file) /etc/resolv.conf",
-            "\(server) --pid-file=\(folder("pid")) \(addresses)",
+            "\(server) --listen-address=127.0.0.1 --bind-interfaces --pid-file=\(folder("pid")) \(addresses)",
         ]
         defer { _ = unsafe system("kill $(cat \(folder("pid")))") }
         let outcome = try await NetworkNamespace.run(Self.commands + commands, hasOwnFiles: true) {

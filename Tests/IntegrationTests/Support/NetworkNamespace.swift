@@ -47,6 +47,7 @@ enum NetworkNamespace {
         let unshare = unsafe unsafeBitCast(symbol, to: Unshare.self)
         let newNetwork: CInt = 0x4000_0000  // CLONE_NEWNET
         let newMounts: CInt = 0x2_0000  // CLONE_NEWNS
-        guard unshare(hasOwnFiles ? newNetwork | newMounts : newNetwork) == 0 else { throw Failure(what: "unshare: errno \(errno)") }
+        let flags = hasOwnFiles ? newNetwork | newMounts : newNetwork
+        guard unshare(flags) == 0 else { throw Failure(what: "unshare: errno \(errno)") }
     }
 }
