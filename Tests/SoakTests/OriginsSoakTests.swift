@@ -107,7 +107,7 @@ private struct OriginsSoak: Sendable {
         var policy = RetryPolicy()
         policy.exponentialBackoffScale = .milliseconds(1)
         configuration.steps.intercept(with: policy)
-        let before = Self.openDescriptors(), sockets = Self.socketCount()
+        let before = Descriptors.count, sockets = Descriptors.socketCount
         let session = Session(configuration: configuration)
         let clock = ContinuousClock(), start = clock.now
         var outcomes = await send(requests / 10, by: session, seed: 0)
@@ -129,10 +129,10 @@ private struct OriginsSoak: Sendable {
         #expect(late.bytes <= early.bytes + early.bytes / 10 + 4 << 20)
         await session.shutdown()
         // Every connection is closed when the shutdown returns. The runtime's own descriptors may be closed a moment later.
-        if Self.socketCount() != sockets { print("soak: left after the shutdown: \(Self.descriptorTargets())") }
-        #expect(Self.socketCount() == sockets)
-        for _ in 0..<10_000 where Self.openDescriptors() > before { await Task.yield() }
-        #expect(Self.openDescriptors() <= before, "\(Self.descriptorTargets())")
+        if Descriptors.socketCount != sockets { print("soak: left after the shutdown: \(Descriptors.targets)") }
+        #expect(Descriptors.socketCount == sockets)
+        for _ in 0..<10_000 where Descriptors.count > before { await Task.yield() }
+        #expect(Descriptors.count <= before, "\(Descriptors.targets)")
     }
 
     // MARK: Requests
@@ -198,12 +198,12 @@ private struct OriginsSoak: Sendable {
     private func footprint(_ session: Session, sockets: Int) async -> Footprint {
         while true {
             let live = await session.liveRequestCount
-            if live == 0, Token.count.withLock({ $0 }) == 0, Self.socketCount() == sockets { break }
+            if live == 0, Token.count.withLock({ $0 }) == 0, Descriptors.socketCount == sockets { break }
             await Task.yield()
         }
         Self.trimHeap()
         return Footprint(
-            bytes: Self.residentBytes(), descriptors: Self.openDescriptors(), threads: Self.count("/proc/self/task"),
+            bytes: Self.residentBytes(), descriptors: Descriptors.count, threads: Self.count("/proc/self/task"),
             requests: await session.liveRequestCount, timers: await timerCount(session))
     }
 
@@ -223,17 +223,6 @@ private struct OriginsSoak: Sendable {
 
     private static func count(_ folder: String) -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? -1
-    }
-
-    /// Returns the number of open descriptors, without the runtime's timers: it opens one for each kind of clock when the first task waits
-    /// for that, and keeps it.
-    private static func openDescriptors() -> Int { descriptorTargets().filter { !$0.contains("timerfd") }.count }
-
-    private static func socketCount() -> Int { descriptorTargets().count { $0.hasPrefix("socket:") } }
-
-    private static func descriptorTargets() -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        return names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
     }
 
     private static func residentBytes() -> Int {

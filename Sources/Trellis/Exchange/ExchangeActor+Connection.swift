@@ -36,7 +36,9 @@ extension ExchangeActor {
             fail(error)
         case .pending(let pending):
             serverTrust = pending.trust
-            fail(pending.error)
+            // libcurl has repeated the request on another connection.
+            let isBodyLost = pump != nil && prepared.streamedBody?.isReplayable == false
+            fail(isBodyLost ? TrellisError(.bodyFailed(.notReplayable)) : pending.error)
         }
     }
 }
