@@ -12,17 +12,18 @@ if [ -z "$bin" ]; then
     bin="$here/.build/debug"
 fi
 command -v python3 >/dev/null || { echo "python3 is needed to read the reports" >&2; exit 1; }
+command -v microsocks >/dev/null || "$here/../.scripts/install.sh" microsocks >&2 || exit 1
 command -v openssl >/dev/null || "$here/../.scripts/install.sh" openssl >&2 || exit 1
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/trellis-client.XXXXXX")
 clean_up() {
-    exec 8>&- 9>&-
+    exec 6>&- 7>&- 8>&- 9>&-
     rm -rf "$folder"
 }
 trap clean_up EXIT
 
 # A server ends with its standard input, which this script holds open.
-start_server() { # DESCRIPTOR FILE [SOCKET]
+start_server() { # DESCRIPTOR FILE [SOCKET | @NAME | ::1]
     mkfifo "$2.in"
     "$bin/fixture-server" ${3:+"$3"} <"$2.in" >"$2" &
     eval "exec $1>'$2.in'"
@@ -923,6 +924,28 @@ client "$url/" --interface 127.0.0.2 --ipv4
 check "--interface" 'hello world 0' "$out $status"
 expect_report "an address of the other version" "r['error']['kind']" invalid_request 1 "$url/" -6
 expect_report "an interface that is not there" "r['error']['kind']" connect 1 "$url/" --interface nosuch
+client "http://far.invalid:$port/" --doh "$url/dns-query"
+check "--doh" 'hello world 0' "$out $status"
+client "$url/" --interface lo
+check "--interface with a name" 'hello world 0' "$out $status"
+socks_port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+microsocks -i 127.0.0.1 -p "$socks_port" -u ada -P s3cret 2>/dev/null &
+socks=$!
+until (: </dev/tcp/127.0.0.1/"$socks_port") 2>/dev/null; do sleep 0.05; done
+for scheme in socks5 socks5h; do
+    proxy="$scheme://ada:s3cret@127.0.0.1:$socks_port"
+    expect_report "--proxy $scheme" "[r['status'], r['proxy']]" "[200, '$scheme://127.0.0.1:$socks_port']" 0 "$url/" --proxy "$proxy"
+done
+expect_report "--proxy with a wrong password" "r['error']['kind']" proxy 1 "$url/" --proxy "socks5://ada:wrong@127.0.0.1:$socks_port"
+kill "$socks"
+wait "$socks" 2>/dev/null
+start_server 7 "$folder/abstract" "@trellis-test-$$"
+client "http://localhost/" --abstract-unix-socket "trellis-test-$$"
+check "--abstract-unix-socket" 'hello world 0' "$out $status"
+start_server 6 "$folder/six" ::1
+six=$(cat "$folder/six")
+client "http://far.invalid:${six##*:}/" --resolve '*:*:127.0.0.9,::1' -6
+check "-6" 'hello world 0' "$out $status"
 expect_report "an abstract socket that is not there" "r['error']['kind']" connect 1 \
     "http://localhost/" --abstract-unix-socket "trellis-$$"
 expect_report "a DNS server that is none" "r['error']['kind']" dns 1 "http://far.invalid:$port/" --doh "$url/echo"

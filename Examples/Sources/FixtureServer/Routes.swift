@@ -39,8 +39,21 @@ enum Routes {
         case "flaky": return flaky(request, failures: number ?? 1)
         case "protected": return protected(request, by: parts.last ?? "Basic")
         case "cookies": return cookies(request)
+        case "dns-query": return addresses(for: request)
         default: return .text("nothing here\n", status: 404)
         }
+    }
+
+    /// Returns the response of a DNS server that knows the address 127.0.0.1 for every name, and nothing else (RFC 8484, RFC 1035).
+    private static func addresses(for request: LoopbackServer.ReceivedRequest) -> Answer {
+        let question = [UInt8](request.body.dropFirst(12))
+        // The type of the records, which is 1 for IPv4 addresses, is before the class at the end.
+        let isIPv4 = question.count >= 4 && question[question.count - 3] == 1
+        let head: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, isIPv4 ? 1 : 0, 0, 0, 0, 0]
+        let record: [UInt8] = [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]
+        return Answer(
+            headers: [(name: "Content-Type", value: "application/dns-message")],
+            body: Data(head + question + (isIPv4 ? record : [])))
     }
 
     private static let repeated = [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")]

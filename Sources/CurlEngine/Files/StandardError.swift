@@ -6,7 +6,7 @@ package enum StandardError {
     /// is dropped.
     ///
     /// Waits for a reader that is slow, such as a terminal that was stopped or a full pipe: call this on the threads that may wait
-    /// (``DiskExecutor``).
+    /// (``BlockingExecutor``).
     ///
     /// - Parameter descriptor: The file descriptor to write to; the standard error stream by default.
     package static func write(_ text: String, to descriptor: Int32 = 2) {

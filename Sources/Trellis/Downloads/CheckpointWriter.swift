@@ -75,7 +75,7 @@ final class CheckpointWriter: Sendable {
     func save(_ data: ResumeData) {
         saving.withLock { saving in
             guard saving.task == nil else { return saving.next = data }
-            saving.task = Task(executorPreference: DiskExecutor.shared) { [self] in
+            saving.task = Task(executorPreference: BlockingExecutor.disk) { [self] in
                 var next: ResumeData? = data
                 while let data = next {
                     _ = write(data)

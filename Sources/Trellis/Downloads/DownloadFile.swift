@@ -4,7 +4,7 @@ import FoundationEssentials
 /// The file of a download: its destination, the partial file beside it, and the checkpoint from which later downloads learn which
 /// bytes the partial file has.
 ///
-/// All of this can wait for a disk, and so runs in the download's own task, on threads for that purpose (``DiskExecutor``).
+/// All of this can wait for a disk, and so runs in the download's own task, on threads for that purpose (``BlockingExecutor``).
 final class DownloadFile: Sendable {
     /// The path of the destination.
     let target: String

@@ -126,7 +126,7 @@ final class DownloadTask: SessionOperation {
     func begin() -> Task<DownloadedFile, any Error> {
         let (task, isEnded) = state.withLock { state in
             if let task = state.task { return (task, false) }
-            let task = Task(executorPreference: DiskExecutor.shared) { try await self.run() }
+            let task = Task(executorPreference: BlockingExecutor.disk) { try await self.run() }
             state.task = task
             report.start()
             if !state.call.isFinished { _ = state.call.handle(.begin) }

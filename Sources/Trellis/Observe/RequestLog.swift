@@ -38,7 +38,7 @@ public struct RequestLog: EventMonitor {
     /// - Parameter level: The events that are written; the ends of calls by default.
     public init(_ level: Level = .calls) {
         self.init(level) { line in
-            await Task(executorPreference: DiskExecutor.shared) { StandardError.write(line + "\n") }.value
+            await Task(executorPreference: BlockingExecutor.disk) { StandardError.write(line + "\n") }.value
         }
     }
 

@@ -8,7 +8,7 @@ struct StandardErrorTests {
         let pipe = Pipe()
         let text = String(repeating: "line ü\n", count: 100_000)
         let end = pipe.fileHandleForWriting
-        let writing = Task(executorPreference: DiskExecutor.shared) {
+        let writing = Task(executorPreference: BlockingExecutor.disk) {
             StandardError.write(text, to: end.fileDescriptor)
             try end.close()
         }

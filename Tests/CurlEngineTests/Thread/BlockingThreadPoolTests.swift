@@ -63,7 +63,7 @@ struct BlockingThreadPoolTests {
     /// The threads of the two pools can be distinguished in a debugger.
     @Test func theThreadsAreNamedForTheirPool() async {
         #expect(await BlockingThreadPool.run { Self.threadName } == "trellis-block")
-        let name = await Task(executorPreference: DiskExecutor.shared) { Self.threadName }.value
+        let name = await Task(executorPreference: BlockingExecutor.disk) { Self.threadName }.value
         #expect(name == "trellis-disk")
     }
 }

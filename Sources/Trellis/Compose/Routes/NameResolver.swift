@@ -63,8 +63,6 @@ public struct ResolvedAddresses: Sendable, Hashable {
 ///
 /// The system is asked on threads of their own, at most 16 at a time. It does not tell how long the addresses may be used: for 60 seconds.
 public struct SystemNameResolver: NameResolver {
-    private static let threads = DiskExecutor(limit: 16)
-
     /// Creates the resolver.
     public init() {}
 
@@ -72,7 +70,7 @@ public struct SystemNameResolver: NameResolver {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/dns`` with the system's message.
     public func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
-        let result = await withTaskExecutorPreference(Self.threads) { SystemLookup.addresses(of: name) }
+        let result = await withTaskExecutorPreference(BlockingExecutor.names) { SystemLookup.addresses(of: name) }
         switch result {
         case .success(let addresses):
             return ResolvedAddresses(literals: addresses.filter { $0.isOf(family) }, timeToLive: .seconds(60))

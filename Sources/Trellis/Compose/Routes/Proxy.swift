@@ -13,7 +13,7 @@ import HTTPTypes
 /// |---|---|---|---|
 /// | `http` | 80 | not encrypted | by the proxy |
 /// | `https` | 443 | TLS; the proxy's certificate is verified like a server's | by the proxy |
-/// | `socks4` | 1080 | not encrypted; IPv4 only | here |
+/// | `socks4`, also `socks` | 1080 | not encrypted; IPv4 only | here |
 /// | `socks4a` | 1080 | not encrypted | by the proxy |
 /// | `socks5` (RFC 1928) | 1080 | not encrypted | here |
 /// | `socks5h` | 1080 | not encrypted | by the proxy |

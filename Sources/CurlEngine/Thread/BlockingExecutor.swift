@@ -1,0 +1,19 @@
+/// An executor for tasks that wait for disks or for the system's resolver, on threads of its own: the pool has as few threads as there are
+/// processors, and other tasks need them. The threads are not those of ``BlockingThreadPool``, because a task on this executor may wait for work there.
+package final class BlockingExecutor: TaskExecutor, Sendable {
+    /// The process's executor for files.
+    package static let disk = BlockingExecutor("trellis-disk", limit: 64)
+    /// The process's executor for lookups of names.
+    package static let names = BlockingExecutor("trellis-names", limit: 16)
+
+    private let threads: BlockingThreads
+
+    /// Creates an executor with at most `limit` threads of a name.
+    package init(_ name: String, limit: Int) { threads = BlockingThreads(name, limit: limit) }
+
+    /// Adds a job, and starts a thread for it if all threads are busy and the limit allows another.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        threads.add { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
