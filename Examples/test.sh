@@ -549,7 +549,7 @@ def screen():
         elif not part.startswith("\x1b"):
             lines[row] += part
     return lines
-while not (shown.count("50 %") >= 2 and len(screen()) == 2):
+while not (len(screen()) == 2 and all("50 %" in line for line in screen())):
     shown += os.read(terminal, 65536).decode(errors="replace")
 print([(line.split()[0], "50 %" in line) for line in screen()])
 os.kill(pid, signal.SIGINT)
