@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -257,7 +258,7 @@ bool ccurl_tls_record_begin(struct ccurl_tls_record *record, void *context, bool
   if (verifies) ssl.set_verify(context, VERIFY, note_verification);
   ssl.set_info(context, note_alert);
   ssl.set_client(context, note_request);
-  if (key_log >= 0 && (record->key_log = dup(key_log)) >= 0) ssl.set_key_log(context, write_secret);
+  if (key_log >= 0 && (record->key_log = fcntl(key_log, F_DUPFD_CLOEXEC, 0)) >= 0) ssl.set_key_log(context, write_secret);
   return true;
 }
 

@@ -6,9 +6,11 @@ enum CertificateBundle {
     /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, libcurl's own setting, or the usual path of a distribution.
     static let system: String? = candidates.first(where: isReadable)
 
-    /// The path of a directory of authorities by hash, for OpenSSL. OpenSSL reads them one by one, so that a large number of them costs
-    /// nothing.
+    /// The path of a directory with the same authorities by hash, for OpenSSL; `nil` if there is none. OpenSSL reads them one by one, so
+    /// that a large number of them costs nothing. A file of the user's or of libcurl's own choice has other authorities than the
+    /// distribution.
     static let systemDirectory: String? = {
+        if let system, !distributionFiles.contains(system) { return nil }
         let directories = [LibcurlFeatures.current.certificateDirectory, "/etc/ssl/certs"].compactMap { $0 }
         return directories.first { directory in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
@@ -21,14 +23,16 @@ enum CertificateBundle {
 
     private static var candidates: [String] {
         let environment = ProcessInfo.processInfo.environment["SSL_CERT_FILE"]
-        return [environment, LibcurlFeatures.current.certificateFile].compactMap { $0 } + [
-            "/etc/ssl/certs/ca-certificates.crt",
-            "/etc/pki/tls/certs/ca-bundle.crt",
-            "/etc/ssl/cert.pem",
-            "/etc/ssl/ca-bundle.pem",
-            "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-        ]
+        return [environment, LibcurlFeatures.current.certificateFile].compactMap { $0 } + distributionFiles
     }
+
+    private static let distributionFiles = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/cert.pem",
+        "/etc/ssl/ca-bundle.pem",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    ]
 
     private static func isReadable(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 }

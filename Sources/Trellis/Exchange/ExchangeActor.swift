@@ -254,7 +254,7 @@ actor ExchangeActor: EngineActor {
             return task = nil
         }
         if flow != nil { pauseForBandwidth() }
-        if state.expectation != .awaited, !waitsForTrust { startPump() }
+        if state.expectation != .awaited, pump == nil, !waitsForTrust { startPump() }
     }
 
     private func reportHead() {

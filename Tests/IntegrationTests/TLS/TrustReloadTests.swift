@@ -2,6 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 import Trellis
+import TrellisTesting
 
 /// Files of certificates that change under a running session.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
@@ -65,6 +66,85 @@ struct TrustReloadTests {
         #expect(third.hasPrefix("ada ") && third != first)
         await session.shutdown()
         if isObserved { #expect(changes.all == [.tls, nil, .file, nil]) }
+    }
+
+    /// A passphrase that cannot be obtained once is asked for again, although the files have not changed since.
+    @Test func aPassphraseThatIsMissingForAMoment() async throws {
+        struct Unreachable: Error {}
+        let path = try temporaryFolder("moment") + "/client.key"
+        try await Self.copy("encrypted.key", to: path)
+        let isReachable = Locked(true)
+        var tls = try await TrustPeer.tls()
+        tls.clientIdentity = ClientIdentity(
+            certificate: .file(try await TrustPeer.file("client.pem")), key: .file(path)
+        ) {
+            guard isReachable.withLock({ $0 }) else { throw Unreachable() }
+            return TrustPeer.passphrase
+        }
+        let changes = Changes()
+        let session = Self.session(tls, changes)
+        let url = try await TrustPeer.started.value.url("mtls")
+        #expect(try await session.string(url).hasPrefix("ada "))
+        isReachable.withLock { $0 = false }
+        let other = try Data(contentsOf: URL(filePath: path)) + Data("\n".utf8)
+        try other.write(to: URL(filePath: path), options: .atomic)
+        for _ in 1...3 { #expect(try await session.string(url).hasPrefix("ada ")) }
+        isReachable.withLock { $0 = true }
+        for _ in 1...2 { #expect(try await session.string(url).hasPrefix("ada ")) }
+        await session.shutdown()
+        // The failure is told once.
+        #expect(changes.all == [.tls, nil])
+    }
+
+    /// Requests for which there is an earlier identity do not wait for a passphrase that does not come.
+    @Test func aPassphraseThatDoesNotCome() async throws {
+        let path = try temporaryFolder("hanging") + "/client.key"
+        try await Self.copy("encrypted.key", to: path)
+        let count = Locked(0)
+        var tls = try await TrustPeer.tls()
+        tls.clientIdentity = ClientIdentity(
+            certificate: .file(try await TrustPeer.file("client.pem")), key: .file(path)
+        ) {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            // Lasts until the end of the process.
+            if number > 1 { for await _ in AsyncStream<Void>.makeStream().stream {} }
+            return TrustPeer.passphrase
+        }
+        let session = Self.session(tls, nil)
+        let url = try await TrustPeer.started.value.url("mtls")
+        #expect(try await session.string(url).hasPrefix("ada "))
+        let other = try Data(contentsOf: URL(filePath: path)) + Data("\n".utf8)
+        try other.write(to: URL(filePath: path), options: .atomic)
+        for _ in 1...2 { #expect(try await session.string(url).hasPrefix("ada ")) }
+        #expect(count.withLock { $0 } == 2)
+        await session.shutdown()
+    }
+
+    /// Requests without TLS need none of its files.
+    @Test func requestsWithoutTLSReadNothing() async throws {
+        let server = try LoopbackServer.http { _ in .text("plain") }
+        let session = Self.session(TLSConfiguration(authorities: .only([.file("/nonexistent.pem")])), nil)
+        #expect(try await session.string(server.url("/")) == "plain")
+        let handle = session.request(server.url("/"))
+        #expect(try await handle.data().0 == Data("plain".utf8))
+        await expectFailure([.file]) { try await session.data("https://127.0.0.1:9/") }
+        await session.shutdown()
+    }
+
+    /// A request that was made before a change, and is started after it, uses the new files.
+    @Test func aHandleThatIsStartedLater() async throws {
+        let path = try temporaryFolder("handle") + "/ca.pem"
+        try await Self.copy("ca.pem", to: path)
+        let session = Self.session(TLSConfiguration(authorities: .only([.file(path)])), nil)
+        let peer = try await TrustPeer.started.value
+        #expect(try await session.string(peer.url("valid")).hasPrefix("- "))
+        let handle = session.request(try peer.url("second"))
+        try await Self.copy("second.pem", to: path)
+        #expect(try await handle.data().0.isEmpty == false)
+        await session.shutdown()
     }
 
     @Test func newAuthoritiesAreUsedForNewRequests() async throws {

@@ -18,8 +18,11 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
 
     init(_ url: WireURL) { self.init(scheme: url.scheme, host: url.host, port: Int(url.port)) }
 
-    /// Indicates whether the host is this machine: `localhost`, or an address of 127.0.0.0/8 or ::1.
-    public var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopback == true }
+    /// Indicates whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of
+    /// 127.0.0.0/8 or ::1.
+    public var isLoopback: Bool {
+        host == "localhost" || host.hasByteSuffix(".localhost") || IPAddress(host)?.isLoopback == true
+    }
 
     /// The origin as the beginning of a URL, always with the port: `https://example.com:443`.
     public var description: String { "\(scheme)://\(host):\(port)" }

@@ -73,6 +73,8 @@ struct PACAccess: ProxyScriptAccess {
     private func fetch(_ url: String) async throws -> LoadedProxyScript {
         var configuration = SessionConfiguration()
         configuration.tls = session.configuration.tls
+        // The client certificate is for the servers, unless the rules of the host have one.
+        configuration.tls.clientIdentity = nil
         configuration.tlsForHosts = session.configuration.tlsForHosts
         configuration.serverTrustManager = session.configuration.serverTrustManager
         configuration.timeouts.total = Self.fetchLimit

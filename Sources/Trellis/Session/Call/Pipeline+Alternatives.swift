@@ -8,8 +8,9 @@ extension Pipeline {
     func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         // The source of a body may be read while the connection to the service is being made.
         if request.body?.isReplayable ?? true, let service = session.alternative(for: request),
-            session.configuration.alternativeServices?.begin(service) == true,
-            let answer = try await send(request, to: service, permit)
+            let url = try? session.preparation.parse(request.url),
+            session.configuration.alternativeServices?.begin(service, of: url) == true,
+            let answer = try await send(request, to: service, of: url, permit)
         {
             return answer
         }
@@ -21,31 +22,31 @@ extension Pipeline {
     /// service does not serve the origin.
     @inline(never)
     private func send(
-        _ request: Request, to service: AlternativeService, _ permit: LimitPermit?
+        _ request: Request, to service: AlternativeService, of url: WireURL, _ permit: LimitPermit?
     ) async throws -> StepResponse? {
         tell { .alternativeSelected(service) }
         do {
             let answer = try await send(session.sending(request, to: service, call.delivery), permit)
             guard answer.response.status == .misdirectedRequest else {
-                session.configuration.alternativeServices?.end(service, .worked)
+                session.configuration.alternativeServices?.end(service, of: url, .worked)
                 return answer
             }
-            didFail(service, TrellisError(.validationFailed(.status(421))))
-            session.removeAlternative(service, of: request)
+            didFail(service, of: url, TrellisError(.validationFailed(.status(421))))
+            session.configuration.alternativeServices?.remove(service, of: url)
             await answer.discard(context)
             return nil
         } catch let error as TrellisError where error.isOfConnection {
-            didFail(service, error)
+            didFail(service, of: url, error)
             if error.phase == .connecting { return nil }
             throw error
         } catch {
-            session.configuration.alternativeServices?.end(service, .unknown)
+            session.configuration.alternativeServices?.end(service, of: url, .unknown)
             throw error
         }
     }
 
-    private func didFail(_ service: AlternativeService, _ error: TrellisError) {
-        session.configuration.alternativeServices?.end(service, .failed)
+    private func didFail(_ service: AlternativeService, of url: WireURL, _ error: TrellisError) {
+        session.configuration.alternativeServices?.end(service, of: url, .failed)
         tell { .alternativeFailed(service, because: error) }
     }
 }

@@ -11,12 +11,17 @@ extension Pipeline {
         var decision = try await routes.decision(for: request, url, access)
         while true {
             let proxy = decision.proxies.first ?? .direct
+            var areNamesKnown = false
             do {
-                let answer = try await send(routed(request, to: url, through: proxy, decision), permit)
+                let routed = try await routed(request, to: url, through: proxy, decision)
+                areNamesKnown = true
+                let answer = try await send(routed, permit)
                 routes.didWork(proxy, origin: URLOrigin(url))
                 return answer
             } catch let error as TrellisError where error.isOfProxyConnection(request) {
-                let origin = error.isOfProxyAlone ? nil : URLOrigin(url)
+                // The name that was not found in time may be the server's.
+                let isOfProxy = error.isOfProxyAlone && (areNamesKnown || !error.isTimeout)
+                let origin = isOfProxy ? nil : URLOrigin(url)
                 routes.didFail(proxy, origin: origin, for: request, now: call.clock.now())
                 // The source of a body may have been read while the connection was being made.
                 guard let next = decision.afterFailure, request.body?.isReplayable ?? true else { throw error }
@@ -54,7 +59,7 @@ extension TrellisError {
     /// does not answer, and the name of a server that is looked up here is not the proxy's.
     fileprivate var isOfProxyAlone: Bool {
         switch reason {
-        case .connectionFailed(.nameResolution): false
+        case .connectionFailed(.nameResolution), .proxyFailed(.noTunnel): false
         case .timedOut(.connect): metrics.peerAddress == nil && metrics.connect == .zero
         default: true
         }

@@ -140,7 +140,8 @@ extension Session {
         let id = Call.nextID()
         let prepared = try preparation.prepare(
             request, delivery: delivery, start: clock.now(), isDeferred: true, callID: id)
-        let first = makeExchange(prepared, readers: record)
+        // The certificates may have changed when the request is started.
+        let first = preparation.trust.constant == nil ? nil : makeExchange(prepared, readers: record)
         return makeRequest(request, delivery, id: id, first: first, record: record)
     }
 

@@ -58,12 +58,6 @@ extension Session {
         return sent
     }
 
-    /// Removes an alternative service that does not serve the origin of a request.
-    func removeAlternative(_ service: AlternativeService, of request: Request) {
-        guard let url = try? preparation.parse(request.url) else { return }
-        configuration.alternativeServices?.remove(service, of: url)
-    }
-
     /// Returns the request of a call with its URL completed by the session, and over https if its host asks for that.
     ///
     /// - Parameter tellsUpgrade: Whether observers are told of a change to https: a call's request is made several times.
@@ -100,7 +94,8 @@ extension Session {
     private func learn(from head: ResponseHead, _ url: WireURL) {
         guard url.isSecure, verifies(url) else { return }
         configuration.hsts?.receive(head, from: url)
-        configuration.alternativeServices?.receive(head, from: url)
+        // A server that does not serve the origin knows nothing about its services (RFC 7838, section 6).
+        if head.status != .misdirectedRequest { configuration.alternativeServices?.receive(head, from: url) }
     }
 
     /// Indicates whether the certificate of a host is verified.

@@ -60,8 +60,7 @@ public struct DNSOverHTTPS: NameResolver {
         } catch {
             throw TrellisError(.invalidURL("as that of a DNS server: \(error)"), url: text)
         }
-        let isLocal = URLOrigin(wire).isLoopback || wire.host.lowercased().hasByteSuffix(".localhost")
-        guard wire.isSecure || isLocal else {
+        guard wire.isSecure || URLOrigin(wire).isLoopback else {
             throw TrellisError(.invalidURL("as that of a DNS server: it is not https"), url: text)
         }
         var configuration = configuration

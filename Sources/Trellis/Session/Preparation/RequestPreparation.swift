@@ -10,7 +10,7 @@ final class RequestPreparation: Sendable {
     /// libcurl's own limit on connecting, in nanoseconds.
     private static let libcurlConnectLimit: UInt64 = 300_000_000_000
 
-    private let configuration: SessionConfiguration
+    let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
     /// An invalid name among the configuration's default fields; `nil` if all names are valid.
@@ -119,7 +119,7 @@ final class RequestPreparation: Sendable {
         let trustEvaluation = try trustEvaluations?.evaluation(for: url)
         let wire = TransferOptions(
             url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
-            trust: trust.constant ?? trust.trust(for: url.host, proxyHost: chosen.route.secureProxyHost),
+            trust: trust.constant ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
             method: request.method.rawValue, headerLines: headerLines, body: body,
             version: alternative == nil
                 ? try Self.version(request.httpVersion ?? configuration.httpVersion, url) : .http3Only,
@@ -168,7 +168,7 @@ final class RequestPreparation: Sendable {
             let version = try? Self.version(request.httpVersion ?? configuration.httpVersion, url),
             let route = try? routes.route(to: url, of: request, isForQueue: true).route
         else { return nil }
-        let rules = trust.trust(for: url.host, proxyHost: route.secureProxyHost)
+        let rules = trust.trust(for: tlsHost(of: url), proxyHost: route.secureProxyHost)
         return PreparedRequest.queue(of: rules.pool(route.pool(to: url.origin)), version)
     }
 
@@ -182,7 +182,7 @@ final class RequestPreparation: Sendable {
                 guard let url = try? parse(request.url),
                     let route = try? routes.route(to: url, of: request, isForQueue: true).route
                 else { return nil }
-                return (url.host, route.secureProxyHost)
+                return (tlsHost(of: url), route.secureProxyHost)
             }
     }
 
@@ -193,7 +193,7 @@ final class RequestPreparation: Sendable {
         let url = try parse(request.url)
         let proxyHost = try routes.route(to: url, of: request, isForQueue: true).route.secureProxyHost
         do {
-            return try await trust.load(host: url.host, proxyHost: proxyHost, now: now)
+            return try await trust.load(host: tlsHost(of: url), proxyHost: proxyHost, now: now)
         } catch let error as TrellisError {
             throw error.naming(request)
         }

@@ -2,6 +2,14 @@ import FoundationEssentials
 
 /// The experience with alternative services: which ones work, and which ones have failed and are not used for a while.
 struct AlternativeHealth: Sendable {
+    /// A service of an origin. The experience of one origin is not that of another one with the same service: any origin can name any
+    /// service, which then has no certificate for it.
+    struct Use: Hashable, Sendable {
+        /// The key of the origin.
+        let origin: String
+        let service: AlternativeService
+    }
+
     private struct Record {
         /// The number of failures since the service worked last.
         var failures = 0
@@ -27,31 +35,31 @@ struct AlternativeHealth: Sendable {
     /// The number of services that are remembered.
     static let limit = 1024
 
-    private var records: [AlternativeService: Record] = [:]
+    private var records: [Use: Record] = [:]
 
     /// The number of services that are remembered at present.
     var count: Int { records.count }
 
     /// Returns whether a request may be sent to a service now. A service that is not known to work is tested by one request at a time, so
     /// that the others do not wait for a connection that may never be made.
-    func mayUse(_ service: AlternativeService, at now: Date) -> Bool {
-        guard let record = records[service] else { return true }
+    func mayUse(_ use: Use, at now: Date) -> Bool {
+        guard let record = records[use] else { return true }
         return record.works || !record.isTested && record.brokenUntil <= now
     }
 
     /// Records the beginning of a request.
-    mutating func begin(_ service: AlternativeService, at now: Date) {
-        if records.count >= Self.limit, records[service] == nil {
+    mutating func begin(_ use: Use, at now: Date) {
+        if records.count >= Self.limit, records[use] == nil {
             records = records.filter { $0.value.isTested || now < $0.value.brokenUntil }
             if records.count >= Self.limit { records = [:] }
         }
-        records[service, default: Record()].isTested = true
+        records[use, default: Record()].isTested = true
     }
 
     /// Records the end of a request. Returns the time in seconds for which the service is not used, if it has failed.
     @discardableResult
-    mutating func end(_ service: AlternativeService, _ outcome: Outcome, at now: Date) -> Double? {
-        var record = records[service] ?? Record()
+    mutating func end(_ use: Use, _ outcome: Outcome, at now: Date) -> Double? {
+        var record = records[use] ?? Record()
         record.isTested = false
         var pause: Double?
         switch outcome {
@@ -66,7 +74,7 @@ struct AlternativeHealth: Sendable {
             pause = time
         case .unknown: break
         }
-        records[service] = record
+        records[use] = record
         return pause
     }
 

@@ -133,24 +133,28 @@ extension AlternativeServiceStore {
             let service = known(for: url).first(where: { $0.service.protocolID == Self.usedProtocol })?.service
         else { return nil }
         let now = records.date
-        return health.withLock { $0.mayUse(service, at: now) } ? service : nil
+        return health.withLock { $0.mayUse(use(service, url), at: now) } ? service : nil
     }
 
-    /// Records the beginning of a request to a service. Returns `false` if another request has begun to test the service.
-    func begin(_ service: AlternativeService) -> Bool {
-        let now = records.date
+    /// Records the beginning of a request to a service of an origin. Returns `false` if another request has begun to test the service.
+    func begin(_ service: AlternativeService, of url: WireURL) -> Bool {
+        let (now, use) = (records.date, use(service, url))
         return health.withLock { health in
-            guard health.mayUse(service, at: now) else { return false }
-            health.begin(service, at: now)
+            guard health.mayUse(use, at: now) else { return false }
+            health.begin(use, at: now)
             return true
         }
     }
 
-    /// Records the end of a request to a service. Returns the time for which the service is not used, if it has failed.
+    /// Records the end of a request to a service of an origin. Returns the time for which the service is not used, if it has failed.
     @discardableResult
-    func end(_ service: AlternativeService, _ outcome: AlternativeHealth.Outcome) -> Double? {
-        let now = records.date
-        return health.withLock { $0.end(service, outcome, at: now) }
+    func end(_ service: AlternativeService, of url: WireURL, _ outcome: AlternativeHealth.Outcome) -> Double? {
+        let (now, use) = (records.date, use(service, url))
+        return health.withLock { $0.end(use, outcome, at: now) }
+    }
+
+    private func use(_ service: AlternativeService, _ url: WireURL) -> AlternativeHealth.Use {
+        AlternativeHealth.Use(origin: OriginAlternatives.key(url), service: service)
     }
 
     /// Removes a service that does not serve the origin (section 6).

@@ -215,7 +215,8 @@ final class RecordStore<Format: RecordFormat>: Sendable {
             if !state.changes.isEmpty { save(&state) }
             return state.saving
         }
-        if let task { await BlockingThreadPool.waitUnlessCancelled(for: task) }
+        // A cancelled task waits too: the end of a program is often a cancellation.
+        await task?.value
         state.withLock { $0.flushes -= 1 }
         if let failure { throw failure }
     }

@@ -177,11 +177,12 @@ final class ProxyScriptState: Sendable {
         for (_, reply) in waiters.sorted(by: { $0.key < $1.key }) { reply.resume(with: outcome) }
     }
 
-    /// Removes a waiter, and cancels the loading if no waiter is left.
+    /// Removes a waiter, and cancels the loading if no waiter is left. If there is an earlier script, the loading continues: its end
+    /// decides how long that script is used.
     private func leave(_ ticket: UInt64) {
         let (reply, task) = state.withLock { state -> (Reply<String>?, Task<Void, Never>?) in
             guard let reply = state.loading?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
-            guard let loading = state.loading, loading.waiters.isEmpty else { return (reply, nil) }
+            guard let loading = state.loading, loading.waiters.isEmpty, state.text == nil else { return (reply, nil) }
             state.loading = nil
             return (reply, loading.task)
         }

@@ -57,10 +57,11 @@ struct TrustContents: Sendable {
         if configuration.isInsecure { return .unverified }
         let text = try join(configuration.authorities.sources, "certificate", ClientCertificate.certificateCount)
         switch configuration.authorities {
-        case .system where configuration.revocationLists.isEmpty || TransferTrust.systemExample.isEmpty: return .system
+        case .system where configuration.revocationLists.isEmpty || TransferTrust.systemExample.isEmpty,
+            .systemAnd([]) where configuration.revocationLists.isEmpty || TransferTrust.systemExample.isEmpty:
+            return .system
         // The connections of different lists must be distinguishable.
-        case .system: return .pem(TransferTrust.marked(TransferTrust.systemExample, number), withSystem: true)
-        case .systemAnd([]): return .system
+        case .system, .systemAnd([]): return .pem(TransferTrust.marked(TransferTrust.systemExample, number), withSystem: true)
         case .systemAnd: return .pem(TransferTrust.marked(text, number), withSystem: true)
         case .only([]): throw TrellisError(.securityFailed(.certificateAuthorityFile("there is no source of them")))
         case .only: return .pem(TransferTrust.marked(text, number), withSystem: false)

@@ -29,6 +29,8 @@ final class TrustEntry: Sendable {
         var failure: TrellisError?
         /// The change that no request has told yet.
         var change: Change?
+        /// The reason why the last change was not used, which is told once.
+        var refusal: TrellisError.Reason?
         var keyLog: KeyLogFile?
     }
 
@@ -75,18 +77,26 @@ final class TrustEntry: Sendable {
         state.withLock { ($0.loaded?.trust ?? .unread, $0.generation) }
     }
 
+    /// The time for which a request waits for the read of a change, in nanoseconds: one second. It is sent with the earlier contents if the
+    /// read takes longer, because of a passphrase or of a disk.
+    private static let patience: UInt64 = 1_000_000_000
+
     /// Reads the files, if they must be read, and returns the change that must be told; `nil` if there is none.
     ///
     /// - Throws: ``TrellisError`` if the files cannot be read and have never been; `CancellationError` in a cancelled task.
     func refresh(now: EngineInstant) async throws -> Change? {
         guard isDue(now: now) else { return nil }
-        let work = state.withLock { state in
-            if let work = state.work { return work }
+        let (work, isUsable) = state.withLock { state in
+            if let work = state.work { return (work, state.loaded != nil) }
             let work = Task { await self.update(now: now) }
             state.work = work
-            return work
+            return (work, state.loaded != nil)
         }
-        await BlockingThreadPool.waitUnlessCancelled(for: work)
+        if isUsable {
+            await waitForChange(work, now: now)
+        } else {
+            await BlockingThreadPool.waitUnlessCancelled(for: work)
+        }
         try Task.checkCancellation()
         let (change, failure) = state.withLock { state in
             defer { state.change = nil }
@@ -94,6 +104,20 @@ final class TrustEntry: Sendable {
         }
         if let failure { throw failure }
         return change
+    }
+
+    /// Waits for the read of a change, for a limited time. Then, other requests do not wait for it until the next check.
+    private func waitForChange(_ work: Task<Void, Never>, now: EngineInstant) async {
+        await withTaskGroup { group in
+            group.addTask { await BlockingThreadPool.waitUnlessCancelled(for: work) }
+            group.addTask { try? await Task.sleep(for: .nanoseconds(Self.patience)) }
+            await group.next()
+            group.cancelAll()
+        }
+        state.withLock { state in
+            guard state.work != nil else { return }
+            nextCheck.store(now.advanced(byNanoseconds: 2 * Self.patience).nanoseconds, ordering: .releasing)
+        }
     }
 
     // MARK: Reading
@@ -108,22 +132,29 @@ final class TrustEntry: Sendable {
             let contents = try await read()
             // A file may have been written again with the same contents.
             let isSame = state.withLock { $0.loaded?.contents?.isSame(as: contents) ?? false }
-            if isSame { return finish(now: now) { $0.stamps = stamps } }
+            if isSame {
+                return finish(now: now) { state in
+                    state.stamps = stamps
+                    state.refusal = nil
+                }
+            }
             let loaded = try await load(contents, generation)
             finish(now: now) { [paths] state in
                 state.stamps = stamps
                 if state.loaded != nil { state.change = Change(paths: paths, error: nil) }
                 state.loaded = loaded
                 state.generation += 1
-                state.failure = nil
+                (state.failure, state.refusal) = (nil, nil)
             }
         } catch {
             finish(now: now) { [paths] state in
-                state.stamps = stamps
+                // Without the marks, the next check reads the files again.
+                if !error.mayPassWithoutChange { state.stamps = stamps }
                 if state.loaded == nil {
                     state.failure = error
-                } else {
+                } else if state.refusal != error.reason {
                     state.change = Change(paths: paths, error: error)
+                    state.refusal = error.reason
                 }
             }
         }
@@ -239,6 +270,20 @@ final class TrustEntry: Sendable {
             case .noLibrary: .unusable("libcurl does not use OpenSSL")
             }
         return TrellisError(.securityFailed(.clientIdentity(reason)))
+    }
+}
+
+extension TrellisError {
+    /// Indicates whether the same files may be usable later: their contents are not the reason, but the system, or the source of the
+    /// passphrase.
+    fileprivate var mayPassWithoutChange: Bool {
+        switch reason {
+        case .securityFailed(.clientIdentity(.file)), .securityFailed(.certificateAuthorityFile),
+            .securityFailed(.keyLogFile):
+            true
+        case .securityFailed(.clientIdentity(.noPassphrase)): underlying != nil
+        default: false
+        }
     }
 }
 

@@ -25,23 +25,25 @@ final class TrustTable: Sendable {
 
     /// Indicates whether files must be read, or checked for changes, before a request, which needs a call with a task.
     ///
-    /// - Parameter peers: Returns the host of the request and that of its HTTPS proxy; `nil` if they are not known yet.
-    func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String, proxyHost: String?)?) -> Bool {
+    /// - Parameter peers: Returns the host of the request if it has TLS, and that of its HTTPS proxy; `nil` if they are not known yet.
+    func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String?, proxyHost: String?)?) -> Bool {
         guard constant == nil else { return false }
         let now = clock.now()
-        guard !hosts.isEmpty else { return standard.isDue(now: now) }
+        guard !hosts.isEmpty || standard.isDue(now: now) else { return false }
         guard let peers = peers() else { return true }
-        return entry(for: peers.host).isDue(now: now)
-            || peers.proxyHost.map { entry(for: $0).isDue(now: now) } ?? false
+        return [peers.host, peers.proxyHost].contains { $0.map { entry(for: $0).isDue(now: now) } ?? false }
     }
 
     /// Reads the files for a request, if they must be read, and returns the changes that must be told.
     ///
+    /// - Parameters:
+    ///   - host: The host of the URL; `nil` if the server has no TLS.
+    ///   - proxyHost: The host of the HTTPS proxy; `nil` if there is none.
     /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
-    func load(host: String, proxyHost: String?, now: EngineInstant) async throws -> [TrustEntry.Change] {
+    func load(host: String?, proxyHost: String?, now: EngineInstant) async throws -> [TrustEntry.Change] {
         guard constant == nil else { return [] }
-        let server = entry(for: host), proxy = proxyHost.map(entry(for:))
-        let first = try await server.refresh(now: now)
+        let server = host.map(entry(for:)), proxy = proxyHost.map(entry(for:))
+        let first = try await server?.refresh(now: now)
         let second = proxy === server ? nil : try await proxy?.refresh(now: now)
         return [first, second].compactMap { $0 }
     }
@@ -49,11 +51,12 @@ final class TrustTable: Sendable {
     /// Returns the rules for a request.
     ///
     /// - Parameters:
-    ///   - host: The host of the URL.
+    ///   - host: The host of the URL; `nil` if the server has no TLS.
     ///   - proxyHost: The host of the HTTPS proxy; `nil` if there is none.
-    func trust(for host: String, proxyHost: String?) -> TransferTrust {
+    func trust(for host: String?, proxyHost: String?) -> TransferTrust {
         if let constant { return constant }
-        let server = entry(for: host)
+        guard let first = host ?? proxyHost else { return .system }
+        let server = entry(for: first)
         guard !hosts.isEmpty, let proxyHost else { return server.trust }
         let proxy = entry(for: proxyHost)
         guard proxy !== server else { return server.trust }

@@ -106,7 +106,7 @@ struct ProxyEnvironmentTests {
         #expect(try decision(both) == "proxy http://proxy:80: from http_proxy")
     }
 
-    @Test(arguments: ["localhost", "127.0.0.1", "127.0.0.2", "[::1]", "LOCALHOST:81", "[::ffff:127.0.0.1]"])
+    @Test(arguments: ["localhost", "127.0.0.1", "127.0.0.2", "[::1]", "LOCALHOST:81", "[::ffff:127.0.0.1]", "app.LocalHost"])
     func thisMachineIsReachedDirectly(_ host: String) throws {
         let origin = URLOrigin(try RequestPreparation(SessionConfiguration()).parse("http://\(host)/"))
         var environment = ProxyEnvironment(["http_proxy": "proxy"])
@@ -115,7 +115,7 @@ struct ProxyEnvironmentTests {
         #expect(try environment.decision(for: origin).proxies.map(\.url) == ["http://proxy:80"])
     }
 
-    @Test(arguments: ["http://[::2]/", "http://localhost.net/", "http://local.localhost/", "http://128.0.0.1/"])
+    @Test(arguments: ["http://[::2]/", "http://localhost.net/", "http://mylocalhost/", "http://128.0.0.1/"])
     func otherHostsAreNotThisMachine(_ url: String) throws {
         #expect(try decision(Row(["http_proxy": "proxy"], url)) == "proxy http://proxy:80: from http_proxy")
     }

@@ -180,6 +180,19 @@ struct AlternativeServiceCallTests {
         #expect(try await texts(session, Request(url)) == ["origin"])
     }
 
+    /// A server that does not serve the origin knows nothing about its services (RFC 7838, section 6).
+    @Test func theFieldOfAMisdirectedRequestIsIgnored() async throws {
+        try store.receive("h3=\"alt.example:444\", h3=\":445\"", from: url)
+        var configuration = SessionConfiguration()
+        configuration.alternativeServices = store
+        let headers = HTTPFields(dictionaryLiteral: (.init("Alt-Svc") ?? .te, "clear"))
+        let transport = MockTransport { _ in MockResponse(status: 421, headers: headers) }
+        let session = Session(configuration: configuration, transport: transport)
+        _ = try await session.data(url)
+        #expect(transport.requests.count == 2)
+        #expect(await store.services(for: url).map(\.port) == [445])
+    }
+
     /// The source of a body may be read before the connection to a service has failed, so the origin gets a body that can be read once.
     @Test func aBodyThatCanBeReadOnceGoesToTheOrigin() async throws {
         try store.receive("h3=\"alt.example:444\"", from: url)

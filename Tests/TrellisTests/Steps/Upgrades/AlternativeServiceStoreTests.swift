@@ -16,6 +16,17 @@ extension AlternativeServiceStore {
 
     /// Returns the service to which a request for a URL is sent, as text.
     func used(_ url: String) throws -> String? { service(for: try WireURL(parsing: url)).map { "\($0)" } }
+
+    /// Begins a request of `https://a.example` to a service.
+    func begin(_ service: AlternativeService) throws -> Bool {
+        begin(service, of: try WireURL(parsing: "https://a.example/"))
+    }
+
+    /// Ends a request of `https://a.example` to a service.
+    @discardableResult
+    func end(_ service: AlternativeService, _ outcome: AlternativeHealth.Outcome) throws -> Double? {
+        end(service, of: try WireURL(parsing: "https://a.example/"), outcome)
+    }
 }
 
 /// The services that a store knows, and those that it uses.
@@ -82,7 +93,7 @@ struct AlternativeServiceStoreTests {
         try store.receive("h3=\":1\", h3=\":2\"; persist=1", from: url)
         try store.receive("h3=\":1\"", from: "https://b.example/")
         let service = AlternativeService(protocolID: "h3", host: "a.example", port: 2)
-        store.end(service, .failed)
+        try store.end(service, .failed)
         await store.networkDidChange()
         #expect(try store.used(url) == "h3 at a.example:2")
         #expect(try store.used("https://b.example/") == nil)
@@ -94,10 +105,10 @@ struct AlternativeServiceStoreTests {
         try store.receive("h3=\":443\"; ma=99999999", from: url)
         var pauses: [Double] = []
         for _ in 0..<12 {
-            #expect(store.begin(service))
-            let pause = try #require(store.end(service, .failed))
+            #expect(try store.begin(service))
+            let pause = try #require(try store.end(service, .failed))
             #expect(try store.used(url) == nil)
-            #expect(!store.begin(service))
+            #expect(try !store.begin(service))
             clock.advance(by: pause - 1)
             #expect(try store.used(url) == nil)
             clock.advance(by: 1)
@@ -105,41 +116,53 @@ struct AlternativeServiceStoreTests {
         }
         #expect(pauses[..<4] == [300, 600, 1200, 2400])
         #expect(pauses[10...] == [172_800, 172_800])
-        store.end(service, .worked)
-        #expect(store.begin(service))
-        #expect(store.end(service, .failed) == 300)
+        try store.end(service, .worked)
+        #expect(try store.begin(service))
+        #expect(try store.end(service, .failed) == 300)
     }
 
     /// Requests that fail together are one failure.
     @Test func failuresAtOnceAreOneFailure() throws {
         let store = store()
         let service = AlternativeService(protocolID: "h3", host: "a.example", port: 443)
-        store.end(service, .worked)
-        #expect(store.begin(service) && store.begin(service))
-        #expect(store.end(service, .failed) == 300)
+        try store.end(service, .worked)
+        #expect(try store.begin(service) && store.begin(service))
+        #expect(try store.end(service, .failed) == 300)
         clock.advance(by: 100)
-        #expect(store.end(service, .failed) == 200)
+        #expect(try store.end(service, .failed) == 200)
     }
 
     @Test func oneRequestAtATimeTestsAService() throws {
         let store = store()
         try store.receive("h3=\":443\"", from: url)
         let service = try #require(store.service(for: WireURL(parsing: url)))
-        #expect(store.begin(service))
-        #expect(!store.begin(service))
+        #expect(try store.begin(service))
+        #expect(try !store.begin(service))
         #expect(try store.used(url) == nil)
-        store.end(service, .unknown)
-        #expect(store.begin(service))
-        store.end(service, .worked)
-        #expect(store.begin(service) && store.begin(service))
+        try store.end(service, .unknown)
+        #expect(try store.begin(service))
+        try store.end(service, .worked)
+        #expect(try store.begin(service) && store.begin(service))
+    }
+
+    /// A service that does not work for one origin still works for another one.
+    @Test func theExperienceIsThatOfAnOrigin() throws {
+        let store = store(), other = "https://b.example/"
+        try store.receive("h3=\":443\"", from: url)
+        try store.receive("h3=\"a.example:443\"", from: other)
+        let service = try #require(store.service(for: WireURL(parsing: other)))
+        #expect(store.end(service, of: try WireURL(parsing: other), .failed) == 300)
+        #expect(try store.used(other) == nil)
+        #expect(try store.used(url) == "h3 at a.example:443")
     }
 
     @Test func theNumberOfRememberedServicesIsLimited() {
         var health = AlternativeHealth()
         for port in 1...3 * AlternativeHealth.limit {
             let service = AlternativeService(protocolID: "h3", host: "a.example", port: port)
-            health.begin(service, at: clock.now)
-            if port.isMultiple(of: 2) { health.end(service, .failed, at: clock.now) }
+            let use = AlternativeHealth.Use(origin: "a.example:443", service: service)
+            health.begin(use, at: clock.now)
+            if port.isMultiple(of: 2) { health.end(use, .failed, at: clock.now) }
         }
         #expect(health.count <= AlternativeHealth.limit)
     }
