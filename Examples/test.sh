@@ -904,6 +904,10 @@ expect_report "a missing key" "r['error']['kind']" file 1 "$strict" "${with_ca[@
 expect_report "a certificate without a key" "r['error']['kind']" file 1 "$strict" "${with_ca[@]}" --cert "$trust/ada.pem"
 expect_report "a missing --cacert" "r['error']['kind']" file 1 "$strict" --cacert "$trust/missing"
 expect_report "TLS 1.2" "r['status']" 200 0 "$tls12" "${with_ca[@]}"
+client "$tls12" --cacert "$trust/other.pem"
+check "--cacert with the authority of another server" 1 "$status"
+SSL_CERT_FILE="$trust/ca.pem" client "$tls12" --cacert "$trust/other.pem"
+check "--cacert in addition to SSL_CERT_FILE" 0 "$status"
 expect_report "--tlsv1.3" "[r['error']['kind'], r['error']['retryable']]" "['tls', False]" 1 "$tls12" "${with_ca[@]}" --tlsv1.3
 expect_usage_error "$url/" --key a
 expect_usage_error "$url/" --pass a
