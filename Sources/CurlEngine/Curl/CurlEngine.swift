@@ -91,7 +91,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             unsafe spareStarting = batch
         }
         var mustLook = true
-        for transfer in batch[..<count] where !transfer.isCancelled {
+        for (index, transfer) in batch[..<count].enumerated() where !transfer.isCancelled {
+            if index & 15 == 15 { executor.meter.turnContinues() }
             guard transfer.lookup == .leading || streams.admits(transfer),
                 lookups.admits(
                     transfer, now: executor.engineLoop.systemNow, hasConnection: hasConnection(multi, for: transfer))

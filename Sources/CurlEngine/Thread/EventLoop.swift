@@ -97,7 +97,13 @@ package final class EventLoop {
             fireTimers()
             return runDeliveries(isQuiet: true)
         }
-        for ready in waited { client?.socketIsReady(ready) }
+        var count = 0
+        for ready in waited {
+            client?.socketIsReady(ready)
+            // A TLS handshake may take a millisecond.
+            count += 1
+            if count & 15 == 0 { meter.turnContinues() }
+        }
         fireTimers()
         runDeliveries(isQuiet: waited.isEmpty)
     }

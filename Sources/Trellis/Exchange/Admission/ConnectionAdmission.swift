@@ -132,10 +132,12 @@ final class ConnectionAdmission: Sendable {
 
     /// Grants slots to the waiting exchanges for which the first connection to their origin has room.
     func didProbe(_ exchange: ExchangeActor, at place: Place, isShared: Bool) {
-        deliver(
-            state.withLock { state in
-                state.grants(state.queue.probed(Applicant(exchange: exchange), at: place, isShared: isShared))
-            })
+        let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
+            let applicants = state.queue.probed(Applicant(exchange: exchange), at: place, isShared: isShared)
+            return (state.grants(applicants), state.queue.isHolding)
+        }
+        deliver(grants)
+        if isHolding { updateHold(on: exchange.executor) }
     }
 
     /// Removes a waiting exchange from the queue; does nothing if the exchange does not wait.
