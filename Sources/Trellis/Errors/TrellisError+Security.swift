@@ -147,7 +147,8 @@ extension TrellisError.SecurityFailure: CustomStringConvertible {
         case .untrusted(let certificate):
             "the \(certificate.isOfProxy ? "proxy" : "server")'s certificate is not trusted: \(certificate)"
         case .clientIdentity(let failure): failure.description
-        case .certificateAuthorityFile(let why): "the certificate authorities or revocation lists cannot be read: \(why)"
+        case .certificateAuthorityFile(let why):
+            "the certificate authorities or revocation lists cannot be read: \(why)"
         case .keyLogFile(let path, let why): "the key log \(path) cannot be written: \(why)"
         case .pinMismatch(let mismatch): "the server is not trusted: \(mismatch)"
         case .serverTrustEvaluationFailed(let failure): "the server is not trusted: \(failure)"

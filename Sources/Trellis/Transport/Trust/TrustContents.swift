@@ -61,7 +61,8 @@ struct TrustContents: Sendable {
             .systemAnd([]) where configuration.revocationLists.isEmpty || TransferTrust.systemExample.isEmpty:
             return .system
         // The connections of different lists must be distinguishable.
-        case .system, .systemAnd([]): return .pem(TransferTrust.marked(TransferTrust.systemExample, number), withSystem: true)
+        case .system, .systemAnd([]):
+            return .pem(TransferTrust.marked(TransferTrust.systemExample, number), withSystem: true)
         case .systemAnd: return .pem(TransferTrust.marked(text, number), withSystem: true)
         case .only([]): throw TrellisError(.securityFailed(.certificateAuthorityFile("there is no source of them")))
         case .only: return .pem(TransferTrust.marked(text, number), withSystem: false)

@@ -106,7 +106,9 @@ struct ProxyEnvironmentTests {
         #expect(try decision(both) == "proxy http://proxy:80: from http_proxy")
     }
 
-    @Test(arguments: ["localhost", "127.0.0.1", "127.0.0.2", "[::1]", "LOCALHOST:81", "[::ffff:127.0.0.1]", "app.LocalHost"])
+    @Test(arguments: [
+        "localhost", "127.0.0.1", "127.0.0.2", "[::1]", "LOCALHOST:81", "[::ffff:127.0.0.1]", "app.LocalHost",
+    ])
     func thisMachineIsReachedDirectly(_ host: String) throws {
         let origin = URLOrigin(try RequestPreparation(SessionConfiguration()).parse("http://\(host)/"))
         var environment = ProxyEnvironment(["http_proxy": "proxy"])
