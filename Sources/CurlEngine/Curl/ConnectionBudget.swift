@@ -34,6 +34,15 @@ package final class ConnectionBudget: Sendable {
         var owed: Int { holders.reduce(0) { $0 + $1.owed } }
 
         func index(of gate: any ConnectionReceiver) -> Int? { holders.firstIndex { $0.gate === gate } }
+
+        /// Removes and returns the next gate; `nil` if none waits. A gate whose engine is stuck waits behind the others.
+        mutating func next() -> (any ConnectionReceiver)? {
+            for _ in 1..<max(line.count, 1) {
+                guard let gate = line.peek, gate.isStuck else { break }
+                if let gate = line.popFirst() { line.append(gate) }
+            }
+            return line.popFirst()
+        }
     }
 
     private struct State {
@@ -170,10 +179,7 @@ package final class ConnectionBudget: Sendable {
         while state.inUse < total, let name = state.ready.popFirst() {
             state.origins[name]?.isReady = false
             // Connections that existed already may have taken the origin's room.
-            guard state.origins[name]?.inUse ?? 0 < perOrigin, let gate = state.origins[name]?.line.popFirst()
-            else {
-                continue
-            }
+            guard state.origins[name]?.inUse ?? 0 < perOrigin, let gate = state.origins[name]?.next() else { continue }
             state.waitingCount -= 1
             count(name, gate, &state)
             makeReady(name, &state)
@@ -252,4 +258,6 @@ protocol ConnectionReceiver: AnyObject, Sendable {
     func grantConnection(to origin: String)
     /// Notifies the gate that the number of places that it should return has changed. Called from any thread.
     func requestConnections(of origin: String)
+    /// Indicates whether the gate cannot use a place at present, because its engine is stuck.
+    var isStuck: Bool { get }
 }

@@ -135,6 +135,8 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
 
     // MARK: Turns
 
+    var isStuck: Bool { executor.isStuck }
+
     func grantTurn() { executor.submit { self.turnWasGranted() } }
 
     private func turnWasGranted() {

@@ -14,6 +14,18 @@ package final class LookupLimit: Sendable {
         var peak = 0
         /// The gates that wait for a turn, once for each name.
         var line = FIFO<any LookupTurnReceiver>()
+        /// The gates whose turn came while their engines were stuck: they are next as soon as they can use it.
+        var passedOver = FIFO<any LookupTurnReceiver>()
+
+        /// Removes and returns the next gate; `nil` if none waits. A gate whose engine is stuck is next only if no other one waits.
+        mutating func next() -> (any LookupTurnReceiver)? {
+            if let gate = passedOver.peek, !gate.isStuck { return passedOver.popFirst() }
+            while let gate = line.popFirst() {
+                if !gate.isStuck { return gate }
+                passedOver.append(gate)
+            }
+            return passedOver.popFirst()
+        }
     }
 
     private let state = Locked(State())
@@ -28,7 +40,7 @@ package final class LookupLimit: Sendable {
     package var peakCount: Int { state.withLock { $0.peak } }
 
     /// The number of turns that were requested and not granted yet.
-    package var waitingCount: Int { state.withLock { $0.line.count } }
+    package var waitingCount: Int { state.withLock { $0.line.count + $0.passedOver.count } }
 
     /// Begins a lookup. Returns `false` if the lookup has to wait; `receiver` is then notified later, when the lookup may begin.
     /// Every lookup that may begin must be ended by ``end()``, whether it runs or not.
@@ -54,7 +66,7 @@ package final class LookupLimit: Sendable {
                 state.running -= 1
                 return nil
             }
-            let next = state.line.popFirst()
+            let next = state.next()
             if next == nil { state.running -= 1 }
             return next
         }
@@ -66,6 +78,8 @@ package final class LookupLimit: Sendable {
 protocol LookupTurnReceiver: AnyObject, Sendable {
     /// Grants a turn. Called from any thread.
     func grantTurn()
+    /// Indicates whether the gate cannot use a turn at present, because its engine is stuck.
+    var isStuck: Bool { get }
 }
 
 /// Two bounds are equal if they are the same object.

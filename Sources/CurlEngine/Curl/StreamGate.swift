@@ -196,6 +196,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         return true
     }
 
+    var isStuck: Bool { executor.isStuck }
+
     func grantConnection(to origin: String) { executor.submit { self.connectionWasGranted(to: origin) } }
 
     private func connectionWasGranted(to name: String) {

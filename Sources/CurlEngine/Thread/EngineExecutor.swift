@@ -168,8 +168,14 @@ import CCurl
         func occupy() { executor.work() }
     }
 
+    /// The maximum number of turns in which the loop runs work that was added after the executor was stopped.
+    private static let lastTurns = 100
+
     private func work() {
-        while !loop.mustEnd || queue.withLock({ !$0.pending.isEmpty }) {
+        // Work leads to further work. A task that yields for ever must not keep the loop open.
+        var rest = Self.lastTurns
+        while !loop.mustEnd || rest > 0 && queue.withLock({ !$0.pending.isEmpty }) {
+            if loop.mustEnd { rest -= 1 }
             runBatch()
             queue.withLock { queue in swap(&queue.pending, &batch) }
             if !batch.isEmpty { loop.readClocks() }
@@ -189,8 +195,8 @@ import CCurl
             queue.thread = .ended
             return !queue.pending.isEmpty
         }
-        if isLeftOver { runLateWork() }
         for body in whenEnded { body() }
+        if isLeftOver { runLateWork() }
     }
 
     /// Runs the work that was added after the end, until none is left.

@@ -11,6 +11,8 @@ import Testing
         func requestConnections(of origin: String) { requested.withLock { $0 += 1 } }
         func grantConnection(to origin: String) { granted.withLock { $0.append(origin) } }
         var origins: [String] { granted.withLock { $0 } }
+        let stuck = Locked(false)
+        var isStuck: Bool { stuck.withLock { $0 } }
     }
 
     private let first = Receiver()
@@ -30,6 +32,19 @@ import Testing
         #expect(budget.inUseCount("a") == 1)
         budget.end("a", for: third)
         #expect(budget.inUseCount("a") == 0)
+    }
+
+    @Test func aGateWhoseEngineIsStuckIsPassedOver() {
+        let budget = ConnectionBudget(perOrigin: 1)
+        #expect(budget.begin("a", for: first))
+        #expect(!budget.begin("a", for: second))
+        #expect(!budget.begin("a", for: third))
+        second.stuck.withLock { $0 = true }
+        budget.end("a", for: first)
+        #expect(third.origins == ["a"])
+        // No other gate waits.
+        budget.end("a", for: third)
+        #expect(second.origins == ["a"])
     }
 
     @Test func aFreePlaceBelongsToTheFirstInLine() {

@@ -35,6 +35,25 @@ struct EngineExecutorTests {
         }
     }
 
+    /// The task goes on as late work.
+    @Test func aTaskThatYieldsForEverDoesNotKeepTheExecutorFromEnding() async {
+        let engine = EngineExecutor()
+        let hasEnded = Locked(false)
+        let task = Task(executorPreference: engine) {
+            var turns = 0
+            while !Task.isCancelled {
+                await Task.yield()
+                if hasEnded.withLock({ $0 }) { turns += 1 }
+            }
+            return turns
+        }
+        await engine.shutDown()
+        hasEnded.withLock { $0 = true }
+        for _ in 0..<10 { await Self.passThrough(engine) }
+        task.cancel()
+        #expect(await task.value > 0)
+    }
+
     @Test func callsRunInTheOrderOfTheirComingOnOneThread() async {
         let engine = EngineExecutor()
         let seen = Locked<[(number: Int, thread: UInt)]>([])

@@ -237,6 +237,21 @@ struct DNSOverHTTPSTests {
         #expect(found.addresses == [failing == 28 ? "127.0.0.1" : "::1"])
     }
 
+    /// One of the two questions is never answered.
+    @Test(arguments: [UInt8(1), 28])
+    func theAddressesOfTheOtherQuestionAreNotAwaitedForEver(_ silent: UInt8) async throws {
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let dns = try Self.server { request, type in
+            if type == silent { mayAnswer.wait() }
+            let address: [UInt8] = type == 1 ? [127, 0, 0, 1] : Array(repeating: 0, count: 15) + [1]
+            return .init(200, headers: [Self.type], body: Self.message(to: request, [address]))
+        }
+        defer { mayAnswer.signal() }
+        let found = try await DNSOverHTTPS(dns.url("/")).addresses(of: "a.invalid", family: .any)
+        #expect(found.addresses == [silent == 28 ? "127.0.0.1" : "::1"])
+        #expect(found.timeToLive == .seconds(10))
+    }
+
     @Test func whatIsNoNameIsNotAsked() async throws {
         let dns = try Self.server()
         let resolver = try DNSOverHTTPS(dns.url("/"))

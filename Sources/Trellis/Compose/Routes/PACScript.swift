@@ -77,7 +77,8 @@ public struct PACScript: Sendable, Hashable {
     /// It is fetched with a direct connection and the session's trust in certificates, without the session's client certificate, steps,
     /// default fields and cookies, within 30 seconds, through at most five redirects. It is fetched again after the `max-age` of its
     /// response (RFC 9111, section 5.2.2.1), but at least a minute and at most a day later; without `max-age`, after an hour. If it cannot
-    /// be fetched again, the previous script is used for a minute more.
+    /// be fetched again, the previous script is used for a minute more; while it is being fetched again, requests wait for a second at
+    /// most, and then use the previous script.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` unless the URL is an absolute `http` or `https` URL; the errors
     ///   of the URL's own conversion.

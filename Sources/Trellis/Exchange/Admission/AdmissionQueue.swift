@@ -72,9 +72,11 @@ struct AdmissionQueue<ID: Hashable> {
     /// Returns whether an origin with waiting requests gets the next connection that ends its work, if the total is the limit.
     func isNext(_ place: Place) -> Bool { wantingConnections.first?.member == place.index }
 
-    /// Returns whether the first connection to an origin is being established, while all other requests to that origin wait.
-    func isBeingProbed(_ place: Place) -> Bool {
-        if case .probed = origins[place.index].sharing { true } else { false }
+    /// Returns the request that is making the first connection to an origin, while all other requests to that origin wait; `nil` if none
+    /// is.
+    func prober(at place: Place) -> ID? {
+        guard origins.indices.contains(place.index), case .probed(let id) = origins[place.index].sharing else { return nil }
+        return id
     }
 
     // MARK: Engines
@@ -166,6 +168,14 @@ struct AdmissionQueue<ID: Hashable> {
         return admitWaiting(after: index)
     }
 
+    /// Ends the wait for the first connection to an origin, which takes too long: the waiting requests connect at once, and each one finds
+    /// out for itself whether its connection can be shared. Returns the requests that get a slot as a result.
+    mutating func giveUpProbe(at place: Place) -> [ID] {
+        guard prober(at: place) != nil else { return [] }
+        setSharing(place.index, .exclusive)
+        return admitWaiting(after: place.index)
+    }
+
     /// Releases a slot. Returns the requests that get a slot as a result.
     ///
     /// - Parameters:
@@ -220,11 +230,12 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     /// Returns whether the next origin leaves the idle connection of another one, which waits as well, to that origin: otherwise
-    /// connections would be closed and opened at every turn. An origin takes connections from one that has at least two more.
+    /// connections would be closed and opened at every turn. An origin takes connections from one that has at least two more, or after
+    /// it has waited for four times as many turns as there are connections: its own connections may all be in use for long.
     private func mustYield(_ next: Int, to changed: Int) -> Bool {
-        guard engineOf != nil, next != changed, held >= limits.total, origins[changed].standing == .connection else {
-            return false
-        }
+        guard engineOf != nil, next != changed, held >= limits.total, origins[changed].standing == .connection,
+            lastTurn - origins[next].turn <= 4 * UInt64(limits.total)
+        else { return false }
         let (own, other) = (origins[next].held, origins[changed].held)
         let idle = other - origins[changed].connections
         // Idle connections of origins without waiting requests are closed first.

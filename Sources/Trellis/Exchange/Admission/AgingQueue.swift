@@ -34,6 +34,7 @@ struct AgingQueue<ID: Hashable> {
         mutating func insert(_ id: ID, ticket: Int) {
             count += 1
             // The spot may have been released together with those before it.
+            let previous = first
             first = 0
             let index = place(of: ticket)
             if index < spots.count, abs(spots[index].ticket) == ticket {
@@ -41,7 +42,7 @@ struct AgingQueue<ID: Hashable> {
             } else {
                 spots.insert((ticket, id), at: index)
             }
-            while spots[first].ticket < 0 { first += 1 }
+            first = count == 1 ? index : min(previous, index)
         }
 
         /// Removes a member. Its spot is released if it is the first one, or if there are too many vacated spots.

@@ -110,17 +110,19 @@ final class ConnectionAdmission: Sendable {
         let mayShare = prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let applicant = Applicant(exchange: exchange)
         let hint = prepared.wire.url.queueHint
-        let (entry, grant) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?) in
+        let (entry, grant, mustWatch) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?, Bool) in
             let entry = state.queue.enter(
                 applicant, origin: prepared.queue, mayShare: mayShare,
                 priority: prepared.source.priority, ticket: ticket, hint: hint)
             if !state.lost.isEmpty { state.lost.remove(applicant) }
-            guard entry.isAdmitted, state.isSpread else { return (entry, nil) }
-            return (entry, state.grant(exchange, at: entry.place, isProbing: entry.isProbing))
+            guard state.isSpread else { return (entry, nil, false) }
+            guard entry.isAdmitted else { return (entry, nil, state.watchesProbe(exchange, at: entry.place)) }
+            return (entry, state.grant(exchange, at: entry.place, isProbing: entry.isProbing), false)
         }
         if entry.place.index != hint { prepared.wire.url.queueHint = entry.place.index }
         guard entry.isAdmitted else {
             if entry.isHolding { updateHold(on: exchange.executor) }
+            if mustWatch { watchProbe(at: entry.place, on: exchange.executor) }
             return (entry.place, .waiting(ticket: entry.ticket))
         }
         guard let grant, grant.engine !== exchange.home || grant.closing != nil else {
@@ -175,11 +177,25 @@ final class ConnectionAdmission: Sendable {
         let (grants, end) = state.withLock { state in state.updateHold(now: now) }
         deliver(grants)
         guard let end else { return }
-        let timer = HoldTimer { [self] in updateHold(on: executor) }
-        executor.submit { executor.engineLoop.set(EngineTimer(timer), at: end) }
+        setTimer(on: executor, at: end) { [self] in updateHold(on: executor) }
     }
 
-    private final class HoldTimer: EngineTimerTarget, Sendable {
+    /// Looks at the engine that makes the first connection to an origin, a moment later and again until the connection is made. Exchanges
+    /// on other engines do not wait for an engine that is stuck.
+    private func watchProbe(at place: Place, on executor: EngineExecutor) {
+        setTimer(on: executor, at: executor.now.advanced(by: .milliseconds(100))) { [self] in
+            let (grants, isOver) = state.withLock { state in state.lookAtProbe(place) }
+            deliver(grants)
+            if !isOver { watchProbe(at: place, on: executor) }
+        }
+    }
+
+    private func setTimer(on executor: EngineExecutor, at deadline: EngineInstant, _ body: @escaping @Sendable () -> Void) {
+        let timer = AdmissionTimer(body)
+        executor.submit { executor.engineLoop.set(EngineTimer(timer), at: deadline) }
+    }
+
+    private final class AdmissionTimer: EngineTimerTarget, Sendable {
         private let body: @Sendable () -> Void
 
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -196,7 +212,7 @@ final class ConnectionAdmission: Sendable {
         let origin = exchange.prepared.origin
         let (isProbed, count, ahead, isNext) = state.withLock { state in
             (
-                state.queue.isBeingProbed(place), state.queue.connectionCount(at: place),
+                state.queue.prober(at: place) != nil, state.queue.connectionCount(at: place),
                 state.queue.countAhead(of: Applicant(exchange: exchange), at: place), state.queue.isNext(place)
             )
         }
@@ -228,6 +244,8 @@ extension ConnectionAdmission {
         private var openCount = 0
         /// The instant at which origins no longer leave idle connections to others; `nil` if none does so.
         private var holdEnd: EngineInstant?
+        /// The places whose first connection is being made, and for which a timer looks at the engine that makes it.
+        private var watchedProbes: Set<Place> = []
         /// The interval at which holds end. An exchange waits for one to two intervals at most.
         private static var holdTime: Duration { .milliseconds(5) }
 
@@ -332,6 +350,22 @@ extension ConnectionAdmission {
             let granted = holdEnd == nil ? [] : grants(queue.endHold())
             holdEnd = queue.isHolding ? now.advanced(by: Self.holdTime) : nil
             return (granted, holdEnd)
+        }
+
+        /// Returns whether the first connection to an origin must be watched for an exchange that waits for it, because it is being made
+        /// on another engine.
+        mutating func watchesProbe(_ exchange: ExchangeActor, at place: Place) -> Bool {
+            guard let prober = queue.prober(at: place), prober.exchange.home !== exchange.home else { return false }
+            return watchedProbes.insert(place).inserted
+        }
+
+        /// Ends the wait for the first connection to an origin if the engine that makes it is stuck. Returns the slots that are granted,
+        /// and whether the connection need no longer be watched.
+        mutating func lookAtProbe(_ place: Place) -> ([Grant], isOver: Bool) {
+            let prober = queue.prober(at: place)
+            if let prober, !prober.exchange.home.executor.isStuck { return ([], false) }
+            watchedProbes.remove(place)
+            return (prober == nil ? [] : grants(queue.giveUpProbe(at: place)), true)
         }
 
         mutating func release(at place: Place, on engine: Int) {

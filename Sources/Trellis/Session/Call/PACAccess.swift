@@ -15,6 +15,8 @@ struct PACAccess: ProxyScriptAccess {
 
     var now: EngineInstant { context.now }
 
+    func wait(for duration: Duration) async throws { try await context.wait(for: duration) }
+
     // MARK: The result
 
     func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {

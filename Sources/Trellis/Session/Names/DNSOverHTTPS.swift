@@ -12,6 +12,10 @@ import HTTPTypes
 /// addresses of the other are used. They are kept for the shortest time to live in the response, less its `Age` (RFC 8484, section 5.1).
 /// Aliases (CNAME) are followed within the response.
 ///
+/// Once there are IPv4 addresses, IPv6 addresses are awaited for 50 ms more, the resolution delay of RFC 8305, section 3; once there are
+/// IPv6 addresses, IPv4 addresses are awaited for a second more, because a network without IPv6 needs them. Addresses of one version
+/// without a response about the other are kept for 10 seconds at most.
+///
 /// The requests have a session of their own, with its connections and limits, and tell nothing but the question: no `User-Agent`, no
 /// `Accept-Language`, no cookies. Redirects are not followed. The host of the server's URL is an address, or has `bootstrap` addresses, or
 /// else the system looks it up.
@@ -88,21 +92,65 @@ public struct DNSOverHTTPS: NameResolver {
         case .ipv4: return try await answer(to: DNSQuery(name: name, type: .a)).get()
         case .ipv6: return try await answer(to: DNSQuery(name: name, type: .aaaa)).get()
         case .any:
-            async let first = answer(to: DNSQuery(name: name, type: .aaaa))
-            async let second = answer(to: DNSQuery(name: name, type: .a))
-            return try Self.joined(await first, await second)
+            let (ipv6, ipv4) = await bothAnswers(for: name)
+            return try Self.joined(ipv6, ipv4)
+        }
+    }
+
+    /// The times for which the addresses of one version of IP are awaited, once there are addresses of the other.
+    private static let delays = (ipv6: Duration.milliseconds(50), ipv4: Duration.seconds(1))
+    /// The time for which addresses are kept if there was no response about the other version of IP.
+    private static let incompleteLifetime = Duration.seconds(10)
+
+    /// Asks for both versions of IP. One of the two results is `nil` if its response came too late.
+    private func bothAnswers(
+        for name: DNSName
+    ) async -> (ipv6: Result<ResolvedAddresses, any Error>?, ipv4: Result<ResolvedAddresses, any Error>?) {
+        enum Event: Sendable {
+            case ipv6(Result<ResolvedAddresses, any Error>)
+            case ipv4(Result<ResolvedAddresses, any Error>)
+            case delayIsOver
+        }
+        return await withTaskGroup(of: Event.self) { group in
+            group.addTask { .ipv6(await answer(to: DNSQuery(name: name, type: .aaaa))) }
+            group.addTask { .ipv4(await answer(to: DNSQuery(name: name, type: .a))) }
+            var (ipv6, ipv4) = (Result<ResolvedAddresses, any Error>?.none, Result<ResolvedAddresses, any Error>?.none)
+            while ipv6 == nil || ipv4 == nil, let event = await group.next() {
+                switch event {
+                case .ipv6(let result): ipv6 = result
+                case .ipv4(let result): ipv4 = result
+                case .delayIsOver:
+                    group.cancelAll()
+                    return (ipv6, ipv4)
+                }
+                let found = try? (ipv6 ?? ipv4)?.get()
+                guard ipv6 == nil || ipv4 == nil, let found, !found.literals.isEmpty else { continue }
+                let delay = ipv6 == nil ? Self.delays.ipv6 : Self.delays.ipv4
+                group.addTask {
+                    try? await Task.sleep(for: delay)
+                    return .delayIsOver
+                }
+            }
+            group.cancelAll()
+            return (ipv6, ipv4)
         }
     }
 
     /// Returns the addresses of both versions of IP. A failure counts only if there is no address.
+    ///
+    /// - Parameters:
+    ///   - ipv6: The result of the question about IPv6; `nil` without a response in time, if there are IPv4 addresses.
+    ///   - ipv4: The result of the question about IPv4, likewise.
     static func joined(
-        _ ipv6: Result<ResolvedAddresses, any Error>, _ ipv4: Result<ResolvedAddresses, any Error>
+        _ ipv6: Result<ResolvedAddresses, any Error>?, _ ipv4: Result<ResolvedAddresses, any Error>?
     ) throws -> ResolvedAddresses {
-        let found = [ipv6, ipv4].compactMap { try? $0.get() }.filter { !$0.literals.isEmpty }
-        guard let shortest = found.map(\.timeToLive).min() else {
-            _ = try ipv4.get()
+        let found = [ipv6, ipv4].compactMap { try? $0?.get() }.filter { !$0.literals.isEmpty }
+        guard var shortest = found.map(\.timeToLive).min() else {
+            _ = try ipv4?.get()
+            guard let ipv6 else { throw DNSFailure.noSuchName }
             return try ipv6.get()
         }
+        if ipv6 == nil || ipv4 == nil { shortest = min(shortest, Self.incompleteLifetime) }
         return ResolvedAddresses(literals: found.flatMap(\.literals), timeToLive: shortest)
     }
 

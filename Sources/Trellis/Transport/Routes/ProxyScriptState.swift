@@ -8,6 +8,9 @@ protocol ProxyScriptAccess: Sendable {
     /// Reads or fetches a script.
     func load(_ script: PACScript) async throws -> LoadedProxyScript
 
+    /// Waits for a duration on the session's clock.
+    func wait(for duration: Duration) async throws
+
     /// Waits for the result of a script's function, within the time that it may take.
     func withinLimit(
         _ result: @escaping @Sendable () async throws -> String
@@ -27,6 +30,8 @@ final class ProxyScriptState: Sendable {
     private static let resultLifetime = Duration.seconds(60)
     /// The time for which an old script is used if it could not be loaded again.
     private static let extraLifetime = Duration.seconds(60)
+    /// The time for which requests wait until an old script is loaded again. After that, they use the old script.
+    private static let patience = Duration.seconds(1)
     /// The number of results that are kept.
     private static let limit = 1024
 
@@ -113,15 +118,38 @@ final class ProxyScriptState: Sendable {
 
     // MARK: The text
 
-    /// Returns the text of the script, and loads the script if it is not fresh. Tasks at the same time wait for the same loading.
+    /// Returns the text of the script, and loads the script if it is not fresh. Tasks at the same time wait for the same loading, but not
+    /// for long if there is an old text.
     private func text(_ access: some ProxyScriptAccess) async throws -> String {
         let now = access.now
-        let (fresh, ticket) = state.withLock { state -> (String?, UInt64) in
-            if let text = state.text, text.end.map({ now < $0 }) ?? true { return (text.text, 0) }
-            return (nil, state.next())
+        let (known, isFresh, ticket) = state.withLock { state -> (String?, Bool, UInt64) in
+            if let text = state.text, text.end.map({ now < $0 }) ?? true { return (text.text, true, 0) }
+            return (state.text?.text, false, state.next())
         }
-        if let fresh { return fresh }
-        return try await withTaskCancellationHandler {
+        guard let known else { return try await loadedText(ticket, access) }
+        if isFresh { return known }
+        return try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask { [self] in try await loadedText(ticket, access) }
+            group.addTask { [self] in
+                try await access.wait(for: Self.patience)
+                continueLoading(now: access.now)
+                return known
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? known
+        }
+    }
+
+    /// Lets further requests use the old text for a moment, while the script is being loaded.
+    private func continueLoading(now: EngineInstant) {
+        state.withLock { state in
+            if state.loading != nil { state.text?.end = now.advanced(by: Self.patience * 2) }
+        }
+    }
+
+    /// Waits until the script is loaded.
+    private func loadedText(_ ticket: UInt64, _ access: some ProxyScriptAccess) async throws -> String {
+        try await withTaskCancellationHandler {
             try await withReply { reply in
                 join(ticket, reply, access)
                 // The task may have been cancelled before there was a waiter to remove.

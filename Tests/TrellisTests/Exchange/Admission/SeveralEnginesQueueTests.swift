@@ -74,6 +74,23 @@ struct SeveralEnginesQueueTests {
         #expect(engines.endHold() + engines.endHold() == ["b0.4"])
     }
 
+    /// The only connection of the origin is in use for ever.
+    @Test func anOriginIsPassedOverForALimitedNumberOfTurns() {
+        var engines = Engines(total: 2)
+        for id in ["a0.1", "b0.1"] { #expect(engines.enter(id) == true) }
+        #expect(engines.enter("a0.2") == false)
+        for number in 2...20 { #expect(engines.enter("b0.\(number)") == false) }
+        var (granted, running) = ([String](), "b0.1")
+        while granted.count < 20, running != "a0.2", let next = engines.release(running).first {
+            granted.append(next)
+            running = next
+            // Time passes.
+            #expect(engines.endHold() == [])
+        }
+        #expect(granted == (2...9).map { "b0.\($0)" } + ["a0.2"])
+        #expect(engines.opened == 3)
+    }
+
     @Test func anOriginWithFewerConnectionsGetsOneInItsTurn() {
         var engines = Engines(total: 4)
         for id in ["a0.1", "a0.2", "a0.3", "b0.1"] { #expect(engines.enter(id) == true) }

@@ -109,4 +109,35 @@ struct StuckEngineTests {
         #expect(isStuck)
         await world.session.shutdown()
     }
+
+    /// The other requests to the origin wait until the first connection shows whether it can be shared.
+    @Test func requestsOfOtherEnginesDoNotWaitForAFirstConnectionOnAnEngineThatIsStuck() async throws {
+        var configuration = SessionConfiguration()
+        configuration.engines = .fixed(2)
+        let transport = ScriptedTransport()
+        let session = Session(configuration: configuration, transport: transport)
+        let first = Task(executorPreference: session.executors[0]) {
+            try await session.data("https://localhost/1").1.status.code
+        }
+        let attempt = try await transport.nextAttempt()
+        let (mayEnd, hasEnded) = (DispatchSemaphore(value: 0), Locked(false))
+        session.engines.all[0].executor.submit {
+            _ = mayEnd.wait(timeout: .now() + 10)
+            hasEnded.withLock { $0 = true }
+        }
+        let second = Task(executorPreference: session.executors[1]) {
+            try await session.data("https://localhost/2").1.status.code
+        }
+        let other = try await transport.nextAttempt()
+        #expect(hasEnded.withLock { !$0 })
+        for attempt in [other, attempt] {
+            attempt.connect()
+            attempt.receiveHead()
+            attempt.end()
+        }
+        #expect(try await second.value == 200)
+        mayEnd.signal()
+        #expect(try await first.value == 200)
+        await session.shutdown()
+    }
 }

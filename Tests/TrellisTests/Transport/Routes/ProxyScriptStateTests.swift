@@ -19,9 +19,13 @@ struct ProxyScriptStateTests {
 
         let state = Locked(State())
         /// Opens when loading may go on; `nil` if it need not wait.
-        let gate: LoopbackServer.Gate?
+        private let gate: LoopbackServer.Gate?
+        /// Opens when waits end.
+        let patience = LoopbackServer.Gate()
+        /// The number of loadings that do not wait for the gate.
+        private let first: Int
 
-        init(gate: LoopbackServer.Gate? = nil) { self.gate = gate }
+        init(gate: LoopbackServer.Gate? = nil, first: Int = 0) { (self.gate, self.first) = (gate, first) }
 
         var now: EngineInstant {
             EngineInstant(nanoseconds: 0).advanced(by: .seconds(state.withLock { $0.seconds }))
@@ -32,9 +36,14 @@ struct ProxyScriptStateTests {
                 state.loads += 1
                 return (state.loads, state.error, state.lifetime)
             }
-            try await gate?.opened()
+            if number > first { try await gate?.opened() }
             if let error { throw error }
             return LoadedProxyScript(text: "script \(number)", lifetime: lifetime)
+        }
+
+        func wait(for duration: Duration) async throws {
+            try await patience.opened()
+            try Task.checkCancellation()
         }
 
         func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {
@@ -144,6 +153,24 @@ struct ProxyScriptStateTests {
         }
         // A new loading begins, although the gate is closed for good.
         #expect(access.counts[0] <= 2)
+    }
+
+    @Test func whileAScriptIsLoadedAgainTheOldOneIsUsedAfterAMoment() async throws {
+        let gate = LoopbackServer.Gate()
+        let access = Access(gate: gate, first: 1)
+        #expect(try await ask(access) == "proxy http://p1:1: from the PAC script")
+        access.pass(601)
+        let waiting = Task { try await ask(access) }
+        while access.counts[0] < 2 { await Task.yield() }
+        access.patience.open()
+        #expect(try await waiting.value == "proxy http://p2:1: from the PAC script")
+        // Further requests do not wait at all.
+        #expect(try await ask(access, "http://b.example/") == "proxy http://p3:1: from the PAC script")
+        gate.open()
+        access.pass(2)
+        // The new script has no results yet.
+        #expect(try await ask(access) == "proxy http://p4:1: from the PAC script")
+        #expect(access.counts == [2, 4])
     }
 
     @Test func resultsDoNotGrowWithoutEnd() async throws {
