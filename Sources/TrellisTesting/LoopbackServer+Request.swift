@@ -67,10 +67,18 @@ extension LoopbackServer {
 }
 
 extension LoopbackServer.ReceivedRequest {
+    // Written with indices: in builds without optimization, and with several threads, generic code takes most of a server's time.
+
     init(head: [UInt8], connection: Int) throws {
-        var lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true)
+        var lines: [Range<Int>] = []
+        var start = 0
+        while start < head.count {
+            let end = Self.endOfLine(in: head, from: start)
+            if end > start { lines.append(start..<end) }
+            start = end + 2
+        }
         guard !lines.isEmpty else { throw LoopbackServer.MalformedRequest(reason: "the head has no request line") }
-        let words = lines.removeFirst().split(atByte: " ", omittingEmptySubsequences: false)
+        let words = Self.text(head, lines[0]).split(atByte: " ", omittingEmptySubsequences: false)
         guard words.count == 3 else {
             throw LoopbackServer.MalformedRequest(reason: "the request line has \(words.count) words instead of 3")
         }
@@ -78,19 +86,35 @@ extension LoopbackServer.ReceivedRequest {
         method = String(words[0])
         target = String(words[1])
         version = String(words[2])
-        fields = try lines.map(Self.field)
+        fields = try lines.dropFirst().map { try Self.field(head, $0) }
         headBytes = Data(head)
     }
 
-    static func field(_ line: Substring) throws -> (name: String, value: String) {
-        let bytes = line.utf8
-        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
-            throw LoopbackServer.MalformedRequest(reason: "a field line has no colon: \(line)")
+    /// Returns the index of the next CR LF; the end of the head if there is none.
+    private static func endOfLine(in head: [UInt8], from start: Int) -> Int {
+        var index = head.span.offset(of: 0x0D, from: start)
+        while index + 1 < head.count, head[index + 1] != 0x0A { index = head.span.offset(of: 0x0D, from: index + 1) }
+        return index + 1 < head.count ? index : head.count
+    }
+
+    private static func text(_ bytes: [UInt8], _ range: Range<Int>) -> String {
+        String(decoding: bytes[range], as: UTF8.self)
+    }
+
+    static func field(_ line: String) throws -> (name: String, value: String) {
+        let bytes = Array(line.utf8)
+        return try field(bytes, bytes.startIndex..<bytes.endIndex)
+    }
+
+    private static func field(_ head: [UInt8], _ line: Range<Int>) throws -> (name: String, value: String) {
+        let colon = head.span.offset(of: 0x3A, from: line.lowerBound)
+        guard colon < line.upperBound else {
+            throw LoopbackServer.MalformedRequest(reason: "a field line has no colon: \(text(head, line))")
         }
-        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-        let value = bytes[bytes.index(after: colon)...].drop(while: isSpace)
-        let trimmed = value.reversed().drop(while: isSpace).reversed()
-        return (String(line[..<colon]), String(decoding: Array(trimmed), as: UTF8.self))
+        var (start, end) = (colon + 1, line.upperBound)
+        while start < end, head[start] == 0x20 || head[start] == 0x09 { start += 1 }
+        while end > start, head[end - 1] == 0x20 || head[end - 1] == 0x09 { end -= 1 }
+        return (text(head, line.lowerBound..<colon), text(head, start..<end))
     }
 }
 
@@ -135,7 +159,7 @@ extension LoopbackServer.Connection {
                 _ = try read(exactly: 2)
             }
             while case let line = try readLine(), !line.isEmpty {
-                request.trailers.append(try LoopbackServer.ReceivedRequest.field(line[...]))
+                request.trailers.append(try LoopbackServer.ReceivedRequest.field(line))
             }
         } else if let length = head.values(of: "Content-Length").first.flatMap({ Int($0) }) {
             try readPieces(of: length, receive)

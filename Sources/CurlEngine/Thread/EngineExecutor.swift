@@ -172,7 +172,7 @@ import CCurl
     private static let lastTurns = 100
 
     private func work() {
-        // Work leads to further work. A task that yields for ever must not keep the loop open.
+        // Work leads to further work. A task that yields without end must not keep the loop open.
         var rest = Self.lastTurns
         while !loop.mustEnd || rest > 0 && queue.withLock({ !$0.pending.isEmpty }) {
             if loop.mustEnd { rest -= 1 }

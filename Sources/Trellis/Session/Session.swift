@@ -74,6 +74,7 @@ public final class Session: Sendable {
     }
 
     deinit {
+        engines.close()
         for engine in engines.all {
             engine.executor.stop()
             engine.site.list.stopLooking()

@@ -35,7 +35,7 @@ struct EngineExecutorTests {
         }
     }
 
-    /// The task goes on as late work.
+    /// The task continues as late work.
     @Test func aTaskThatYieldsForEverDoesNotKeepTheExecutorFromEnding() async {
         let engine = EngineExecutor()
         let hasEnded = Locked(false)

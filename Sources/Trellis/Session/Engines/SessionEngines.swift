@@ -140,7 +140,8 @@ final class SessionEngines: Sendable {
 final class EngineScaler: Sendable {
     private struct State {
         var policy: EngineScaling
-        weak var engines: SessionEngines?
+        /// The engines, until the scaler is closed; `nil` if their number is fixed.
+        var engines: SessionEngines?
     }
 
     private let state: Locked<State>
@@ -151,10 +152,14 @@ final class EngineScaler: Sendable {
         isFixed = count.initial == count.maximum
     }
 
-    func setEngines(_ engines: SessionEngines) { state.withLock { $0.engines = engines } }
+    /// Sets the engines. They and the scaler keep each other in memory until the scaler is closed.
+    func setEngines(_ engines: SessionEngines) { state.withLock { $0.engines = isFixed ? nil : engines } }
 
     /// Leaves the number of engines as it is from now on.
-    func close() { state.withLock { $0.engines = nil } }
+    func close() {
+        // Released without the lock.
+        _ = state.withLock { $0.engines.take() }
+    }
 
     /// Returns the receiver of an engine's samples; `nil` if the number of engines is fixed.
     func observer(of engine: Int) -> (@Sendable (Double) -> Void)? {

@@ -60,6 +60,11 @@ final class ProxyScriptState: Sendable {
             last += 1
             return last
         }
+
+        /// Returns the script if it is fresh; `nil` otherwise.
+        func freshText(_ now: EngineInstant) -> String? {
+            text.flatMap { text in text.end.map { now < $0 } ?? true ? text.text : nil }
+        }
     }
 
     private let script: PACScript
@@ -123,7 +128,7 @@ final class ProxyScriptState: Sendable {
     private func text(_ access: some ProxyScriptAccess) async throws -> String {
         let now = access.now
         let (known, isFresh, ticket) = state.withLock { state -> (String?, Bool, UInt64) in
-            if let text = state.text, text.end.map({ now < $0 }) ?? true { return (text.text, true, 0) }
+            if let text = state.freshText(now) { return (text, true, 0) }
             return (state.text?.text, false, state.next())
         }
         guard let known else { return try await loadedText(ticket, access) }
@@ -160,15 +165,18 @@ final class ProxyScriptState: Sendable {
         }
     }
 
-    /// Adds a waiter to the loading, and begins it if there is none.
+    /// Adds a waiter to the loading, and begins it if there is none. A loading that has just ended is enough.
     private func join(_ ticket: UInt64, _ reply: Reply<String>, _ access: some ProxyScriptAccess) {
-        let new: UInt64? = state.withLock { state in
+        let now = access.now
+        let (fresh, new) = state.withLock { state -> (String?, UInt64?) in
+            if state.loading == nil, let text = state.freshText(now) { return (text, nil) }
             let isNew = state.loading == nil
             let number = state.loading?.number ?? state.next()
             state.loading = state.loading ?? Loading(number: number)
             state.loading?.waiters[ticket] = reply
-            return isNew ? number : nil
+            return (nil, isNew ? number : nil)
         }
+        if let fresh { return reply.resume(with: .success(fresh)) }
         guard let new else { return }
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<LoadedProxyScript, any Error>

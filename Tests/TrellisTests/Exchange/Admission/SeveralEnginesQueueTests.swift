@@ -74,7 +74,7 @@ struct SeveralEnginesQueueTests {
         #expect(engines.endHold() + engines.endHold() == ["b0.4"])
     }
 
-    /// The only connection of the origin is in use for ever.
+    /// The only connection of the origin stays in use.
     @Test func anOriginIsPassedOverForALimitedNumberOfTurns() {
         var engines = Engines(total: 2)
         for id in ["a0.1", "b0.1"] { #expect(engines.enter(id) == true) }
