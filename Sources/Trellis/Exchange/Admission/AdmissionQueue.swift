@@ -75,7 +75,9 @@ struct AdmissionQueue<ID: Hashable> {
     /// Returns the request that is making the first connection to an origin, while all other requests to that origin wait; `nil` if none
     /// is.
     func prober(at place: Place) -> ID? {
-        guard origins.indices.contains(place.index), case .probed(let id) = origins[place.index].sharing else { return nil }
+        guard origins.indices.contains(place.index), case .probed(let id) = origins[place.index].sharing else {
+            return nil
+        }
         return id
     }
 

@@ -190,7 +190,9 @@ final class ConnectionAdmission: Sendable {
         }
     }
 
-    private func setTimer(on executor: EngineExecutor, at deadline: EngineInstant, _ body: @escaping @Sendable () -> Void) {
+    private func setTimer(
+        on executor: EngineExecutor, at deadline: EngineInstant, _ body: @escaping @Sendable () -> Void
+    ) {
         let timer = AdmissionTimer(body)
         executor.submit { executor.engineLoop.set(EngineTimer(timer), at: deadline) }
     }
