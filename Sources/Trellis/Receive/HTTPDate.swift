@@ -17,8 +17,11 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     /// Names may be written in any case, and the name of the day need not match the date, because many servers get the day wrong.
     /// Any other deviation makes the result `nil`.
     ///
-    /// - Parameter now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
-    init?(_ text: String, now: HTTPDate) {
+    /// - Parameters:
+    ///   - now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
+    ///   - isExact: Indicates whether names must be written as in these forms, and the zone as `GMT`: `UTC` is accepted otherwise.
+    init?(_ text: String, now: HTTPDate, isExact: Bool = false) {
+        if isExact, !HTTPDateScanner.hasExactNames(text) { return nil }
         var scanner = HTTPDateScanner(text)
         guard let name = scanner.letters() else { return nil }
         let isShort = HTTPDateScanner.shortDays.contains(name)

@@ -14,6 +14,14 @@ struct HTTPDateScanner {
 
     var isAtEnd: Bool { rest.isEmpty }
 
+    /// Returns whether each word of a text is `GMT`, or has a capital letter at its beginning alone.
+    static func hasExactNames(_ text: String) -> Bool {
+        text.utf8.split { !(0x61...0x7a).contains($0 | 0x20) }.allSatisfy { word in
+            word.elementsEqual("GMT".utf8)
+                || word.first.map { $0 & 0x20 == 0 } ?? false && word.dropFirst().allSatisfy { $0 & 0x20 != 0 }
+        }
+    }
+
     // MARK: Forms, after the name of the day
 
     /// Takes a date such as `06 Nov 1994 08:49:37 GMT`, and returns its seconds since 1970.

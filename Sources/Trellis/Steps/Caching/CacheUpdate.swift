@@ -1,0 +1,109 @@
+import CurlEngine
+import HTTPTypes
+
+/// The changes of stored responses by later responses (RFC 9111, sections 3.2, 4.3.4, 4.3.5 and 4.4).
+enum CacheUpdate {
+    // MARK: Validation
+
+    /// Returns the fields that ask the origin whether a stored response is still valid (RFC 9111, section 4.3.1).
+    static func conditions(for head: StoredHead) -> HTTPFields {
+        var fields = HTTPFields()
+        if let tag = head.entityTag { fields[.ifNoneMatch] = tag }
+        if head.lastModified != nil, let text = head.headers.single(.lastModified) { fields[.ifModifiedSince] = text }
+        return fields
+    }
+
+    /// Returns the index of the stored response that a 304 is about (RFC 9111, section 4.3.4): the one with the same strong entity tag, or
+    /// else the latest with the same weak validators; without validators in the 304, a response that is alone.
+    static func index(of notModified: HTTPFields, in heads: [StoredHead]) -> Int? {
+        let latest = { (indices: [Int]) in indices.max { heads[$0].date < heads[$1].date } }
+        if let tag = notModified.single(.eTag) {
+            if !tag.hasBytePrefix("W/") {
+                return latest(heads.indices.filter { heads[$0].entityTag?.hasSameBytes(as: tag) ?? false })
+            }
+            return latest(heads.indices.filter { heads[$0].entityTag.map { EntityTags.contains([$0], tag) } ?? false })
+        }
+        if let text = notModified.single(.lastModified) {
+            return latest(
+                heads.indices.filter { heads[$0].headers.single(.lastModified)?.hasSameBytes(as: text) ?? false })
+        }
+        return heads.count == 1 ? 0 : nil
+    }
+
+    /// Returns a stored head with the fields of a newer response to the same request (RFC 9111, section 3.2).
+    ///
+    /// - Parameters:
+    ///   - head: The stored head.
+    ///   - newer: The head of a 304, or of the response to a `HEAD`.
+    static func updated(_ head: StoredHead, with newer: StoredHead) -> StoredHead {
+        var updated = head
+        (updated.requestTime, updated.responseTime) = (newer.requestTime, newer.responseTime)
+        let fields = ConnectionFields.removed(from: newer.headers).filter { !isKept($0.name) }
+        for name in Set(fields.map(\.name)) { updated.headers[values: name] = [] }
+        // The age of the stored response is not that of the newer one.
+        updated.headers[values: .age] = []
+        for field in fields { updated.headers.append(field) }
+        return updated
+    }
+
+    /// Returns whether a stored field keeps its value, because it describes the stored body (RFC 9111, section 3.2).
+    private static func isKept(_ name: HTTPField.Name) -> Bool {
+        switch name {
+        case .contentEncoding, .contentLength, .contentRange, .contentType: true
+        default: false
+        }
+    }
+
+    /// Returns whether the response to a `HEAD` says that a stored response is still that of a `GET` (RFC 9111, section 4.3.5).
+    static func isConfirmed(_ head: StoredHead, by response: StoredHead) -> Bool {
+        guard response.status == 200 else { return false }
+        func agrees(_ name: HTTPField.Name) -> Bool {
+            guard let new = response.headers.single(name) else { return response.headers[values: name].isEmpty }
+            return head.headers.single(name)?.hasSameBytes(as: new) ?? false
+        }
+        return agrees(.eTag) && agrees(.lastModified) && agrees(.contentLength)
+    }
+
+    // MARK: Invalidation
+
+    /// Returns the URLs whose stored responses are no longer valid after a response (RFC 9111, section 4.4): after an unsafe method, or one
+    /// that is not known, and a final status that is no error, that of the request, and those of `Location` and `Content-Location` that
+    /// have the same origin.
+    static func invalidatedURLs(
+        _ method: HTTPRequest.Method, _ url: WireURL, status: Int, _ headers: HTTPFields
+    ) -> [WireURL] {
+        guard !isSafe(method), 200...399 ~= status else { return [] }
+        let others = [HTTPField.Name.location, .contentLocation].compactMap { name in
+            headers.single(name).flatMap { reference in
+                try? WireURL(parsing: URLReference(reference).resolved(against: URLReference(url.text)).text)
+            }
+        }
+        return [url] + others.filter { $0.origin.hasSameBytes(as: url.origin) }
+    }
+
+    /// Returns whether a method only reads (RFC 9110, section 9.2.1).
+    static func isSafe(_ method: HTTPRequest.Method) -> Bool {
+        switch method.rawValue {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH": true
+        default: false
+        }
+    }
+}
+
+/// The fields that concern a connection, not a message (RFC 9110, section 7.6.1).
+enum ConnectionFields {
+    /// The names that count even if `Connection` does not name them.
+    private static let names = [
+        "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
+        "proxy-authorization", "proxy-authentication-info",
+    ]
+
+    /// Returns fields without those of the connection, and those that `Connection` names: they are not stored (RFC 9111, section 3.1).
+    static func removed(from headers: HTTPFields) -> HTTPFields {
+        let named = HTTPField.Name("Connection").map { headers[values: $0] } ?? []
+        let others = named.flatMap { FieldScanner.elements(of: $0) }
+            .map { String(Substring($0.utf8.trimmingBlanks)).lowercased() }
+        let removed = Set(names + others)
+        return headers.filter { !removed.contains($0.name.canonicalName) }
+    }
+}

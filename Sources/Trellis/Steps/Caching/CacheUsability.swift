@@ -1,0 +1,93 @@
+/// The answer to the question whether a stored response may be used without asking the origin (RFC 9111, section 4.2).
+struct CacheUsability: Hashable, Sendable {
+    /// The answers.
+    enum Outcome: Hashable, Sendable {
+        /// The response is fresh enough.
+        case fresh
+        /// The response is stale, and the request accepts that.
+        case staleAllowed
+        /// The response is stale, and is used for the last time before it is validated (RFC 5861, section 3).
+        case staleWhileRevalidate
+        /// The origin must be asked.
+        case mustValidate
+    }
+
+    let outcome: Outcome
+    /// The age of the response in seconds; zero if it is not known.
+    let age: Int64
+    /// The time in seconds for which the response stays fresh; negative if it is stale.
+    let timeToLive: Int64
+
+    /// Creates the answer.
+    ///
+    /// - Parameters:
+    ///   - request: The directives of the request.
+    ///   - mode: The mode of the request.
+    init(_ head: StoredHead, _ request: CacheDirectives, _ mode: CacheMode, at now: CacheTime, _ policy: CachePolicy) {
+        let freshness = CacheFreshness(head, policy)
+        guard let milliseconds = head.age(at: now) else {
+            (outcome, age, timeToLive) = (.mustValidate, 0, 0)
+            return
+        }
+        // The response is fresh while its age is less than its lifetime, in milliseconds.
+        let rest = freshness.lifetime * 1000 - milliseconds
+        age = milliseconds / 1000
+        timeToLive = rest > 0 ? (rest + 999) / 1000 : rest / 1000
+        outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, policy)
+    }
+
+    private static func outcome(
+        _ freshness: CacheFreshness, age: Int64, rest: Int64, _ request: CacheDirectives, _ mode: CacheMode,
+        _ policy: CachePolicy
+    ) -> Outcome {
+        let isFresh = rest > 0
+        let response = freshness.directives
+        // With names of fields, the directive counts as without them: the stricter reading (RFC 9111, section 5.2.2.4).
+        if response.contains("no-cache") { return .mustValidate }
+        let mayBeStale = !mustBeFresh(freshness, policy)
+        switch mode {
+        case .forceCache, .onlyIfCached: return isFresh ? .fresh : mayBeStale ? .staleAllowed : .mustValidate
+        case .noCache: return isFresh && response.contains("immutable") ? .fresh : .mustValidate
+        case .default, .noStore, .reload: break
+        }
+        if request.contains("no-cache") { return .mustValidate }
+        switch request.seconds("max-age") {
+        case .none: break
+        case .invalid: return .mustValidate
+        case .value(let limit): if age > limit * 1000 { return staleOutcome(rest, request, mayBeStale) }
+        }
+        if isFresh {
+            switch request.seconds("min-fresh") {
+            case .none: return .fresh
+            case .invalid: return .mustValidate
+            case .value(let wanted): return rest >= wanted * 1000 ? .fresh : .mustValidate
+            }
+        }
+        let outcome = staleOutcome(rest, request, mayBeStale)
+        if outcome == .mustValidate, mayBeStale, isRestrictedByNothing(request),
+            let extra = response.seconds("stale-while-revalidate").number, -rest < extra * 1000
+        {
+            return .staleWhileRevalidate
+        }
+        return outcome
+    }
+
+    /// Returns the outcome about a response that is stale, or older than the request wants.
+    private static func staleOutcome(_ rest: Int64, _ request: CacheDirectives, _ mayBeStale: Bool) -> Outcome {
+        guard mayBeStale, rest <= 0, request.contains("max-stale") else { return .mustValidate }
+        if request.isUnqualified("max-stale") { return .staleAllowed }
+        guard let limit = request.seconds("max-stale").number else { return .mustValidate }
+        return -rest <= limit * 1000 ? .staleAllowed : .mustValidate
+    }
+
+    private static func isRestrictedByNothing(_ request: CacheDirectives) -> Bool {
+        request.seconds("max-age") == .none && request.seconds("min-fresh") == .none
+    }
+
+    /// Returns whether the response must never be used when it is stale (RFC 9111, section 4.2.4).
+    static func mustBeFresh(_ freshness: CacheFreshness, _ policy: CachePolicy) -> Bool {
+        let directives = freshness.directives
+        if directives.contains("must-revalidate") || directives.contains("no-cache") { return true }
+        return policy.isShared && (directives.contains("proxy-revalidate") || directives.contains("s-maxage"))
+    }
+}

@@ -1,0 +1,59 @@
+import CurlEngine
+import HTTPTypes
+
+/// The fields of a request with which the origin has selected a response (RFC 9111, section 4.1).
+struct VarySelection: Hashable, Sendable {
+    /// A field that `Vary` names.
+    private struct Field: Hashable, Sendable {
+        let name: HTTPField.Name
+        /// The value of the request in a form that is equal for equivalent values; `nil` if the request has no such field.
+        let value: TextBytes?
+    }
+
+    private let fields: [Field]
+
+    /// Creates the selection of a response.
+    ///
+    /// - Returns: `nil` if the response answers no other request: its `Vary` has a `*`, or something that is no field name.
+    init?(of response: HTTPFields, request: HTTPFields) {
+        var fields: [Field] = []
+        for line in response[values: .vary] {
+            for element in FieldScanner.elements(of: line) {
+                let text = String(Substring(element.utf8.trimmingBlanks))
+                if text.isEmpty { continue }
+                guard !text.hasSameBytes(as: "*"), let name = HTTPField.Name(text) else { return nil }
+                if fields.contains(where: { $0.name == name }) { continue }
+                fields.append(Field(name: name, value: Self.normalized(request, name)))
+            }
+        }
+        self.fields = fields
+    }
+
+    /// The names of the fields.
+    var names: [HTTPField.Name] { fields.map(\.name) }
+
+    /// Returns whether another request has equivalent fields.
+    func matches(_ request: HTTPFields) -> Bool {
+        fields.allSatisfy { Self.normalized(request, $0.name) == $0.value }
+    }
+
+    /// Returns the value of a field without what makes no difference: the number of its lines, blanks around commas, and for some fields
+    /// the case and the order of the elements.
+    private static func normalized(_ request: HTTPFields, _ name: HTTPField.Name) -> TextBytes? {
+        let lines = request[values: name]
+        guard !lines.isEmpty else { return nil }
+        var elements = lines.flatMap { FieldScanner.elements(of: $0) }
+            .map { String(Substring($0.utf8.trimmingBlanks)) }
+            .filter { !$0.isEmpty }
+        if hasInsignificantOrder(name) {
+            elements = elements.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+            elements.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        }
+        return TextBytes(elements.joined(separator: ","))
+    }
+
+    /// Returns whether the elements of a field are preferences with weights, in any case and order (RFC 9110, section 12.5).
+    private static func hasInsignificantOrder(_ name: HTTPField.Name) -> Bool {
+        name == .acceptLanguage || name == .acceptEncoding
+    }
+}

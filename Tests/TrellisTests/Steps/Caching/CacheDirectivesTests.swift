@@ -1,0 +1,77 @@
+import Testing
+
+@testable import Trellis
+
+/// The directives of `Cache-Control`, and the dictionaries of targeted fields.
+struct CacheDirectivesTests {
+    typealias Seconds = CacheDirectives.Seconds
+
+    /// The sections are those of RFC 9111.
+    static let ages: [([String], Seconds)] = [
+        (["max-age=60"], .value(60)), (["MaX-aGe=60"], .value(60)), (["foo, max-age=60 , bar=1"], .value(60)),
+        // 5.2: a quoted argument is an argument.
+        (["max-age=\"60\""], .value(60)), (["extension=\"max-age=3600\", max-age=1"], .value(1)),
+        (["max-age=1, extension=\"a\\\"max-age=3600\""], .value(1)), (["extension=\"max-age=3600\""], .none),
+        // 1.2.2: digits, and a limit.
+        (["max-age=0060"], .value(60)), (["max-age=2147483648"], .value(1 << 31)),
+        (["max-age=99999999999"], .value(1 << 31)), (["max-age=1000000000000000000000000000000"], .value(1 << 31)),
+        // 4.2.1: what is malformed or contradictory is stale.
+        (["max-age=-1"], .invalid), (["max-age=60.0"], .invalid), (["max-age=60a"], .invalid),
+        (["max-age=a60"], .invalid), (["max-age='60'"], .invalid), (["max-age"], .invalid), (["max-age="], .invalid),
+        (["max-age =60"], .invalid), (["max-age= 60"], .invalid), (["max-age=60 60"], .invalid),
+        (["max-age=60=60"], .invalid), (["max-age=\"60"], .invalid), (["max-age=60, max-age=1"], .invalid),
+        (["max-age=60", "max-age=1"], .invalid), (["max-age=1, max-age=60"], .invalid),
+        (["max-age=60, max-age=60"], .value(60)), ([], .none), ([""], .none), ([",,"], .none),
+        (["x-max-age=60"], .none),
+    ]
+
+    @Test(arguments: ages)
+    func secondsAreReadStrictly(_ lines: [String], _ expected: Seconds) {
+        #expect(CacheDirectives(parsing: lines).seconds("max-age") == expected)
+    }
+
+    @Test(arguments: [
+        "no-store", "NO-STORE", "max-age=1,no-store", "a=\"x, y\", no-store", "no-store=1", "no-store=\"a\"",
+        // A quotation mark without its counterpart hides nothing.
+        "a=\"x, no-store", "\"x, no-store", "no-store, a=\"",
+    ])
+    func aDirectiveIsFound(_ line: String) {
+        #expect(CacheDirectives(parsing: [line]).contains("no-store"))
+    }
+
+    @Test(arguments: ["a=\"no-store\"", "a=\"x, no-store, y\"", "no-stores", "x no-store", ""])
+    func whatIsNotADirectiveIsNotFound(_ line: String) {
+        #expect(!CacheDirectives(parsing: [line]).contains("no-store"))
+    }
+
+    @Test func aQuotationMarkOfOneLineHidesNothingInTheNext() {
+        #expect(CacheDirectives(parsing: ["a=\"x", "no-store", "b=\""]).contains("no-store"))
+    }
+
+    // MARK: Targeted fields (RFC 9651)
+
+    static let dictionaries: [([String], [StructuredDictionary.Value])] = [
+        (["max-age=60"], [.integer(60)]), (["a, max-age=60;x=1;y"], [.boolean(true), .integer(60)]),
+        (["a=?0, b=?1"], [.boolean(false), .boolean(true)]), (["a=1", "b=-2"], [.integer(1), .integer(-2)]),
+        (
+            ["a=1.5, b=\"x,\\\"y\", c=tok/en:, d=:YQ==:, e=(1 \"a\";x), f=@1, g=%\"%c3%bc\""],
+            Array(repeating: .other, count: 7)
+        ),
+        (["a=1, a=2"], [.integer(2)]), (["  a=1 \t,\t b=2 "], [.integer(1), .integer(2)]), ([""], []),
+        (["*a=999999999999999"], [.integer(999_999_999_999_999)]),
+    ]
+
+    @Test(arguments: dictionaries)
+    func dictionariesAreRead(_ lines: [String], _ values: [StructuredDictionary.Value]) throws {
+        #expect(try #require(StructuredDictionary(parsing: lines)).members.map(\.value) == values)
+    }
+
+    @Test(arguments: [
+        "max-age=60, &&&&&", "Max-Age=60", "max-age =60", "max-age= 60", "a,", "a,,b", "a=", "a=1000000000000000",
+        "a=1.", "a=1.2345", "a=?2", "a=\"x", "a=\"\\x\"", "a=:Y", "a=(1", "a=(1,2)", "a;", "a;X", "a=1 b", "a=@1.5",
+        "a=%\"%C3\"", "a=%x", "a=\"\u{FC}\"", "\ta=1", "1=a",
+    ])
+    func whatIsNoDictionaryIsRefused(_ line: String) {
+        #expect(StructuredDictionary(parsing: [line]) == nil)
+    }
+}

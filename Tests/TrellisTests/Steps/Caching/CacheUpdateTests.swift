@@ -1,0 +1,98 @@
+import CurlEngine
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// The changes of stored responses by later ones. The sections are those of RFC 9111.
+struct CacheUpdateTests {
+    /// 4.3.1
+    @Test(arguments: [
+        (["ETag: \"a\""], ["If-None-Match: \"a\""]), (["ETag: W/\"a\""], ["If-None-Match: W/\"a\""]),
+        (["ETag: a"], ["If-None-Match: a"]),
+        (["ETag: \"a\"", "ETag: \"b\""], []), (["Last-Modified: yesterday"], []), ([], []),
+        (["Last-Modified: \(CacheSamples.date(-1))"], ["If-Modified-Since: \(CacheSamples.date(-1))"]),
+    ])
+    func theOriginIsAskedWithTheValidators(_ lines: [String], _ conditions: [String]) {
+        #expect(CacheUpdate.conditions(for: CacheSamples.head(lines)) == CacheSamples.fields(conditions))
+    }
+
+    /// 4.3.4
+    @Test(
+        arguments: [
+            (["ETag: \"a\""], 0), (["ETag: \"b\""], 1), (["ETag: \"c\""], nil), (["ETag: W/\"b\""], 1), ([], nil),
+            (["Last-Modified: \(CacheSamples.date(-1))"], 0), (["Last-Modified: \(CacheSamples.date(-2))"], nil),
+        ] as [([String], Int?)])
+    func a304IsAboutTheResponseWithItsValidator(_ lines: [String], _ index: Int?) {
+        let modified = "Last-Modified: \(CacheSamples.date(-1))"
+        let heads = [["ETag: \"a\"", modified], ["ETag: \"b\""]].map { CacheSamples.head($0) }
+        #expect(CacheUpdate.index(of: CacheSamples.fields(lines), in: heads) == index)
+    }
+
+    @Test func a304WithoutValidatorsIsAboutAResponseThatIsAlone() {
+        #expect(CacheUpdate.index(of: [:], in: [CacheSamples.head([])]) == 0)
+    }
+
+    /// 3.2
+    @Test func fieldsAreReplaced() {
+        let head = CacheSamples.head([
+            "A: 1", "A: 2", "B: 1", "Age: 100", "Content-Length: 5", "Content-Type: text/plain", "ETag: \"a\"",
+        ])
+        var newer = CacheSamples.head([
+            "A: 3", "C: 1", "C: 2", "Content-Length: 0", "Connection: X", "X: 1", "Keep-Alive: timeout=1",
+            "ETag: \"a\"",
+        ])
+        (newer.requestTime, newer.responseTime) = (CacheSamples.time(59), CacheSamples.time(60))
+        let updated = CacheUpdate.updated(head, with: newer)
+        #expect(
+            Set(updated.headers)
+                == Set(
+                    CacheSamples.fields([
+                        "A: 3", "B: 1", "C: 1", "C: 2", "Content-Length: 5", "Content-Type: text/plain", "ETag: \"a\"",
+                    ])))
+        #expect(updated.headers[values: .init("C") ?? .age] == ["1", "2"])
+        #expect(updated.age(at: CacheSamples.time(61)) == 2000)
+    }
+
+    /// 4.3.5
+    @Test(arguments: [
+        ([], true), (["ETag: \"a\""], true), (["ETag: \"b\""], false), (["Content-Length: 5"], true),
+        (["Content-Length: 6"], false), (["Last-Modified: \(CacheSamples.date(-1))"], false),
+    ])
+    func theResponseToAHEADConfirmsTheStoredOne(_ lines: [String], _ isConfirmed: Bool) {
+        let head = CacheSamples.head(["ETag: \"a\"", "Content-Length: 5"])
+        #expect(CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines)) == isConfirmed)
+        #expect(!CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines, status: 404)))
+    }
+
+    /// 4.4
+    static let invalidations: [(String, Int, [String], [String])] = [
+        ("POST", 200, [], ["http://a.example/x/y"]), ("DELETE", 204, [], ["http://a.example/x/y"]),
+        ("M-SEARCH", 200, [], ["http://a.example/x/y"]), ("PATCH", 303, [], ["http://a.example/x/y"]),
+        ("GET", 200, [], []), ("HEAD", 200, [], []), ("OPTIONS", 200, [], []), ("TRACE", 200, [], []),
+        ("POST", 404, [], []), ("PUT", 500, [], []), ("get", 200, [], ["http://a.example/x/y"]),
+        ("POST", 201, ["Location: z"], ["http://a.example/x/y", "http://a.example/x/z"]),
+        ("POST", 201, ["Content-Location: /z?q"], ["http://a.example/x/y", "http://a.example/z?q"]),
+        ("POST", 201, ["Location: http://A.example:80/z"], ["http://a.example/x/y", "http://A.example/z"]),
+        ("POST", 201, ["Location: https://a.example/z"], ["http://a.example/x/y"]),
+        ("POST", 201, ["Location: http://b.example/z"], ["http://a.example/x/y"]),
+        ("POST", 201, ["Location: http://["], ["http://a.example/x/y"]),
+    ]
+
+    @Test(arguments: invalidations)
+    func unsafeMethodsInvalidate(_ method: String, _ status: Int, _ lines: [String], _ urls: [String]) throws {
+        let url = try RequestPreparation(SessionConfiguration()).parse("http://a.example/x/y")
+        let invalidated = CacheUpdate.invalidatedURLs(
+            try #require(HTTPRequest.Method(method)), url, status: status, CacheSamples.fields(lines))
+        #expect(invalidated.map(\.text) == urls)
+    }
+
+    /// 3.1
+    @Test func fieldsOfTheConnectionAreRemoved() {
+        let fields = CacheSamples.fields([
+            "Connection: close, X-One", "Connection: x-two", "X-One: 1", "X-Two: 2", "X-Three: 3", "Keep-Alive: 1",
+            "Transfer-Encoding: chunked", "Proxy-Authenticate: Basic", "Set-Cookie: a=b",
+        ])
+        #expect(ConnectionFields.removed(from: fields) == CacheSamples.fields(["X-Three: 3", "Set-Cookie: a=b"]))
+    }
+}
