@@ -641,6 +641,9 @@ unset http_proxy
 for value in ftp://x http:// 'http://a b' http://x:99999 socks6://x; do
     expect_usage_error "$url/" --proxy "$value"
 done
+for value in ftp://ada:hunter2@h 'http://ada:hunter2 @h' http://ada:hunter2@h:99999; do
+    check "no password in the error of --proxy ${value%%:*}" 0 "$(through -- "$url/" --proxy "$value" | grep -c hunter2)"
+done
 kill "$proxy_process"
 wait "$proxy_process" 2>/dev/null
 

@@ -222,6 +222,7 @@ struct Options: ParsableCommand {
         }
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
         guard !showSecrets || printsCURLCommand else { throw ValidationError("--show-secrets goes with --curl.") }
+        if let failure = proxy?.failure { throw ValidationError("--proxy: \(failure)") }
         guard retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
         if let redirects {
             guard redirects >= 0 else { throw ValidationError("--redirects cannot be negative.") }
@@ -306,14 +307,15 @@ struct ChecksumArgument: ExpressibleByArgument {
 struct ProxyArgument: ExpressibleByArgument {
     /// The proxy; `nil` for none.
     let proxy: Proxy?
+    /// The reason why the argument names no proxy. The parser's own message would show the password in the argument.
+    let failure: String?
 
     init?(argument: String) {
-        if argument.isEmpty {
-            proxy = nil
-        } else if let proxy = try? Proxy(argument.contains("://") ? argument : "http://\(argument)") {
-            self.proxy = proxy
-        } else {
-            return nil
+        do {
+            let url = argument.contains("://") ? argument : "http://\(argument)"
+            (proxy, failure) = (argument.isEmpty ? nil : try Proxy(url), nil)
+        } catch {
+            (proxy, failure) = (nil, "\(error)")
         }
     }
 }
