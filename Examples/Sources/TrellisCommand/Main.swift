@@ -19,7 +19,9 @@ enum Main {
             }
         }
         let isDone = await work.value
-        exit(interruption.hasHappened ? ExitStatus.interrupted : isDone ? ExitStatus.done : ExitStatus.failed)
+        // Without exit handlers: those of OpenSSL would run while the thread of an engine may still close a connection.
+        fflush(nil)
+        _exit(interruption.hasHappened ? ExitStatus.interrupted : isDone ? ExitStatus.done : ExitStatus.failed)
     }
 }
 
