@@ -16,17 +16,20 @@ struct NameOptions: ParsableArguments {
         name: .customLong("resolve"),
         help: ArgumentHelp(
             "The addresses of a host for a port, which are not looked up; * is any host or any port; repeatable.",
-            valueName: "HOST:PORT:ADDRESS[,ADDRESS…]"))
+            valueName: "HOST:PORT:ADDRESS[,ADDRESS…]"),
+        transform: AddressArgument.init)
     var addresses: [AddressArgument] = []
 
     @Option(
         help: ArgumentHelp(
             "Connect to another host and port than those of the URL, which stays as it is; parts may be empty; repeatable.",
-            valueName: "HOST:PORT:HOST:PORT"))
+            valueName: "HOST:PORT:HOST:PORT"),
+        transform: ConnectToArgument.init)
     var connectTo: [ConnectToArgument] = []
 
     @Option(
-        help: ArgumentHelp("Connect from this network interface, or this address.", valueName: "NAME|ADDRESS"))
+        help: ArgumentHelp("Connect from this network interface, or this address.", valueName: "NAME|ADDRESS"),
+        transform: SourceArgument.init)
     var interface: SourceArgument?
 
     @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Use IPv4 only.")
@@ -81,31 +84,46 @@ struct NameOptions: ParsableArguments {
 }
 
 /// The argument of `--resolve`.
-struct AddressArgument: ExpressibleByArgument {
+struct AddressArgument: Sendable {
     let text: String
 
-    init?(argument: String) {
-        guard (try? StaticAddresses(argument)) != nil else { return nil }
+    init(_ argument: String) throws {
+        do {
+            _ = try StaticAddresses(argument)
+        } catch {
+            throw ValidationError(because: error)
+        }
         text = argument
     }
 }
 
 /// The argument of `--connect-to`.
-struct ConnectToArgument: ExpressibleByArgument {
+struct ConnectToArgument: Sendable {
     let entry: ConnectTo
 
-    init?(argument: String) {
-        guard let entry = try? ConnectTo(argument) else { return nil }
-        self.entry = entry
+    init(_ argument: String) throws {
+        do {
+            entry = try ConnectTo(argument)
+        } catch {
+            throw ValidationError(because: error)
+        }
     }
 }
 
 /// The argument of `--interface`.
-struct SourceArgument: ExpressibleByArgument {
+struct SourceArgument: Sendable {
     let source: SourceAddress
 
-    init?(argument: String) {
-        guard let source = try? SourceAddress(argument) else { return nil }
-        self.source = source
+    init(_ argument: String) throws {
+        do {
+            source = try SourceAddress(argument)
+        } catch {
+            throw ValidationError(because: error)
+        }
     }
+}
+
+extension ValidationError {
+    /// Creates the error of an argument that the framework does not accept.
+    init(because error: any Error) { self.init((error as? TrellisError)?.reason.description ?? "\(error)") }
 }

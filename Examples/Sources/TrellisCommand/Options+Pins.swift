@@ -8,7 +8,8 @@ struct PinOptions: ParsableArguments {
         help: ArgumentHelp(
             "Fail unless one of the keys in the server's certificate chain has one of these pins, as --show-certificates prints them; "
                 + "repeatable, or a list with semicolons. With --insecure, the key of the server alone counts.",
-            valueName: "sha256//BASE64"))
+            valueName: "sha256//BASE64"),
+        transform: PinArgument.init)
     var pins: [PinArgument] = []
 
     @Flag(help: "Print the server's certificate chain with its pins on standard error.")
@@ -27,14 +28,16 @@ struct PinOptions: ParsableArguments {
 }
 
 /// The argument of `--pin`.
-struct PinArgument: ExpressibleByArgument {
+struct PinArgument: Sendable {
     let pins: [PublicKeyPin]
 
-    init?(argument: String) {
+    init(_ argument: String) throws {
         let texts = argument.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-        let pins = texts.compactMap { try? PublicKeyPin(String(Substring($0))) }
-        guard pins.count == texts.count else { return nil }
-        self.pins = pins
+        do {
+            pins = try texts.map { try PublicKeyPin(String(Substring($0))) }
+        } catch {
+            throw ValidationError(because: error)
+        }
     }
 }
 

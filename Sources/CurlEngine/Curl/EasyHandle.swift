@@ -353,6 +353,13 @@ final class EasyHandle {
     /// before.
     func findSocket() -> Int32 { unsafe socket >= 0 ? socket : ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
 
+    /// Returns the failure of a connection with the system's error, where libcurl does not tell it.
+    private func explained(_ failure: EngineFailure) -> EngineFailure {
+        if socketError != 0 { return failure.withoutSocket(socketError) }
+        guard let socket = route?.parts.socket else { return failure }
+        return unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
+    }
+
     /// Indicates whether libcurl has an error text for the failure.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
@@ -362,7 +369,7 @@ final class EasyHandle {
             detail = RouteNames(route).restoringHosts(in: detail, for: url)
         }
         var failure = EngineFailure(code, detail: detail)
-        if failure.kind == .connect, socketError != 0 { failure = failure.withoutSocket(socketError) }
+        if failure.kind == .connect { failure = explained(failure) }
         if let handshake {
             failure = handshake.explained(failure, isSent: isSent)
             if failure.isOfTLSPeer { return failure }

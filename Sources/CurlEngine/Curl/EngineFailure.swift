@@ -153,6 +153,14 @@ package struct EngineFailure: Error, Sendable {
         return EngineFailure(kind: kind, message: "no socket could be created: \(why)", code: code)
     }
 
+    /// Returns the same failure of a connection to a Unix domain socket, with the socket and the system's error. libcurl names only the
+    /// host of the URL.
+    func to(_ socket: TransferRoute.Socket, _ error: Int32) -> EngineFailure {
+        let name = socket.isAbstract ? "@\(socket.name)" : socket.name
+        let why = unsafe error == 0 ? message : String(cString: strerror(error))
+        return EngineFailure(kind: kind, message: "\(name): \(why)", code: code)
+    }
+
     /// Creates a failure from libcurl's result. Only this initialiser interprets libcurl's codes.
     init(_ code: CURLcode, detail: String) {
         let kind: Kind =
@@ -186,7 +194,11 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_OUT_OF_MEMORY: .outOfMemory
             default: .internalError
             }
-        let text = unsafe detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+        var text = unsafe detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+        // OpenSSL's reason for a first record that is not of TLS.
+        if kind == .tlsHandshake, detail.containsBytes("wrong version number") {
+            text += "; the peer has not answered in TLS, but perhaps in plain text"
+        }
         self.init(kind: kind, message: text, code: Int(code.rawValue))
     }
 

@@ -143,6 +143,12 @@ public struct Request: RequestConvertible, Sendable {
     }
 }
 
+extension Request: RedactedDescription {
+    /// The method and the URL, without user information and without the values of query items whose names mark them as secrets or
+    /// signatures.
+    public var description: String { "Request(\(method.rawValue) \(URLRedaction.redact(url)))" }
+}
+
 extension Request {
     /// The properties of a request.
     private struct Parts: Sendable {

@@ -43,7 +43,9 @@ public struct Timeouts: Sendable, Hashable {
     }
 
     /// The time from leaving the queue until the connection is ready: name resolution, TCP and TLS. 10 seconds by default. The wait for a
-    /// stream on HTTP/2 or HTTP/3 connections that carry as many requests as allowed does not count.
+    /// stream on HTTP/2 or HTTP/3 connections that carry as many requests as allowed does not count. The same limit holds for each of the
+    /// functions that are asked meanwhile: a ``NameResolver``, that of ``ProxyConfiguration/selecting(_:)``, and an evaluator of a
+    /// ``ServerTrustManager``.
     public var connect: Duration? {
         get { named.connect.named(or: .seconds(10)) }
         set { named.connect = newValue }
@@ -129,6 +131,17 @@ extension Timeouts {
         var timeouts = self
         timeouts.named.total = named.total.named(or: nil)
         return timeouts
+    }
+}
+
+extension Timeouts: CustomStringConvertible {
+    /// The limits that are set, such as `Timeouts(connect: 5.0 s, total: none)`.
+    public var description: String {
+        let all = [
+            ("connect", named.connect), ("responseHead", named.responseHead), ("idle", named.idle), ("total", named.total),
+        ]
+        let set = all.filter { $0.1 != .inherited }.map { "\($0.0): \($0.1?.rounded ?? "none")" }
+        return "Timeouts(\(set.joined(separator: ", ")))"
     }
 }
 

@@ -140,7 +140,8 @@ extension TrellisError {
     /// only if it is certain that no server did.
     public var mayHaveSentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
-    private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .received }
+    /// Indicates whether the request was being sent, or was sent.
+    var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .received }
 
     /// Indicates whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a

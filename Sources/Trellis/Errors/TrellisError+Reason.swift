@@ -277,7 +277,9 @@ extension TrellisError.Reason {
     /// Indicates whether the description contains the text of the underlying error already.
     var tellsCause: Bool {
         switch self {
-        case .serializationFailed, .invalidRequest(.parameters): true
+        case .serializationFailed, .invalidRequest(.parameters), .connectionFailed(.nameResolution),
+            .proxyFailed(.nameResolution):
+            true
         default: false
         }
     }

@@ -104,12 +104,23 @@ extension TrellisError: CustomStringConvertible {
         if let detail { text += ": \(detail)" }
         if let underlying, !reason.tellsCause { text += " (\(underlying))" }
         if let line = bodyExcerpt?.line { text += "; the body: \(line)" }
+        if let proxy = metrics.proxyURL, mayBeOfProxy { text += "; through the proxy \(proxy)" }
         let request = [method?.rawValue, url].compactMap { $0 }.joined(separator: " ")
         return request.isEmpty ? text : "\(request): \(text)"
     }
 }
 
 extension TrellisError {
+    /// Indicates whether a proxy may be the cause of the failure, without being named as the cause.
+    private var mayBeOfProxy: Bool {
+        guard phase == .connecting || hasReachedServer else { return false }
+        return switch reason {
+        case .timedOut, .connectionFailed, .securityFailed, .exchangeFailed, .invalidResponse, .validationFailed(.status):
+            true
+        default: false
+        }
+    }
+
     private var isLimit: Bool { if case .limited = reason { true } else { false } }
 
     /// The error of a request that is made after the shutdown of its session.

@@ -40,9 +40,11 @@ public struct Metrics: Sendable, Hashable {
     public var version: HTTPVersion?
     /// Indicates whether the request used an existing connection.
     public var reusedConnection = false
-    /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`; `nil` if unknown.
+    /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`, or the path of its Unix domain socket; `nil`
+    /// if unknown, as for a socket in the abstract namespace.
     public var peerAddress: String? {
         guard !peerHost.isEmpty else { return nil }
+        if peerHost.utf8.first == UInt8(ascii: "/") { return peerHost }
         return peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]:\(peerPort)" : "\(peerHost):\(peerPort)"
     }
     /// The URL of the proxy that the request went through, without credentials; `nil` if there was none.

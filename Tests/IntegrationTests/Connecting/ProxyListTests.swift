@@ -66,10 +66,33 @@ struct ProxyListTests {
     }
 
     @Test func theErrorOfTheLastProxyIsThatOfTheCall() async throws {
-        let last = try Self.gone()
-        let session = Self.session(.always([try Self.gone(), last]))
+        let first = try Self.gone(), second = try Self.gone(), last = try Self.gone()
+        let session = Self.session(.always([first, second, last]))
         let error = await expectFailure([.proxy]) { try await session.data(Self.origin) }
         #expect(error?.description.contains(last.url.dropFirst(7)) == true)
+        #expect(error?.detail == "before that, \(first.url), \(second.url) had failed")
+        await session.shutdown()
+    }
+
+    /// A failure that a proxy may have caused names the proxy.
+    @Test(arguments: ["", "garbage\r\n", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"])
+    func aFailureBehindAProxyNamesIt(_ answer: String) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            try connection.write(answer)
+        }
+        let proxy = try Proxy(server.url())
+        let session = Self.session(.always(proxy))
+        let request = session.request(Self.origin).validate()
+        let error = await #expect(throws: TrellisError.self) { _ = try await request.bytes() }
+        #expect(error?.description.hasSuffix("; through the proxy \(proxy.url)") == true, "\(error.debugDescription)")
+        await session.shutdown()
+    }
+
+    @Test func aProxyOfTheWrongVersionOfIPIsNamed() async throws {
+        let session = Self.session(.always(try Proxy("http://127.0.0.1:1"))) { $0.route.addressFamily = .ipv6 }
+        let error = await expectFailure([.invalidRequest]) { try await session.data(Self.origin) }
+        #expect(error?.reason == .invalidRequest(.route("the route allows only IPv6, and the proxy is 127.0.0.1")))
         await session.shutdown()
     }
 

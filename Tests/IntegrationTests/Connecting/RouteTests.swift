@@ -64,13 +64,19 @@ struct RouteTests {
         // The route of a request replaces that of the session.
         #expect(try await session.string(Request(plain.url()).withRoute(Route())).hasPrefix("plain "))
         #expect(server.acceptedCount == 1)
+        let response = try await session.data("http://far.invalid/").1
+        #expect(response.metrics.peerAddress == (isAbstract ? nil : name))
         await session.shutdown()
     }
 
-    @Test func aSocketThatIsNotThere() async throws {
-        let session = try Self.session { $0.unixSocket = try .abstract("trellis-nothing-\(UUID().uuidString)") }
+    @Test(arguments: [false, true])
+    func aSocketThatIsNotThere(_ isAbstract: Bool) async throws {
+        let name = isAbstract ? "trellis-nothing-\(UUID().uuidString)" : "/nowhere/socket"
+        let session = try Self.session { $0.unixSocket = try isAbstract ? .abstract(name) : .path(name) }
         let error = await expectFailure([.connect]) { try await session.data("http://localhost/") }
         #expect(error?.isRetryable == true)
+        let why = isAbstract ? "@\(name): Connection refused" : "\(name): No such file or directory"
+        #expect(error?.reason == .connectionFailed(.unreachable(why)))
         await session.shutdown()
     }
 

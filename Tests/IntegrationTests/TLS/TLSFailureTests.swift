@@ -51,6 +51,17 @@ struct TLSFailureTests {
         try await isHealthyAndLeavesNothing()
     }
 
+    @Test func aServerWithoutTLSIsSaidToHaveNone() async throws {
+        let plain = try LoopbackServer { connection in
+            try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            try connection.readToEnd()
+        }
+        let error = await expectFailure([.tls]) { try await session.data("https://127.0.0.1:\(plain.port)/") }
+        #expect(error?.description.contains("the peer has not answered in TLS, but perhaps in plain text") == true)
+        try await plain.waitUntilAllClosed()
+        try await isHealthyAndLeavesNothing()
+    }
+
     @Test func authorityThatWasNotNamedIsNotTrusted() async throws {
         let strict = Session()
         await expectFailure([.untrusted]) { try await strict.data(peer.url("valid")) }

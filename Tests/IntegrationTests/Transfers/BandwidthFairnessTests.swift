@@ -15,6 +15,15 @@ struct BandwidthFairnessTests {
         private let counts = Locked((0, 0))
         private let start = ContinuousClock.now
         let isEnough = LoopbackServer.Gate()
+        /// Opens when both transfers have begun: until then, one alone may take all that the limit allows.
+        private let bothBegan = LoopbackServer.Gate()
+        private let begun = Locked(0)
+
+        /// Waits until the other transfer has begun as well.
+        func begin() async throws {
+            if begun.next() == 2 { bothBegan.open() }
+            try await bothBegan.opened()
+        }
 
         func add(_ count: Int, to index: Int) {
             counts.withLock { counts in
@@ -48,7 +57,9 @@ struct BandwidthFairnessTests {
         let counts = Counts()
         let readers = (0...1).map { index in
             Task {
-                for try await chunk in try await session.stream(server.url("/\(index)")).body {
+                let stream = try await session.stream(server.url("/\(index)"))
+                try await counts.begin()
+                for try await chunk in stream.body {
                     counts.add(chunk.count, to: index)
                 }
             }
@@ -70,8 +81,11 @@ struct BandwidthFairnessTests {
         }
         let counts = Counts()
         let senders = (0...1).map { index in
-            let size = index == 0 ? 1000 : 100_000
+            let size = index == 0 ? 4000 : 100_000
+            let chunkCount = Locked(0)
             let chunks = AsyncStream<Data> {
+                // The second chunk is asked for when the connection is there and has taken the first.
+                if chunkCount.next() == 2 { try? await counts.begin() }
                 counts.add(size, to: index)
                 return Data(count: size)
             }
@@ -109,5 +123,14 @@ struct BandwidthFairnessTests {
         let (one, other) = counts.values
         #expect(one + other <= counts.allowed, sourceLocation: sourceLocation)
         #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
+    }
+}
+
+extension Locked<Int> {
+    fileprivate func next() -> Int {
+        withLock { number in
+            number += 1
+            return number
+        }
     }
 }

@@ -37,6 +37,22 @@ struct RequestTests {
         #expect(throws: Unmakeable.self) { try BadURL().asRequest() }
     }
 
+    @Test func theDescriptionHasNoSecrets() {
+        let request = Request(
+            "https://ann:s3cret@localhost/a?token=s3cret&b=c", method: .put, headers: [.authorization: "Bearer s3cret"],
+            body: .string("s3cret"))
+        #expect("\(request)" == "Request(PUT https://localhost/a?token=REDACTED&b=c)")
+        var dumped = ""
+        dump(request, to: &dumped)
+        #expect(!dumped.contains("s3cret") && !"\(String(reflecting: request))".contains("s3cret"))
+    }
+
+    @Test func theDescriptionOfLimitsHasThoseThatAreSet() {
+        #expect("\(Timeouts())" == "Timeouts()")
+        let some = Timeouts(connect: .milliseconds(500), total: nil)
+        #expect("\(some)" == "Timeouts(connect: 500 ms, total: none)")
+    }
+
     @Test func aTextBodyIsUTF8WithItsType() {
         let body = RequestBody.string("grün")
         #expect(body.contentType == "text/plain; charset=utf-8")

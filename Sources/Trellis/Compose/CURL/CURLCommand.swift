@@ -12,6 +12,9 @@ struct CURLCommand {
     /// Adds an option with its arguments, which are quoted later.
     mutating func add(_ arguments: String...) { groups.append(arguments) }
 
+    /// Adds an option with its arguments, which are quoted later.
+    mutating func add(_ option: [String]) { groups.append(option) }
+
     /// Returns the command line, with each option on a line of its own if `isMultiline` is `true`.
     func text(isMultiline: Bool) -> String {
         let options = groups.map { $0.map(ShellQuoting.quote).joined(separator: " ") }

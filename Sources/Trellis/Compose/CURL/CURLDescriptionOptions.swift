@@ -28,6 +28,22 @@ public struct CURLDescriptionOptions: Sendable {
     /// Additional comments after the command, for details that the command cannot express, such as
     /// `"the digest of the file is not checked"`.
     public var furtherRemarks: [String] = []
+    /// The route of the session.
+    var route = Route()
+    /// The options for the resolver of the session.
+    var resolver = CURLSettings()
+    /// The proxies of the session; `nil` if they are not known.
+    var proxy: ProxyConfiguration?
+    /// Returns the rules of TLS of the session for a host; `nil` if they are not known.
+    var tls: (@Sendable (_ host: String) -> TLSConfiguration)?
+    /// Returns whether the session has rules of TLS for this host in particular.
+    var hasOwnTLS: (@Sendable (_ host: String) -> Bool)?
+    /// The variables from which curl would take its proxy, for this machine too.
+    var environment = {
+        var environment = ProxyEnvironment()
+        environment.includesLoopback = true
+        return environment
+    }()
 
     /// Creates the default options: the request alone, without its secrets, on one line.
     public init() {}

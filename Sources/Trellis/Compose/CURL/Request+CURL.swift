@@ -27,6 +27,7 @@ extension Request {
         addTimeouts(to: &command, options)
         addExtras(to: &command, options)
         for argument in options.furtherArguments { command.add(argument) }
+        command.add(cURLRoute(options))
         body.add(to: &command)
         addURL(to: &command, options)
         command.remarks += options.furtherRemarks

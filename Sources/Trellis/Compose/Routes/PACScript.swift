@@ -88,7 +88,7 @@ public struct PACScript: Sendable, Hashable {
             _ = try WireURL(parsing: text)
         } catch {
             throw TrellisError(
-                .invalidURL("as that of a PAC script: it is not an absolute http or https URL"), url: text)
+                .invalidURL("it is not that of a PAC script: it is not an absolute http or https URL"), url: text)
         }
         return PACScript(.url(text))
     }

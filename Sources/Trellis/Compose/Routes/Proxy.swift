@@ -199,25 +199,3 @@ extension Proxy.Kind {
         }
     }
 }
-
-extension Proxy {
-    /// Returns the curl options that set the proxy.
-    func cURLArguments(revealsSecrets: Bool) -> [String] {
-        func pair(_ credentials: EngineConfiguration.ProxyServer.Credentials) -> String {
-            revealsSecrets ? "\(credentials.username):\(credentials.password)" : "REDACTED:REDACTED"
-        }
-        guard let engine else { return ["--noproxy", "*"] }
-        var arguments = ["--proxy", url]
-        if let credentials = engine.credentials { arguments += ["--proxy-user", pair(credentials)] }
-        if engine.credentials?.isDigest == true { arguments += ["--proxy-digest", "--proxytunnel"] }
-        guard let first = engine.first else { return arguments }
-        // curl takes the credentials of this proxy from its URL alone.
-        guard let credentials = first.credentials else { return arguments + ["--preproxy", first.url] }
-        let pairText =
-            revealsSecrets
-            ? "\(PercentEncoding.encode(credentials.username)):\(PercentEncoding.encode(credentials.password))"
-            : "REDACTED:REDACTED"
-        let url = first.url.replacing("://", with: "://\(pairText)@", maxReplacements: 1)
-        return arguments + ["--preproxy", url]
-    }
-}

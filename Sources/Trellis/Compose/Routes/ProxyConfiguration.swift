@@ -57,7 +57,8 @@ public struct ProxyConfiguration: Sendable {
     }
 
     /// The proxies that a function names for the origin of a request. The function is called for each hop, never on the session's threads.
-    /// An empty list means a direct connection. The error of the function is the error of the call.
+    /// An empty list means a direct connection. The error of the function is the error of the call. After ``Timeouts/connect``, or when the
+    /// call ends, its task is cancelled and not waited for.
     public static func selecting(_ selection: @escaping Selection) -> ProxyConfiguration {
         ProxyConfiguration(.selecting(selection))
     }

@@ -85,6 +85,11 @@ public struct ProxyEnvironment: Sendable, Hashable {
         }
         return ProxyDecision(proxies: [proxy], reason: "from \(variable.name)")
     }
+
+    /// Returns whether the variable with the exceptions has an entry for an origin.
+    func exempts(_ origin: URLOrigin) -> Bool {
+        exceptions?.list.match(host: origin.host, port: origin.port) != nil
+    }
 }
 
 extension ProxyEnvironment: RedactedDescription {

@@ -47,7 +47,7 @@ struct ProxyURL {
                 }
             // In a malformed URL, any part may be a password.
             let isTellable = !text.containsBytes("@")
-            throw TrellisError(.invalidURL("as that of a proxy: \(why)"), url: isTellable ? text : nil)
+            throw TrellisError(.invalidURL("it is not that of a proxy: \(why)"), url: isTellable ? text : nil)
         }
     }
 

@@ -37,7 +37,10 @@ extension Pipeline {
     private func loadTrust(for request: Request) async throws {
         let preparation = session.preparation
         guard preparation.trust.constant == nil else { return }
-        for change in try await preparation.loadTrust(for: request, now: call.clock.now()) {
+        let changes = try await noting(.trustFiles) {
+            try await preparation.loadTrust(for: request, now: call.clock.now())
+        }
+        for change in changes {
             tell { .trustFilesChanged(change.paths, change.error) }
         }
     }

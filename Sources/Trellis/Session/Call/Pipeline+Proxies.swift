@@ -7,8 +7,8 @@ extension Pipeline {
     func sendThroughProxies(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         let routes = session.preparation.routes
         let url = try session.preparation.parse(request.url)
-        let access = PACAccess(context: context, session: session)
-        var decision = try await routes.decision(for: request, url, access)
+        var decision = try await decision(for: request, url)
+        var failed: [String] = []
         while true {
             let proxy = decision.proxies.first ?? .direct
             var areNamesKnown = false
@@ -24,10 +24,28 @@ extension Pipeline {
                 let origin = isOfProxy ? nil : URLOrigin(url)
                 routes.didFail(proxy, origin: origin, for: request, now: call.clock.now())
                 // The source of a body may have been read while the connection was being made.
-                guard let next = decision.afterFailure, request.body?.isReplayable ?? true else { throw error }
+                guard let next = decision.afterFailure, request.body?.isReplayable ?? true else {
+                    throw error.naming(failed)
+                }
+                failed.append(proxy.url)
                 try call.checkCancellation()
                 decision = next
             }
+        }
+    }
+
+    /// Returns the decision about the proxies of a request, for which a function or a script may be asked.
+    private func decision(for request: Request, _ url: WireURL) async throws -> ProxyDecision {
+        let routes = session.preparation.routes
+        let access = PACAccess(context: context, session: session)
+        switch routes.rule(for: request) {
+        case .selecting:
+            return try await result(of: .proxySelection, for: request) {
+                try await routes.decision(for: request, url, access)
+            }
+        // A script has limits of its own.
+        case .automatic: return try await noting(.script) { try await routes.decision(for: request, url, access) }
+        case .direct, .always, .environment: return try await routes.decision(for: request, url, access)
         }
     }
 }
@@ -44,6 +62,15 @@ extension ProxyDecision {
 }
 
 extension TrellisError {
+    /// Returns the error of the last proxy with the names of the proxies that had failed before.
+    fileprivate func naming(_ failed: [String]) -> TrellisError {
+        guard !failed.isEmpty else { return self }
+        var error = self
+        let others = "before that, \(failed.joined(separator: ", ")) had failed"
+        error.detail = detail.map { "\($0); \(others)" } ?? others
+        return error
+    }
+
     /// Indicates whether no connection or tunnel was made, so that another proxy may work, and nothing was sent to the server.
     fileprivate func isOfProxyConnection(_ request: Request) -> Bool {
         // A request that was sent on a connection that died must not be sent again, unless its method is idempotent.

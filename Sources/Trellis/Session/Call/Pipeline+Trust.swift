@@ -6,7 +6,7 @@ extension Pipeline {
     private static var maximumEvaluations: Int { 8 }
 
     /// Sends a request to a server whose evaluator may wait. An exchange that reaches a server with unknown certificates ends before any
-    /// byte of the request is sent. The evaluator is asked in the task of the call, and then the request is sent again: neither of the two
+    /// byte of the request is sent. The evaluator is asked, and then the request is sent again: neither of the two
     /// counts as an attempt.
     @inline(never)
     func sendEvaluated(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
@@ -23,21 +23,28 @@ extension Pipeline {
                                 .changingCertificates(host: pending.trust.host, evaluations: evaluations))))
                 }
                 evaluations += 1
-                try await evaluate(pending, after: error)
+                try await evaluate(pending, for: request, after: error)
             }
         }
     }
 
     @inline(never)
-    private func evaluate(_ pending: PendingServerTrust, after failure: TrellisError) async throws {
+    private func evaluate(
+        _ pending: PendingServerTrust, for request: Request, after failure: TrellisError
+    ) async throws {
         try call.checkCancellation()
         tell { .evaluatingServerTrust(pending.trust) }
-        do throws(TrellisError) {
-            try await pending.evaluate(clock: call.clock)
-        } catch {
+        let clock = call.clock
+        do {
+            try await result(of: .evaluator(host: pending.trust.host), for: request) {
+                try await pending.evaluate(clock: clock)
+            }
+        } catch let error as TrellisError {
             // An evaluator that ends with its task has not decided about the server.
             try call.checkCancellation()
-            throw failure.because(error)
+            var ended = failure.because(error)
+            ended.metrics.total = max(ended.metrics.total, elapsed)
+            throw ended
         }
         try call.checkCancellation()
     }
@@ -49,6 +56,7 @@ extension TrellisError {
         var error = TrellisError(
             other.reason, method: method, phase: phase, metrics: metrics, underlying: other.underlying)
         error.url = url
+        error.detail = other.detail
         error.followed = followed
         return error
     }

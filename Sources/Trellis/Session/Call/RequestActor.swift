@@ -318,9 +318,9 @@ actor RequestActor: EngineActor {
             error.detail = "a step around the request was at work"
             return error
         }
-        error.phase = .queued
-        error.isHeldByLimit = true
-        error.metrics.queuedTime = executor.now.nanoseconds(since: wait.start)
+        error.phase = wait.isQueue ? .queued : .connecting
+        error.isHeldByLimit = wait.isQueue
+        if wait.isQueue { error.metrics.queuedTime = executor.now.nanoseconds(since: wait.start) }
         error.detail = wait.description
         return error
     }

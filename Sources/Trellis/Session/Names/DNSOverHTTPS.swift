@@ -62,10 +62,10 @@ public struct DNSOverHTTPS: NameResolver {
         do {
             wire = try WireURL(parsing: text)
         } catch {
-            throw TrellisError(.invalidURL("as that of a DNS server: \(error)"), url: text)
+            throw TrellisError(.invalidURL("it is not that of a DNS server: \(error)"), url: text)
         }
         guard wire.isSecure || URLOrigin(wire).isLoopback else {
-            throw TrellisError(.invalidURL("as that of a DNS server: it is not https"), url: text)
+            throw TrellisError(.invalidURL("it is not that of a DNS server: it is not https"), url: text)
         }
         var configuration = configuration
         configuration.resolver = nil

@@ -24,25 +24,45 @@ extension Session {
         options.bandwidth.upload = options.bandwidth.upload ?? configuration.bandwidth.upload
         options.bandwidth.download = options.bandwidth.download ?? configuration.bandwidth.download
         options.decodesContent = options.decodesContent || configuration.decodesContent
-        let route = request.route ?? configuration.route
-        options.furtherArguments += route.cURLArguments(port: Int(try preparation.parse(request.url).port))
-        if route.unixSocket == nil {
-            if let resolver = configuration.resolver as? DNSOverHTTPS {
-                options.furtherArguments += ["--doh-url", resolver.url]
-            } else if configuration.resolver != nil {
-                options.furtherRemarks.append("curl does not have the session's resolver")
-            }
-            options.furtherArguments += try proxyArguments(of: request, options)
-        }
-        let host = (try? preparation.parse(request.url))?.host
-        options.furtherArguments += preparation.trust.configuration(for: host ?? "").cURLArguments
+        // A relative URL without a base is an error here, as when the request is sent.
+        let host = try preparation.parse(request.url).host
+        options.route = configuration.route
+        options.resolver = resolverSettings
+        options.proxy = configuration.proxy
+        let (trust, patterns) = (preparation.trust, Array(configuration.tlsForHosts.keys))
+        options.tls = { trust.configuration(for: $0) }
+        options.hasOwnTLS = { host in patterns.contains { $0.matches(host) } }
+        options.furtherRemarks += remarks(on: request, host)
+        if let path = configuration.hsts?.path { options.furtherArguments += ["--hsts", path] }
+        if let path = configuration.alternativeServices?.path { options.furtherArguments += ["--alt-svc", path] }
         return request.cURLDescription(options)
     }
 
-    /// Returns the curl options for the first proxy of a request. The function of a selection is not called.
-    private func proxyArguments(of request: Request, _ options: CURLDescriptionOptions) throws -> [String] {
-        let rule = request.proxy ?? configuration.proxy
-        guard let decision = try rule.decision(for: URLOrigin(try preparation.parse(request.url))) else { return [] }
-        return decision.proxies.first?.cURLArguments(revealsSecrets: options.revealsSecrets) ?? []
+    /// The options of curl for the resolver.
+    private var resolverSettings: CURLSettings {
+        var settings = CURLSettings()
+        if let resolver = configuration.resolver as? DNSOverHTTPS {
+            settings.add("--doh-url", resolver.url)
+        } else if configuration.resolver != nil {
+            settings.remarks.append("curl does not have the session's resolver")
+        }
+        return settings
+    }
+
+    /// Returns the settings of the session that no option of curl expresses.
+    private func remarks(on request: Request, _ host: String) -> [String] {
+        var remarks: [String] = []
+        if request.url.lowercased().hasBytePrefix("https:"),
+            (try? configuration.serverTrustManager?.serverTrustEvaluator(forHost: host)) != nil
+        {
+            remarks.append("curl does not ask the evaluator of \(host), such as pins")
+        }
+        if let store = configuration.hsts, store.path == nil {
+            remarks.append("curl does not have the session's HSTS store")
+        }
+        if let store = configuration.alternativeServices, store.path == nil {
+            remarks.append("curl does not have the session's alternative services")
+        }
+        return remarks
     }
 }

@@ -25,7 +25,7 @@ extension Route {
         if target != RouteTarget(url) { parts.connectTo = target.description }
         if let next = proxy.nextHop {
             let known = next.scheme == .https ? nil : addresses.find(next.host, Int(next.port))
-            parts.proxyAddresses = try Self.addresses(known, of: next.host, family, isSeparate)
+            parts.proxyAddresses = try Self.addresses(known, of: next.host, family, isSeparate, isProxy: true)
         }
         guard parts.proxy?.looksUpServers ?? true else { return parts }
         let known = addresses.find(target.host, Int(target.port))
@@ -54,13 +54,13 @@ extension Route {
 
     /// Returns the origin of a host's addresses, after a check that they are of the right version of IP.
     private static func addresses(
-        _ known: [IPAddress]?, of host: String, _ family: AddressFamily, _ isSeparate: Bool
+        _ known: [IPAddress]?, of host: String, _ family: AddressFamily, _ isSeparate: Bool, isProxy: Bool = false
     ) throws(TrellisError) -> TransferRoute.Addresses {
         if let known { return .fixed(try usable(known, of: host, family)) }
         if isSeparate, NameLookups.isLocal(host) { return .fixed(try usable(loopback, of: host, family)) }
         guard let address = IPAddress(host) else { return .lookedUp }
         guard address.isOf(family) else {
-            throw .invalidRoute("the route allows only \(family.title), and the host is \(address)")
+            throw .invalidRoute("the route allows only \(family.title), and the \(isProxy ? "proxy" : "host") is \(address)")
         }
         return isSeparate ? .fixed([address.description]) : .lookedUp
     }

@@ -137,6 +137,9 @@ final class RouteTable: Sendable {
 
     // MARK: Several proxies
 
+    /// Returns the rule for the proxies of a request.
+    func rule(for request: Request) -> ProxyConfiguration.Rule { (request.proxy ?? proxies).rule }
+
     /// Returns the decision about the proxies of a request, with proxies that have failed lately at its end.
     ///
     /// - Parameter access: The access to scripts.

@@ -6,9 +6,16 @@ final class SharedEvaluations: Sendable {
     private typealias Outcome = Result<Void, TrellisError>?
     private typealias Waiter = CheckedContinuation<Outcome, Never>
 
+    private struct Evaluation {
+        /// The number of the call that makes the evaluation.
+        let owner: UInt64
+        /// The calls that wait for the result, by their numbers.
+        var waiters: [UInt64: Waiter] = [:]
+    }
+
     private struct State {
-        /// The calls that wait, by their numbers, for each chain that is being evaluated.
-        var waiters: [CertificateChain: [UInt64: Waiter]] = [:]
+        /// The evaluations under way, by chain.
+        var evaluations: [CertificateChain: Evaluation] = [:]
         /// The calls that were cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
         var lastNumber: UInt64 = 0
@@ -22,30 +29,33 @@ final class SharedEvaluations: Sendable {
         _ chain: CertificateChain, with evaluation: () async throws(TrellisError) -> Void
     ) async throws(TrellisError) {
         while !Task.isCancelled {
-            guard let number = enter(chain) else {
-                let result: Result<Void, TrellisError>
-                do throws(TrellisError) {
-                    try await evaluation()
-                    result = .success(())
-                } catch {
-                    result = .failure(error)
-                }
-                finish(chain, Task.isCancelled ? nil : result)
-                return try result.get()
+            let (number, isOwner) = enter(chain)
+            guard isOwner else {
+                if let outcome = await outcome(of: chain, number) { return try outcome.get() }
+                continue
             }
-            if let outcome = await outcome(of: chain, number) { return try outcome.get() }
+            let result: Result<Void, TrellisError> = await withTaskCancellationHandler {
+                do throws(TrellisError) {
+                    return .success(try await evaluation())
+                } catch {
+                    return .failure(error)
+                }
+            } onCancel: {
+                // The others do not wait for an evaluator that ignores its cancellation.
+                finish(chain, number, nil)
+            }
+            finish(chain, number, Task.isCancelled ? nil : result)
+            return try result.get()
         }
     }
 
-    /// Returns a number to wait with; `nil` if no evaluation is under way, and the caller is to make it.
-    private func enter(_ chain: CertificateChain) -> UInt64? {
+    /// Returns a number for a call, and whether the call makes the evaluation because none is under way.
+    private func enter(_ chain: CertificateChain) -> (number: UInt64, isOwner: Bool) {
         state.withLock { state in
-            guard state.waiters[chain] != nil else {
-                state.waiters[chain] = [:]
-                return nil
-            }
             state.lastNumber += 1
-            return state.lastNumber
+            let isOwner = state.evaluations[chain] == nil
+            if isOwner { state.evaluations[chain] = Evaluation(owner: state.lastNumber) }
+            return (state.lastNumber, isOwner)
         }
     }
 
@@ -53,15 +63,15 @@ final class SharedEvaluations: Sendable {
         let outcome = await withTaskCancellationHandler {
             await withContinuation { (waiter: Waiter) in
                 let isWaiting = state.withLock { state in
-                    guard !state.cancelled.contains(number), state.waiters[chain] != nil else { return false }
-                    state.waiters[chain]?[number] = waiter
+                    guard !state.cancelled.contains(number), state.evaluations[chain] != nil else { return false }
+                    state.evaluations[chain]?.waiters[number] = waiter
                     return true
                 }
                 if !isWaiting { waiter.resume(returning: nil) }
             }
         } onCancel: {
             let waiter = state.withLock { state in
-                let waiter = state.waiters[chain]?.removeValue(forKey: number)
+                let waiter = state.evaluations[chain]?.waiters.removeValue(forKey: number)
                 if waiter == nil { state.cancelled.insert(number) }
                 return waiter
             }
@@ -71,8 +81,11 @@ final class SharedEvaluations: Sendable {
         return outcome
     }
 
-    private func finish(_ chain: CertificateChain, _ outcome: Outcome) {
-        let waiters = state.withLock { $0.waiters.removeValue(forKey: chain) }
+    /// Ends an evaluation, unless it has ended.
+    private func finish(_ chain: CertificateChain, _ owner: UInt64, _ outcome: Outcome) {
+        let waiters = state.withLock { state in
+            state.evaluations[chain]?.owner == owner ? state.evaluations.removeValue(forKey: chain)?.waiters : nil
+        }
         for waiter in (waiters ?? [:]).values { waiter.resume(returning: outcome) }
     }
 }

@@ -266,7 +266,10 @@ final class TrustEntry: Sendable {
             case .encrypted: .noPassphrase(key)
             case .wrongPassphrase: .wrongPassphrase(key)
             case .mismatch: .mismatch
-            case .unsupported: .unusable("its key is encrypted with an algorithm that OpenSSL does not have")
+            case .unsupported:
+                .unusable(
+                    "\(key) is encrypted with an algorithm that OpenSSL has only in its legacy provider, if at all; "
+                        + "convert it to a current one")
             case .noLibrary: .unusable("libcurl does not use OpenSSL")
             }
         return TrellisError(.securityFailed(.clientIdentity(reason)))

@@ -45,7 +45,7 @@ struct ProxyTests {
         let error = #expect(throws: TrellisError.self) { try Proxy("ftp://proxy.example:1080") }
         #expect(
             error?.description
-                == "ftp://proxy.example:1080: the URL cannot be requested: as that of a proxy: it does not begin with "
+                == "ftp://proxy.example:1080: the URL cannot be requested: it is not that of a proxy: it does not begin with "
                 + "http://, https://, socks4://, socks4a://, socks5://, socks5h://")
     }
 
