@@ -138,7 +138,8 @@ extension Timeouts: CustomStringConvertible {
     /// The limits that are set, such as `Timeouts(connect: 5.0 s, total: none)`.
     public var description: String {
         let all = [
-            ("connect", named.connect), ("responseHead", named.responseHead), ("idle", named.idle), ("total", named.total),
+            ("connect", named.connect), ("responseHead", named.responseHead), ("idle", named.idle),
+            ("total", named.total),
         ]
         let set = all.filter { $0.1 != .inherited }.map { "\($0.0): \($0.1?.rounded ?? "none")" }
         return "Timeouts(\(set.joined(separator: ", ")))"

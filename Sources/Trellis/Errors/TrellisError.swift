@@ -115,7 +115,8 @@ extension TrellisError {
     private var mayBeOfProxy: Bool {
         guard phase == .connecting || hasReachedServer else { return false }
         return switch reason {
-        case .timedOut, .connectionFailed, .securityFailed, .exchangeFailed, .invalidResponse, .validationFailed(.status):
+        case .timedOut, .connectionFailed, .securityFailed, .exchangeFailed, .invalidResponse,
+            .validationFailed(.status):
             true
         default: false
         }

@@ -42,7 +42,8 @@ public struct StaticAddresses: Sendable, Hashable {
     public mutating func add(_ entry: String) throws {
         var rest = entry[...]
         guard let host = RouteText.part(&rest, isLast: false), let port = RouteText.part(&rest, isLast: false) else {
-            throw TrellisError.invalidRoute("'\(entry)' does not have the form HOST:PORT:ADDRESS, in which HOST and PORT may be *")
+            throw TrellisError.invalidRoute(
+                "'\(entry)' does not have the form HOST:PORT:ADDRESS, in which HOST and PORT may be *")
         }
         let addresses = rest.split(atByte: ",", omittingEmptySubsequences: false)
         entries[try Self.key(host: String(host), port: port == "*" ? nil : RouteText.port(port))] =

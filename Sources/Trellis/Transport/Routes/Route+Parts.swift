@@ -60,7 +60,8 @@ extension Route {
         if isSeparate, NameLookups.isLocal(host) { return .fixed(try usable(loopback, of: host, family)) }
         guard let address = IPAddress(host) else { return .lookedUp }
         guard address.isOf(family) else {
-            throw .invalidRoute("the route allows only \(family.title), and the \(isProxy ? "proxy" : "host") is \(address)")
+            let peer = isProxy ? "proxy" : "host"
+            throw .invalidRoute("the route allows only \(family.title), and the \(peer) is \(address)")
         }
         return isSeparate ? .fixed([address.description]) : .lookedUp
     }

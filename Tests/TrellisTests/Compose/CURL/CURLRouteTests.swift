@@ -106,7 +106,8 @@ struct CURLRouteTests {
         let identity = isOwn ? " --proxy-cert c.p12 --proxy-cert-type P12" : ""
         let remark = isOwn ? "; the passphrase of the key is missing: --proxy-pass" : ""
         #expect(
-            options == "--proxy https://p.example:443 --proxy-cacert p.example.pem\(identity) --cacert server.example.pem"
+            options
+                == "--proxy https://p.example:443 --proxy-cacert p.example.pem\(identity) --cacert server.example.pem"
                 + " # curl has no option for the versions of TLS of the proxy\(remark)")
     }
 
@@ -171,7 +172,8 @@ struct CURLRouteTests {
         configuration.serverTrustManager = try ServerTrustManager(
             allHostsMustBeEvaluated: false, evaluators: ["server.example": DefaultTrustEvaluator()])
         configuration.resolver = SystemNameResolver()
-        configuration.tlsForHosts = [try HostPattern("server.example"): TLSConfiguration(authorities: .only([.file("a")]))]
+        let own = TLSConfiguration(authorities: .only([.file("a")]))
+        configuration.tlsForHosts = [try HostPattern("server.example"): own]
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("") })
         let secure = try session.cURLDescription(of: "https://server.example/")
         #expect(secure.contains(" --alt-svc /tmp/none ") && secure.contains(" --cacert a "))

@@ -14,6 +14,7 @@ struct ProxyScriptStateTests {
             var loads = 0
             var results = 0
             var error: TrellisError?
+            var failure: ProxyScriptRunner.Failure?
             var lifetime: Duration? = .seconds(600)
         }
 
@@ -47,7 +48,8 @@ struct ProxyScriptStateTests {
         }
 
         func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {
-            state.withLock { state in
+            try state.withLock { state in
+                if let failure = state.failure { throw failure }
                 state.results += 1
                 return "PROXY p\(state.results):1"
             }
@@ -62,6 +64,20 @@ struct ProxyScriptStateTests {
     private func ask(_ access: Access, _ url: String = "http://a.example/") async throws -> String {
         let wire = try RequestPreparation(SessionConfiguration()).parse(url)
         return try await state.decision(for: wire, URLOrigin(wire), [], access).description
+    }
+
+    @Test(
+        arguments: [
+            (.missingLibrary, .unsupported, "libpacparser.so.1; its package is libpacparser1 in Debian"),
+            (.hung, .proxy, "an earlier evaluation of a script has not ended"),
+            (.script("line 3"), .proxy, "the PAC script names no proxies: line 3"),
+        ] as [(ProxyScriptRunner.Failure, TrellisError.Kind, String)])
+    func aFailureSaysWhatToDo(_ failure: ProxyScriptRunner.Failure, _ kind: TrellisError.Kind, _ text: String) async {
+        let access = Access()
+        access.state.withLock { $0.failure = failure }
+        let error = await #expect(throws: TrellisError.self) { _ = try await ask(access) }
+        #expect(error?.kind == kind && error?.description.hasSuffix(text) == true)
+        #expect(error?.isRetryable == (failure == .hung))
     }
 
     @Test func aResultIsUsedForAMinute() async throws {
