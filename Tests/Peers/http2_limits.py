@@ -1,7 +1,8 @@
 """An HTTP/2 server whose limit of concurrent streams is changed while requests are in flight.
 
-Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge. The path `/ok` gets
-a response at once, and `/hold` when the test wants it. Further commands:
+Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge, `late` h2 by ALPN
+with a server that allows one stream, says so only after the first requests, and refuses all streams beyond (REFUSED_STREAM).
+The path `/ok` gets a response at once, and `/hold` when the test wants it. Further commands:
 
     limit N     sets the limit of all connections, now and later (1, 2, 3, 4, 10 or 100)
     release     answers the requests that wait, and all later ones at once
@@ -14,6 +15,7 @@ a response at once, and `/hold` when the test wants it. Further commands:
 
 import asyncio
 
+import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
@@ -117,11 +119,50 @@ class Server:
         }
 
 
+class LateConnection(Connection):
+    """A connection whose first frame, with the limit, is sent when the first requests have come."""
+
+    is_silent = True
+
+    def flush(self):
+        if not self.is_silent:
+            super().flush()
+
+
+async def handle_late(reader, writer):
+    active = 0
+
+    async def play(stream):
+        nonlocal active
+        stream.connection.is_silent = False
+        if active > 0:
+            return stream.reset(h2.errors.ErrorCodes.REFUSED_STREAM)
+        active += 1
+        try:
+            await stream.answered()
+            stream.head(fields=[("content-length", "2")])
+            await stream.data(b"ok", end=True)
+        finally:
+            active -= 1
+
+    connection = LateConnection(reader, writer, play)
+    initiate = connection.protocol.initiate_connection
+
+    def initiate_with_limit():
+        initiate()
+        # Not as an initial value, beyond which the library would end the connection instead of the stream.
+        connection.protocol.update_settings({LIMIT: 1})
+
+    connection.protocol.initiate_connection = initiate_with_limit
+    await connection.run()
+
+
 async def main():
     authority, connections, server = Authority(), peer.Connections(), Server()
     ports = {
         "tls": await connections.listen(server.handle, authority.context(alpn=("h2", "http/1.1"))),
         "cleartext": await connections.listen(server.handle),
+        "late": await connections.listen(handle_late, authority.context(alpn=("h2", "http/1.1"))),
     }
     questions = {
         b"release": server.release,

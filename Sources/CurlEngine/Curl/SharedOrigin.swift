@@ -182,6 +182,13 @@ final class SharedOrigin {
         room = 0
     }
 
+    /// Learns from a refused stream that a connection has more streams than the server allows.
+    func learnRefusal(on port: Int32) {
+        guard let streams = connections[port]?.streams else { return }
+        limit = min(limit, max(streams - 1, 1))
+        modify(port) { $0.limit = limit }
+    }
+
     /// Indicates whether libcurl may not know the limit of a connection.
     func isSettling(_ now: EngineInstant) -> Bool {
         guard limit < Self.assumedLimit, !settling.isEmpty else { return false }

@@ -34,7 +34,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private static let probeInterval: Duration = .seconds(1)
 
     private let executor: EngineExecutor
-    private let budget: ConnectionBudget
+    let budget: ConnectionBudget
     /// Indicates whether connections are shared at all.
     private let isUsed: Bool
     private var origins: [String: SharedOrigin] = [:]
@@ -72,7 +72,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         return knownOrigin(transfer) ?? addOrigin(transfer.options)
     }
 
-    private func knownOrigin(_ transfer: Transfer) -> SharedOrigin? {
+    func knownOrigin(_ transfer: Transfer) -> SharedOrigin? {
         let name = transfer.options.pool
         if let last, last.name == name { return last }
         guard let origin = origins[name] else { return nil }
@@ -306,6 +306,13 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         release(origin)
     }
 
+    /// Records that the server has refused the stream of a transfer, because of its limit. The transfer leaves the connection.
+    func wasRefused(_ transfer: Transfer) {
+        guard let origin = knownOrigin(transfer) else { return }
+        origin.learnRefusal(on: transfer.streamPort)
+        leave(transfer, origin, isRepeated: true)
+    }
+
     // MARK: Leaving
 
     /// Returns whether streams use a connection with one of these local ports.
@@ -369,30 +376,5 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         last = nil
         timer = nil
         return waiting
-    }
-
-    // MARK: Errors
-
-    /// Returns whether a transfer waits because of a limit, and not for another request that is connecting.
-    func isHeldByLimit(_ transfer: Transfer) -> Bool {
-        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return false }
-        return hasLimit(origin)
-    }
-
-    private func hasLimit(_ origin: SharedOrigin) -> Bool { origin.connectionCount > 0 || origin.awaitsPlace }
-
-    /// Returns the reason why a transfer waits, for errors; `nil` if it does not wait here.
-    func reason(for transfer: Transfer) -> String? {
-        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return nil }
-        let count = origin.connectionCount + origin.connecting + origin.reserved
-        if origin.awaitsPlace, origin.connectionCount == 0 {
-            return budget.inUseCount(origin.name) >= budget.perOrigin
-                ? "all connections to the origin that the limit allows (\(budget.perOrigin)) are in use"
-                : "all connections of the session (\(budget.total)) are in use"
-        }
-        guard origin.connectionCount > 0 else { return "another request is connecting to \(origin.name)" }
-        let connections =
-            count == 1 ? "the connection to \(origin.name) carries" : "all \(count) connections to \(origin.name) carry"
-        return "\(connections) as many requests as the server or libcurl allows (\(origin.limit) each)"
     }
 }

@@ -66,9 +66,7 @@ extension Transfer {
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: true) }
         hasOpenedSocket = true
         guard !isCancelled, !mustWaitForStream, failure == nil else { return false }
-        if engine.streams.mayConnect(self) {
-            return true
-        }
+        if !mustWaitAfterRefusal(), engine.streams.mayConnect(self) { return true }
         mustWaitForStream = true
         return false
     }
@@ -84,6 +82,10 @@ extension Transfer {
             // libcurl does not check connections that were used a moment ago.
             easy?.closeAfterwards()
             mustStartAgain = true
+            return CURL_PREREQFUNC_ABORT
+        }
+        if mustWaitAfterRefusal() {
+            mustWaitForStream = true
             return CURL_PREREQFUNC_ABORT
         }
         attempts += 1

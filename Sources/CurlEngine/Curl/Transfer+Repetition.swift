@@ -73,6 +73,14 @@ extension Transfer {
     /// Indicates whether the server has reported that it did not process the request.
     private var isRefused: Bool { refusal.isCertain || refusal.isBeyondLastStream }
 
+    /// Returns whether the request waits for a stream before libcurl sends it again, because the server has refused its stream. libcurl
+    /// would send it at once, on a new connection whose limit it does not know yet, where it might be refused again.
+    func mustWaitAfterRefusal() -> Bool {
+        guard refusal.isCertain, options.mayBeHTTP2, streamUse == .streaming else { return false }
+        engine.streams.wasRefused(self)
+        return true
+    }
+
     /// Records whether the connection carries streams, when the request is about to be sent.
     func noteStreams() {
         hadStreams = options.isCertainlyHTTP2 || easy?.hasNegotiatedStreams == true

@@ -206,6 +206,19 @@ struct StreamLimitTests {
         #expect(error?.reason == .timedOut(.total), "\(error?.description ?? "none")")
     }
 
+    /// Streams that were sent before the server's SETTINGS arrived, and were refused, teach the limit, so that none is refused too often.
+    @Test(arguments: [1, 4])
+    func refusedStreamsTeachTheLimit(_ perOrigin: Int) async throws {
+        let session = session(perOrigin: perOrigin, monitor: nil, .tls, idleLifetime: .seconds(45))
+        let request = Request(try peer.url("late", "/ok"), method: .post)
+        let statuses = try await withThrowingTaskGroup { group in
+            for _ in 0..<150 { group.addTask { try await session.data(request).1.status.code } }
+            return try await group.reduce(into: [Int]()) { $0.append($1) }
+        }
+        #expect(statuses == Array(repeating: 200, count: 150))
+        try await close(session)
+    }
+
     @Test func surplusConnectionsAreClosedWhenTheyAreIdle() async throws {
         let session = try await holding(limit: 2, perOrigin: 4, idleLifetime: .seconds(1))
         let room = 4 * min(2, sharing)
