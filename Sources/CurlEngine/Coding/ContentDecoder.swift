@@ -18,6 +18,17 @@ package final class ContentDecoder {
         case swollen(ContentCoding)
         /// Memory has run out.
         case outOfMemory
+
+        /// The failure in words.
+        package var message: String {
+            switch self {
+            case .corrupt(let coding): "the body is not valid \(coding.rawValue)"
+            case .cutShort(let coding): "the body ends before its \(coding.rawValue) stream does"
+            case .trailingBytes(let coding): "bytes follow the end of the \(coding.rawValue) stream"
+            case .swollen(let coding): "the body's \(coding.rawValue) stream is far larger than its content"
+            case .outOfMemory: "out of memory while decoding the body"
+            }
+        }
     }
 
     /// The largest size of a piece in bytes.

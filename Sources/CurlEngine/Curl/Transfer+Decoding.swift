@@ -83,16 +83,6 @@ extension Transfer {
 
 extension EngineFailure {
     fileprivate init(_ failure: ContentDecoder.Failure) {
-        switch failure {
-        case .corrupt(let coding): self.init(kind: .contentCoding, message: "the body is not valid \(coding.rawValue)")
-        case .cutShort(let coding):
-            self.init(kind: .contentCoding, message: "the body ends before its \(coding.rawValue) stream does")
-        case .trailingBytes(let coding):
-            self.init(kind: .contentCoding, message: "bytes follow the end of the \(coding.rawValue) stream")
-        case .swollen(let coding):
-            self.init(
-                kind: .contentCoding, message: "the body's \(coding.rawValue) stream is far larger than its content")
-        case .outOfMemory: self.init(kind: .outOfMemory, message: "out of memory while decoding the body")
-        }
+        self.init(kind: failure == .outOfMemory ? .outOfMemory : .contentCoding, message: failure.message)
     }
 }

@@ -1,21 +1,26 @@
 /// A queue in the order of arrival. Adding an element and taking the first one cost O(1) on average.
-struct FIFO<Element> {
+package struct FIFO<Element> {
     private var elements: [Element?] = []
     /// The index of the first element that was not taken.
     private var first = 0
 
-    var isEmpty: Bool { first == elements.count }
+    /// Creates an empty queue.
+    package init() {}
 
-    var count: Int { elements.count - first }
+    /// Indicates whether the queue is empty.
+    package var isEmpty: Bool { first == elements.count }
+
+    /// The number of elements.
+    package var count: Int { elements.count - first }
 
     /// The first element; `nil` if the queue is empty.
-    var peek: Element? { first < elements.count ? elements[first] : nil }
+    package var peek: Element? { first < elements.count ? elements[first] : nil }
 
     /// Adds an element at the end.
-    mutating func append(_ element: Element) { elements.append(element) }
+    package mutating func append(_ element: Element) { elements.append(element) }
 
     /// Removes and returns the first element; `nil` if the queue is empty.
-    mutating func popFirst() -> Element? {
+    package mutating func popFirst() -> Element? {
         guard first < elements.count else { return nil }
         let element = elements[first].take()
         first += 1
@@ -31,12 +36,12 @@ struct FIFO<Element> {
     }
 
     /// Returns whether an element meets a condition.
-    func contains(where condition: (Element) -> Bool) -> Bool {
+    package func contains(where condition: (Element) -> Bool) -> Bool {
         elements[first...].contains { $0.map(condition) ?? false }
     }
 
     /// Removes the elements that meet a condition.
-    mutating func removeAll(where isRemoved: (Element) -> Bool) {
+    package mutating func removeAll(where isRemoved: (Element) -> Bool) {
         elements = elements[first...].filter { $0.map { !isRemoved($0) } ?? false }
         first = 0
     }

@@ -13,6 +13,8 @@ struct RequestExtras: Sendable {
     var collectsServerTrust: Bool?
     /// The value of ``Request/route``.
     var route: Route?
+    /// The value of ``Request/cacheMode``.
+    var cacheMode = CacheMode.default
     /// The proxy that was selected for the exchange, and the addresses that were found; `nil` if the rules themselves name them.
     var selected: SelectedProxy?
     /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
@@ -70,6 +72,12 @@ extension Request {
         set { changeExtras { $0.route = newValue } }
     }
 
+    /// The use of the session's cache by the request (``Steps/cache``); ``CacheMode/default`` by default.
+    public var cacheMode: CacheMode {
+        get { extras?.extras.cacheMode ?? .default }
+        set { changeExtras { $0.cacheMode = newValue } }
+    }
+
     /// Returns a copy that is sent through a proxy, to addresses that were looked up for it.
     func through(_ proxy: Proxy, _ decision: ProxyDecision, _ addresses: FoundAddresses) -> Request {
         var request = self
@@ -115,6 +123,9 @@ extension Request {
 
     /// Returns a copy with another way to its server: see ``route``. `nil` means the session's.
     public func withRoute(_ route: Route?) -> Request { setting(\.route, to: route) }
+
+    /// Returns a copy with another use of the session's cache: see ``cacheMode``.
+    public func withCacheMode(_ mode: CacheMode) -> Request { setting(\.cacheMode, to: mode) }
 
     /// Returns a copy with limits on the speed of its bodies: see ``bandwidth``.
     public func withBandwidth(upload: BandwidthLimit? = nil, download: BandwidthLimit? = nil) -> Request {

@@ -60,6 +60,8 @@ struct EventSourceState {
             request.headers[name] = id.isEmpty ? nil : id
         }
         request.timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
+        // Events are not responses to be used again.
+        request.cacheMode = .noStore
         return request
     }
 }

@@ -49,36 +49,45 @@ public struct Metrics: Sendable, Hashable {
     }
     /// The URL of the proxy that the request went through, without credentials; `nil` if there was none.
     public package(set) var proxyURL: String? {
-        get { rare?.proxyURL }
-        set { rare = Rare(proxyURL: newValue, serverTrust: rare?.serverTrust) }
+        get { rare?.values.proxyURL }
+        set { change { $0.proxyURL = newValue } }
     }
     /// The certificates of the server; `nil` unless the session has a ``ServerTrustManager``, or the request or its session collects them
     /// (``Request/collectsServerTrust``).
     public package(set) var serverTrust: ServerTrust? {
-        get { rare?.serverTrust }
-        set { rare = Rare(proxyURL: rare?.proxyURL, serverTrust: newValue) }
+        get { rare?.values.serverTrust }
+        set { change { $0.serverTrust = newValue } }
+    }
+    /// The way in which the cache has handled the request; `nil` if the session has no ``Steps/cache``.
+    public package(set) var cacheStatus: CacheStatus? {
+        get { rare?.values.cacheStatus }
+        set { change { $0.cacheStatus = newValue } }
     }
     /// The number of times that the request was started.
     public var attemptCount = 0
 
-    /// The values that few requests have, behind one reference.
+    /// The values that few requests have.
+    private struct RareValues: Sendable, Hashable {
+        var proxyURL: String?
+        var serverTrust: ServerTrust?
+        var cacheStatus: CacheStatus?
+    }
+
+    /// The rare values behind one reference.
     private final class Rare: Sendable, Hashable {
-        let proxyURL: String?
-        let serverTrust: ServerTrust?
+        let values: RareValues
 
-        init(proxyURL: String?, serverTrust: ServerTrust?) {
-            self.proxyURL = proxyURL
-            self.serverTrust = serverTrust
-        }
+        init(_ values: RareValues) { self.values = values }
 
-        static func == (one: Rare, other: Rare) -> Bool {
-            one.proxyURL == other.proxyURL && one.serverTrust == other.serverTrust
-        }
+        static func == (one: Rare, other: Rare) -> Bool { one.values == other.values }
 
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(proxyURL)
-            hasher.combine(serverTrust)
-        }
+        func hash(into hasher: inout Hasher) { hasher.combine(values) }
+    }
+
+    private mutating func change(_ change: (inout RareValues) -> Void) {
+        var values = rare?.values ?? RareValues()
+        change(&values)
+        rare = Rare(values)
     }
 
     private var rare: Rare?

@@ -70,6 +70,18 @@ public struct Response: Sendable {
     /// The certificates of the server: ``Metrics/serverTrust``.
     public var serverTrust: ServerTrust? { metrics.serverTrust }
 
+    /// The way in which the cache has handled the request: ``Metrics/cacheStatus``.
+    public var cacheStatus: CacheStatus? { metrics.cacheStatus }
+
+    /// Returns the response with a cache status.
+    func with(_ status: CacheStatus) -> Response {
+        var metrics = metrics
+        metrics.cacheStatus = status
+        return Response(
+            head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
+            redirects: redirects, isBodyCut: isBodyCut)
+    }
+
     /// The redirects that led to this response, in their order.
     public var redirects: [Redirect] { storage.redirects }
 

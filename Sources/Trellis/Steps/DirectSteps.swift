@@ -17,9 +17,9 @@ final class DirectSteps: Sendable {
     /// Creates the direct steps; `nil` if a step other than an adapter may wait. Retriers and redirect handlers may wait: the call gets a
     /// task when they are asked.
     init?(_ steps: Steps) {
-        guard steps.aroundCall.isEmpty, steps.aroundHop.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty else {
-            return nil
-        }
+        guard steps.aroundCall.isEmpty, steps.aroundHop.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty,
+            steps.cache == nil
+        else { return nil }
         adapters = steps.adapters.map { adapter in
             let adapter = (adapter as? AttachedInterceptor)?.interceptor ?? adapter
             guard let immediate = adapter as? any ImmediateAdapter, immediate.isImmediate else {

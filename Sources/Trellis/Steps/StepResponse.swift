@@ -61,6 +61,13 @@ public struct StepResponse: Sendable {
     /// The body, if it is in memory; `nil` if the body is still to be received.
     public var data: Data? { if case .data(let data) = content { data } else { nil } }
 
+    /// Returns a copy with another response and body to the same request.
+    func replacing(_ response: Response, _ content: Content) -> StepResponse {
+        var copy = self
+        copy.storage = Storage(response, content, validationResult, sent)
+        return copy
+    }
+
     /// Returns the complete body, read to its end if it is still to be received.
     func wholeBody() async throws -> Data {
         if let data { return data }

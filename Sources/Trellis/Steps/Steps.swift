@@ -38,6 +38,9 @@ public struct Steps: Sendable {
     /// The storage that cookies are read from and saved to, inside of the steps of ``aroundHop``; if `nil`, the session's, and
     /// for a session none, so that no cookies are kept.
     public var cookies: (any CookieStorage)?
+    /// The cache of responses, inside of the cookies and outside of the limits: what it has needs no request. If `nil`, the session's,
+    /// and for a session none.
+    public var cache: HTTPCache?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
     /// The rate limiters that delay each request on the wire until its turn, inside of everything else.
@@ -59,7 +62,7 @@ public struct Steps: Sendable {
     /// Indicates whether the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
         aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty
-            && hedging == nil
+            && hedging == nil && cache == nil
             && !hasLimits
     }
 
@@ -67,7 +70,7 @@ public struct Steps: Sendable {
     /// in which the requests could wait for the calls.
     var ofRequestsInFlight: Steps {
         var steps = self
-        (steps.aroundCall, steps.adapters, steps.retriers, steps.hedging) = ([], [], [], nil)
+        (steps.aroundCall, steps.adapters, steps.retriers, steps.hedging, steps.cache) = ([], [], [], nil, nil)
         return steps
     }
 
@@ -85,6 +88,7 @@ public struct Steps: Sendable {
         steps.redirects = other.redirects ?? redirects
         steps.redirectHandler = other.redirectHandler ?? redirectHandler
         steps.cookies = other.cookies ?? cookies
+        steps.cache = other.cache ?? cache
         return steps
     }
 }

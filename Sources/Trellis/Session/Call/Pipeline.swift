@@ -11,6 +11,7 @@ import CurlEngine
 /// | redirects | for each attempt; each hop is one turn of it | ``hops(_:asked:)`` |
 /// | steps around the hop | for each hop | ``hop(_:)`` |
 /// | cookies | for each exchange: a step around the hop may send several | ``exchange(_:)`` |
+/// | cache | for each exchange, which it may make unnecessary | ``exchangeWithCache(_:_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try | ``sendThroughProxies(_:_:)`` |
@@ -322,8 +323,17 @@ final class Pipeline: Sendable {
     @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {
         try call.checkCancellation()
+        if let cache = steps.cache { return try await exchangeWithCache(await addingCookies(to: request), cache) }
         return steps.cookies == nil
             ? try await exchangeWithinLimits(request) : try await exchangeWithCookies(request)
+    }
+
+    /// Runs one exchange of the cache. The cookies of stored responses were stored when they were received.
+    @inline(never)
+    func exchangeForCache(_ request: Request) async throws -> StepResponse {
+        let answer = try await exchangeWithinLimits(request)
+        if steps.cookies != nil { await keepCookies(of: answer, to: request) }
+        return answer
     }
 
     @inline(never)

@@ -340,7 +340,7 @@ final class RequestPreparation: Sendable {
     /// Adds the default fields, the content type and the URL's credentials to a request.
     ///
     /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
-    private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
+    func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         let type = request.body?.contentType
         let own = request.headers
@@ -380,7 +380,7 @@ extension HeaderLines {
 
 extension HTTPField {
     /// The `Accept-Encoding` field with the codings that can be decoded at run time.
-    fileprivate static let acceptEncoding = HTTPField(
+    static let acceptEncoding = HTTPField(
         name: .acceptEncoding, value: ContentCoding.accepted.joined(separator: ", "))
 }
 

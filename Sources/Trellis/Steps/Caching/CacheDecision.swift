@@ -8,7 +8,7 @@ enum CacheDecision: Hashable, Sendable {
     case use(Use)
     /// The request is sent. If there is a stored response, it is validated: its validators are sent, unless the request has conditions of
     /// its own.
-    case forward(ForwardReason, validating: Int?)
+    case forward(CacheStatus.ForwardReason, validating: Int?)
     /// The response is a 504, because the request must not be sent (RFC 9111, section 5.2.1.7).
     case unsatisfiable
 
@@ -26,24 +26,6 @@ enum CacheDecision: Hashable, Sendable {
         var isNotModified = false
         /// Indicates whether the response is validated in the background, after its use (RFC 5861, section 3).
         var isValidatedAfterwards = false
-    }
-
-    /// The reason why a request is sent, with the names of RFC 9211, section 2.2.
-    enum ForwardReason: String, Hashable, Sendable, CaseIterable {
-        /// The cache was not to be asked.
-        case bypass
-        /// The method cannot be answered from a cache.
-        case method
-        /// Nothing is stored for the URL.
-        case uriMiss = "uri-miss"
-        /// The stored responses to the URL are for other fields of the request.
-        case varyMiss = "vary-miss"
-        /// A stored response is fresh, and the request demands more.
-        case request
-        /// The stored response is stale.
-        case stale
-        /// The stored response is a part of what is requested.
-        case partial
     }
 
     /// A stored response as a candidate for the response to a request.

@@ -36,6 +36,20 @@ struct CacheUsability: Hashable, Sendable {
         outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, policy)
     }
 
+    /// Creates the answer for a stored response in place of a failure; `nil` if the response must not be used (RFC 5861, section 4).
+    ///
+    /// - Parameter request: The directives of the request.
+    init?(ifError head: StoredHead, _ request: CacheDirectives, at now: CacheTime, _ policy: CachePolicy) {
+        let freshness = CacheFreshness(head, policy)
+        let seconds = freshness.directives.seconds("stale-if-error").number ?? request.seconds("stale-if-error").number
+        guard let seconds, let milliseconds = head.age(at: now), !Self.mustBeFresh(freshness, policy) else { return nil }
+        let rest = freshness.lifetime * 1000 - milliseconds
+        guard -rest <= seconds * 1000 else { return nil }
+        outcome = .staleAllowed
+        age = milliseconds / 1000
+        timeToLive = rest > 0 ? (rest + 999) / 1000 : rest / 1000
+    }
+
     private static func outcome(
         _ freshness: CacheFreshness, age: Int64, rest: Int64, _ request: CacheDirectives, _ mode: CacheMode,
         _ policy: CachePolicy

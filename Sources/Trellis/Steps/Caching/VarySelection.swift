@@ -32,6 +32,14 @@ struct VarySelection: Hashable, Sendable {
     /// The names of the fields.
     var names: [HTTPField.Name] { fields.map(\.name) }
 
+    /// The names and values as a text, which is equal for equal selections.
+    var text: String {
+        fields.map { field in
+            let value = field.value.map { "\($0.text.utf8.count):\($0.text)" } ?? "-"
+            return "\(field.name.canonicalName)=\(value)"
+        }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.joined(separator: ";")
+    }
+
     /// Returns whether another request has equivalent fields.
     func matches(_ request: HTTPFields) -> Bool {
         fields.allSatisfy { Self.normalized(request, $0.name) == $0.value }

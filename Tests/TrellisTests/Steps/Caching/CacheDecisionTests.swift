@@ -13,9 +13,9 @@ struct CacheDecisionTests {
             case notModified
             /// Used, and validated afterwards.
             case background
-            case forward(CacheDecision.ForwardReason)
+            case forward(CacheStatus.ForwardReason)
             /// Forwarded with the validators of the stored response.
-            case validate(CacheDecision.ForwardReason)
+            case validate(CacheStatus.ForwardReason)
             case unsatisfiable
         }
 
@@ -180,7 +180,7 @@ struct CacheDecisionTests {
     enum RangeOutcome: Equatable, Sendable {
         case whole
         case bytes(Range<Int64>)
-        case forward(CacheDecision.ForwardReason)
+        case forward(CacheStatus.ForwardReason)
     }
 
     @Test(arguments: ranges)

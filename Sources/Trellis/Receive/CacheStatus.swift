@@ -1,0 +1,66 @@
+/// The way in which a cache has handled a request (RFC 9211), for the question why a response was not a hit.
+///
+/// ```swift
+/// let (data, response) = try await session.data(url)
+/// print(response.cacheStatus ?? "no cache")     // trellis; hit; ttl=30
+/// ```
+public struct CacheStatus: Sendable, Hashable {
+    /// The reason why a request was sent (RFC 9211, section 2.2).
+    public enum ForwardReason: String, Sendable, Hashable, CaseIterable {
+        /// The cache was not to be asked.
+        case bypass
+        /// The method cannot be answered from a cache.
+        case method
+        /// Nothing is stored for the URL.
+        case uriMiss = "uri-miss"
+        /// The stored responses to the URL are for other fields of the request.
+        case varyMiss = "vary-miss"
+        /// A stored response is fresh, and the request demands more.
+        case request
+        /// The stored response is stale.
+        case stale
+        /// The stored response is a part of what is requested.
+        case partial
+    }
+
+    /// The reason why the request was sent; `nil` if it was not.
+    public var forwardReason: ForwardReason?
+    /// The status of the response to the request that was sent, if the response to the caller has another one: 304 for a stored response
+    /// that is still valid.
+    public var forwardStatus: Int?
+    /// The time in seconds for which the response stays fresh; negative if it is stale. `nil` if it is not known.
+    public var timeToLive: Int64?
+    /// Indicates whether the response was stored. For a stream, whether it is stored once it was read to its end.
+    public var isStored = false
+    /// A further explanation, such as the reason why the response is not stored.
+    public var detail: String?
+
+    /// Indicates whether the response was used without sending a request.
+    public var isHit: Bool { forwardReason == nil && !isUnsatisfiable }
+    /// Indicates whether there was neither a response nor a request, because the request must not be sent.
+    var isUnsatisfiable = false
+
+    init(_ reason: ForwardReason?) { forwardReason = reason }
+
+    /// The status of a request that must not be sent and has no stored response.
+    static let unsatisfiable: CacheStatus = {
+        var status = CacheStatus(nil)
+        status.isUnsatisfiable = true
+        status.detail = "only-if-cached"
+        return status
+    }()
+}
+
+extension CacheStatus: CustomStringConvertible {
+    /// The value of the field `Cache-Status`, such as `trellis; fwd=stale; fwd-status=304; ttl=60`.
+    public var description: String {
+        var parts = ["trellis"]
+        if isHit { parts.append("hit") }
+        if let forwardReason { parts.append("fwd=\(forwardReason.rawValue)") }
+        if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
+        if let timeToLive { parts.append("ttl=\(timeToLive)") }
+        if isStored { parts.append("stored") }
+        if let detail { parts.append("detail=\(detail)") }
+        return parts.joined(separator: "; ")
+    }
+}
