@@ -323,10 +323,13 @@ final class Pipeline: Sendable {
     @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {
         try call.checkCancellation()
-        if let cache = steps.cache { return try await exchangeWithCache(await addingCookies(to: request), cache) }
-        return steps.cookies == nil
-            ? try await exchangeWithinLimits(request) : try await exchangeWithCookies(request)
+        return hasCookiesOrCache
+            ? try await exchangeWithCookies(request) : try await exchangeWithinLimits(request)
     }
+
+    // Properties of their own keep copies of the steps out of the frames of waiting calls.
+    private var hasCookiesOrCache: Bool { steps.cookies != nil || steps.cache != nil }
+    private var hasLimits: Bool { steps.hasLimits }
 
     /// Runs one exchange of the cache. The cookies of stored responses were stored when they were received.
     @inline(never)
@@ -338,6 +341,7 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func exchangeWithCookies(_ request: Request) async throws -> StepResponse {
+        if let cache = steps.cache { return try await exchangeWithCache(await addingCookies(to: request), cache) }
         let answer = try await exchangeWithinLimits(await addingCookies(to: request))
         await keepCookies(of: answer, to: request)
         return answer
@@ -346,7 +350,7 @@ final class Pipeline: Sendable {
     /// Runs one exchange when the limits of its host permit it.
     @inline(__always)
     private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
-        steps.hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
+        hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
     }
 
     @inline(never)
