@@ -42,7 +42,9 @@ struct CacheUsability: Hashable, Sendable {
     init?(ifError head: StoredHead, _ request: CacheDirectives, at now: CacheTime, _ policy: CachePolicy) {
         let freshness = CacheFreshness(head, policy)
         let seconds = freshness.directives.seconds("stale-if-error").number ?? request.seconds("stale-if-error").number
-        guard let seconds, let milliseconds = head.age(at: now), !Self.mustBeFresh(freshness, policy) else { return nil }
+        guard let seconds, let milliseconds = head.age(at: now), !Self.mustBeFresh(freshness, policy) else {
+            return nil
+        }
         let rest = freshness.lifetime * 1000 - milliseconds
         guard -rest <= seconds * 1000 else { return nil }
         outcome = .staleAllowed
