@@ -37,6 +37,10 @@ private struct CacheTurn {
     }
 
     func run() async throws -> StepResponse {
+        // The response to a request with a body is for that body (RFC 9110, section 9.3.1).
+        guard request.body == nil || request.method != .get else {
+            return try await forwarded(.bypass, validating: nil, [])
+        }
         let entries = asked.mayBeAnswered ? await storedEntries() : []
         let now = cache.now
         switch CacheDecision.decision(for: asked, entries.compactMap(Self.candidate), at: now, cache.policy) {
@@ -278,7 +282,7 @@ private struct CacheTurn {
             return nil
         }
         // Parts are not stored, and the response to a POST is stored for no GET.
-        guard request.method == .get, received.status != 206 else { return nil }
+        guard request.method == .get, request.body == nil, !isOfThisRequestAlone(received.status) else { return nil }
         let sent = CacheStorability.Request(method: request.method, headers: headers)
         switch CacheStorability.decision(received, to: sent, cache.policy) {
         case .refused(let reason):
@@ -298,6 +302,9 @@ private struct CacheTurn {
         }
     }
 
+    /// Returns whether the status is about a part, a condition or the credentials of the request, and not about the URL.
+    private func isOfThisRequestAlone(_ status: Int) -> Bool { [206, 401, 407, 412, 416, 417].contains(status) }
+
     /// Returns the response with the body for the caller, which is stored as it is read.
     private func delivered(
         _ answer: StepResponse, _ writer: (any CacheWriter)?, _ status: CacheStatus
@@ -305,14 +312,25 @@ private struct CacheTurn {
         var status = status
         switch answer.content {
         case .data(let body):
+            // All readers have refused the head, and have its beginning alone.
+            if answer.response.isBodyCut {
+                await writer?.discard()
+                status.isStored = false
+                return answer.replacing(answer.response.with(status), .data(body))
+            }
+            let decoded: Data
+            do throws(TrellisError) {
+                let coded = decodes && !body.isEmpty ? try CodedBody(answer.response.headers) : nil
+                decoded = try coded?.decoded(body, limit: bodyLimit) ?? body
+            } catch {
+                await writer?.discard()
+                throw error
+            }
             if let writer, await !Self.store(body, writer) {
                 status.isStored = false
                 status.detail = "storage"
             }
-            let response = answer.response.with(status)
-            let coded = decodes && !body.isEmpty ? try CodedBody(response.headers) : nil
-            let decoded = try coded?.decoded(body, limit: bodyLimit) ?? body
-            return answer.replacing(response, .data(decoded))
+            return answer.replacing(answer.response.with(status), .data(decoded))
         case .source(let token):
             let response = answer.response.with(status)
             let coded = decodes ? try CodedBody(response.headers) : nil

@@ -9,8 +9,8 @@ final class CachedBodySource: ChunkSource {
     private let body: any CachedBody
     private let coded: CodedBody?
     private let response: Response
-    /// The bytes that have not been read.
-    private let rest: Locked<Range<Int64>>
+    /// The bytes that have not been read; `nil` after a cancellation.
+    private let rest: Locked<Range<Int64>?>
 
     init(_ body: any CachedBody, _ range: Range<Int64>, _ coded: CodedBody?, _ response: Response) {
         self.body = body
@@ -25,9 +25,10 @@ final class CachedBodySource: ChunkSource {
         while true {
             try Task.checkCancellation()
             if let piece = try coded?.next() { return piece }
-            let range = rest.withLock { rest in
-                let range = rest.lowerBound..<min(rest.lowerBound + Self.pieceSize, rest.upperBound)
-                rest = range.upperBound..<rest.upperBound
+            let range = try rest.withLock { rest in
+                guard let all = rest else { throw CancellationError() }
+                let range = all.lowerBound..<min(all.lowerBound + Self.pieceSize, all.upperBound)
+                rest = range.upperBound..<all.upperBound
                 return range
             }
             guard !range.isEmpty else {
@@ -42,7 +43,7 @@ final class CachedBodySource: ChunkSource {
 
     func finalResponse() async throws -> Response { response }
 
-    func cancel(explicitly: Bool) { rest.withLock { $0 = $0.upperBound..<$0.upperBound } }
+    func cancel(explicitly: Bool) { rest.withLock { $0 = nil } }
 }
 
 /// The body of a response that is stored while it is read: completely, or not at all.
@@ -86,6 +87,8 @@ final class StoringSource: ChunkSource {
     private func received() async throws -> Data? {
         do {
             let chunk = try await token.source.next()
+            // A body whose content coding is not complete is not stored.
+            if chunk == nil { try coded?.finish() }
             guard let writer = writer.withLock({ $0 }) else { return chunk }
             do {
                 if let chunk {

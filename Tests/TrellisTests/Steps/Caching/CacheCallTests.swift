@@ -280,6 +280,30 @@ struct CacheCallTests {
         #expect(world.transport.requests.count == 1)
     }
 
+    /// The response to a request with a body, or to a part, is none for the URL alone.
+    @Test(arguments: [401, 412, 416])
+    func aResponseToThisRequestAloneIsNotStored(_ status: Int) async throws {
+        let world = World { request in Self.response("one", status: request.headers[.range] == nil ? 200 : status) }
+        _ = try await world.get(Request(Self.url, headers: [.range: "bytes=9-"]))
+        #expect(try await world.get() == ["one", "trellis; fwd=uri-miss; ttl=60; stored"])
+        let body = Request(Self.url, body: .string("question"))
+        #expect(try await world.get(body) == ["one", "trellis; fwd=bypass"])
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+    }
+
+    /// A coded body that ends early is an error, and not stored.
+    @Test(arguments: [false, true])
+    func aBodyWhoseCodingIsNotCompleteIsNotStored(_ isStream: Bool) async throws {
+        let world = World { _ in
+            MockResponse(
+                headers: [.cacheControl: "max-age=60", .contentEncoding: "gzip"], body: Self.coded.dropLast(9))
+        }
+        let error = await #expect(throws: TrellisError.self) {
+            _ = try await isStream ? Self.body(world.session.stream(Self.url)) : world.session.data(Self.url).0
+        }
+        #expect(error?.kind == .contentCoding && world.storage.usage.count == 0)
+    }
+
     @Test func aPartIsNotStored() async throws {
         let world = World { _ in
             Self.response(
