@@ -45,7 +45,16 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "TrellisTestingTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
-        .testTarget(name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting", "CacheWorker"],
+            swiftSettings: settings),
+        // A process for tests that kill processes.
+        .executableTarget(
+            name: "CacheWorker",
+            dependencies: [
+                "CurlEngine", "Trellis", "TrellisTesting", .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/CacheWorker", swiftSettings: settings),
         .testTarget(name: "ConventionTests", swiftSettings: settings),
         .testTarget(name: "SoakTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
     ]
@@ -53,5 +62,7 @@ let package = Package(
 
 // Under a sanitizer, the other tests take longer to build than the soak takes to run.
 if Context.environment["TRELLIS_SOAK_ALONE"] != nil {
-    package.targets.removeAll { $0.type == .test && $0.name != "SoakTests" }
+    package.targets.removeAll { target in
+        target.type == .test && target.name != "SoakTests" || target.name == "CacheWorker"
+    }
 }

@@ -23,15 +23,34 @@ let package = Package(
         // The name is given because the folder of the checkout can have any name.
         .package(name: "trellis", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // For the gateway alone. Without traits, its configuration package is not built.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.0.0"),
     ],
     targets: [
         // Terminal output of the client and the tour: colours, progress bars, quantities in readable units.
         .target(name: "TerminalKit", swiftSettings: settings),
+        // The reverse proxy, on the server of Hummingbird. A target of its own, because nothing else needs that server.
+        .target(
+            name: "Gateway",
+            dependencies: [
+                trellis, .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings),
         // The command-line client.
         .executableTarget(
             name: "TrellisCommand",
             dependencies: [
-                trellis, "TerminalKit", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                trellis, "Gateway", "TerminalKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         // A tour of the framework on real traffic, with a server in the same process.

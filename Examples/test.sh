@@ -1,8 +1,17 @@
 #!/usr/bin/env bash
 # Tests the command-line client against a loopback server. Builds both unless TRELLIS_EXAMPLES_BIN names a folder that
-# has them. Ends with "N passed, N failed".
+# has them. Ends with "N passed, N failed". With arguments, runs only the sections whose titles begin so: test.sh 'The gateway'
 set -uo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=${TRELLIS_EXAMPLES:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
+
+# Prints this script with the chosen sections between its beginning and its end.
+chosen_sections() { # TITLE…
+    awk 'BEGIN { for (i = 2; i < ARGC; i++) titles[i] = tolower(ARGV[i]); ARGC = 2; chosen = 1 }
+        /^# --- / { chosen = 0; for (i in titles) if (index(tolower(substr($0, 7)), titles[i]) == 1) chosen = 1 }
+        /^# ---$/ { chosen = 1 }
+        chosen' "$here/test.sh" "$@"
+}
+if [ $# -gt 0 ]; then TRELLIS_EXAMPLES=$here exec bash -c "$(chosen_sections "$@")"; fi
 
 bin=${TRELLIS_EXAMPLES_BIN:-}
 if [ -z "$bin" ]; then
@@ -17,7 +26,7 @@ command -v openssl >/dev/null || "$here/../.scripts/install.sh" openssl >&2 || e
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/trellis-client.XXXXXX")
 clean_up() {
-    exec 6>&- 7>&- 8>&- 9>&-
+    exec 5>&- 6>&- 7>&- 8>&- 9>&-
     rm -rf "$folder"
 }
 trap clean_up EXIT
@@ -67,6 +76,14 @@ expect_report() { # NAME EXPRESSION WANTED STATUS ARGUMENT…
     client --report json "$@"
     check "$name" "$wanted" "$(report "$expression")"
     check "$name: exit status" "$wanted_status" "$status"
+}
+
+# Runs the client with arguments that are a usage error, whose message contains a text.
+expect_usage_reason() { # TEXT ARGUMENT…
+    local text=$1
+    shift
+    client "$@"
+    check "why it is a usage error: $*" '64 1' "$status $(grep -cF -- "$text" "$folder/err")"
 }
 
 expect_usage_error() {
@@ -746,7 +763,7 @@ expect_usage_error "$url/" -o a --stream lines
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
 # Options of later versions are usage errors, and are not ignored.
-for option in '--stream xml' '--cache .'; do
+for option in '--stream xml' '--cache-mode reload' '--cache . --cache-mode none'; do
     expect_usage_error "$url/" $option
 done
 client --help
@@ -795,6 +812,113 @@ for option in --hsts --alt-svc; do
 done
 kill "$strict_process"
 wait "$strict_process" 2>/dev/null
+# --- The cache
+
+# A server whose responses begin with the digest of their rest, and change with each request that is not a validation.
+cat >"$folder/cached.py" <<'PYTHON'
+import hashlib, http.server, random, socketserver, subprocess, sys, threading
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    count, lock = 0, threading.Lock()
+    def log_message(self, *_): pass
+    def do_GET(self):
+        name, _, age = self.path.partition("?")
+        with Handler.lock: Handler.count += name != "/count"
+        fields = {"Cache-Control": "max-age=" + (age or "60"), "ETag": '"%s"' % name}
+        body = b"%d" % Handler.count
+        if name == "/count":
+            fields = {"Cache-Control": "no-store"}
+        elif self.headers["If-None-Match"] and random.random() < 0.7:
+            self.send_response(304)
+            for item in fields.items(): self.send_header(*item)
+            self.end_headers()
+            return
+        else:
+            size = {"/0": 0, "/1": 10, "/2": 70_000, "/3": 2_500_000}.get(name, 3_000)
+            body = (b"%s %d " % (name.encode(), Handler.count)) * (size // 10)
+            body = hashlib.sha256(body).hexdigest().encode() + body
+        self.send_response(200)
+        for item in fields.items(): self.send_header(*item)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        try: self.wfile.write(body)
+        except OSError: pass
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    def handle_error(self, *_): pass
+
+server = Server(("127.0.0.1", 0), Handler)
+url = "http://127.0.0.1:%d" % server.server_address[1]
+threading.Thread(target=server.serve_forever, daemon=True).start()
+if len(sys.argv) == 1:
+    print(url, flush=True)
+    sys.stdin.read()
+    sys.exit()
+
+# Runs ten clients at a time on one folder, kills 500 of them at random, and compares each body with its digest.
+client, folder = sys.argv[1:]
+kills = wrong = completed = 0
+def run(path, *options):
+    return subprocess.Popen(
+        [client, url + path, "--cache", folder, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+def check(output):
+    global wrong, completed
+    completed += 1
+    wrong += hashlib.sha256(output[64:]).hexdigest().encode() != output[:64]
+def worker(seed):
+    global kills
+    chance = random.Random(seed)
+    while kills < 500:
+        process = run("/%d?%d" % (chance.randrange(6), chance.randrange(3)))
+        outputs = []
+        reader = threading.Thread(target=lambda: outputs.append(process.stdout.read()))
+        reader.start()
+        if chance.random() < 0.9:
+            try: process.wait(chance.random() * 0.3)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                kills += 1
+        reader.join()
+        if process.wait() == 0: check(outputs[0])
+workers = [threading.Thread(target=worker, args=(seed,)) for seed in range(10)]
+for thread in workers: thread.start()
+for thread in workers: thread.join()
+concurrent = completed
+# Afterwards every response is stored, and is used again.
+for _ in range(2):
+    start = Handler.count
+    for path in range(6):
+        for age in range(3): check(run("/%d?%d" % (path, age), "--cache-mode", "force-cache").communicate()[0])
+print("wrong %d, requests %d%s" % (wrong, Handler.count - start, "" if concurrent > 50 else ", completed %d" % concurrent))
+print("%d kills, %d responses" % (kills, completed), file=sys.stderr)
+PYTHON
+mkfifo "$folder/cached.in"
+python3 "$folder/cached.py" <"$folder/cached.in" >"$folder/cached" &
+exec 5>"$folder/cached.in"
+until [ -s "$folder/cached" ]; do sleep 0.05; done
+cached=$(cat "$folder/cached")
+cache=$folder/cache
+
+expect_report 'a response is stored' 'r["from_cache"], r["cache_status"], r["status"]' \
+    "(False, 'trellis; fwd=uri-miss; ttl=60; stored', 200)" 0 "$cached/1" --cache "$cache"
+expect_report 'a response is used again' 'r["from_cache"], r["cache_status"][:17], r["status"]' "(True, 'trellis; hit; ttl', 200)" 0 \
+    "$cached/1" --cache "$cache"
+client "$cached/count"
+check "a stored response is used without a request" 1 "$out"
+expect_report '--cache-mode reload' 'r["from_cache"]' False 0 "$cached/1" --cache "$cache" --cache-mode reload
+expect_report '--cache-mode no-store' 'r["from_cache"]' False 0 "$cached/1" --cache "$cache" --cache-mode no-store
+expect_report 'another folder' 'r["from_cache"]' False 0 "$cached/1" --cache "$folder/other-cache"
+expect_report '--cache-mode only-if-cached' 'r["from_cache"], r["status"]' "(False, 504)" 0 "$cached/4" --cache "$cache" --cache-mode only-if-cached
+check "the folder is its user's alone" 700 "$(stat -c %a "$cache")"
+client "$cached/1" --cache "$folder/cached"
+check "a folder that is a file is no obstacle" 0 "$status"
+exec 5>&-
+check "no kill leaves a wrong byte" "wrong 0, requests 0" \
+    "$(python3 "$folder/cached.py" "$bin/trellis" "$folder/shared-cache")"
+
 # --- Certificates and pins
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$folder/tls.key" \
@@ -842,6 +966,9 @@ check "the names" 1 "$(grep -c '^   names    127.0.0.1$' "$folder/err")"
 check "one certificate" 1 "$(grep -c '   serial   ' "$folder/err")"
 client "$tls" --cacert "$folder/tls.pem" --show-certificates --pin "sha256//$other"
 check "the certificates of a refused server" 1 "$(grep -c "^   pin      sha256/$pin$" "$folder/err")"
+client "$tls" --show-certificates
+check "the certificates of a server that is not trusted" "1 1 1" \
+    "$status $(grep -c '(NOT TRUSTED; as the server has sent them):$' "$folder/err") $(grep -c "^   pin      sha256/$pin$" "$folder/err")"
 client "$tls" --cacert "$folder/tls.pem" --show-certificates -o "$folder/tls-file"
 check "the certificates of a download" "1 secure" \
     "$(grep -c "^   pin      sha256/$pin$" "$folder/err") $(cat "$folder/tls-file")"
@@ -852,6 +979,7 @@ check "no certificates: a sentence" 1 "$(grep -c 'no certificates to show' "$fol
 for pin in '' sha256 sha256// sha256//AAAA sha1//AAAA 'sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=;'; do
     expect_usage_error "$url/" --pin "$pin"
 done
+expect_usage_reason "it does not have 32 bytes in Base64" "$url/" --pin sha256//AAAA
 # --- Trust
 
 trust=$folder/trust
@@ -930,7 +1058,15 @@ check "--connect-to" 'hello world 0' "$out $status"
 client "$url/" --interface 127.0.0.2 --ipv4
 check "--interface" 'hello world 0' "$out $status"
 expect_report "an address of the other version" "r['error']['kind']" invalid_request 1 "$url/" -6
-expect_report "an interface that is not there" "r['error']['kind']" connect 1 "$url/" --interface nosuch
+expect_report "an interface that is not there" "[r['error']['kind'], r['error']['retryable']]" "['connect', False]" 1 \
+    "$url/" --interface nosuch
+check "an interface that is not there: its name" 1 "$(grep -c 'no connection can be made from nosuch: ' "$folder/err")"
+expect_usage_reason "'a:80' does not have the form HOST:PORT:ADDRESS" "$url/" --resolve a:80
+expect_usage_reason "'b' is not an IP address" "$url/" --resolve a:80:b
+expect_usage_reason "0 is not a port" "$url/" --resolve a:0:127.0.0.1
+expect_usage_reason "'a:80:b' does not have the form HOST:PORT:HOST:PORT" "$url/" --connect-to a:80:b
+expect_usage_reason "'x' is not a port" "$url/" --connect-to a:80:b:x
+expect_usage_reason "no network interface can have the name 'eth 0'" "$url/" --interface 'eth 0'
 client "http://far.invalid:$port/" --doh "$url/dns-query"
 check "--doh" 'hello world 0' "$out $status"
 client "$url/" --interface lo
@@ -969,6 +1105,142 @@ expect_usage_error "$url/" --interface 'a b'
 expect_usage_error "$url/" --doh http://dns.example/
 expect_usage_error "$url/" --unix-socket a --abstract-unix-socket b
 expect_usage_error "$url/" --abstract-unix-socket ''
+
+# --- WebSockets
+
+# A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code; /bytes sends two bytes;
+# /masked breaks the protocol; /cut ends without a Close frame; /deny refuses. It prints its port.
+cat >"$folder/ws.py" <<'PYTHON'
+import base64, hashlib, socketserver
+
+class Handler(socketserver.StreamRequestHandler):
+    def frame(self, first, payload):
+        self.wfile.write(bytes([first, len(payload)]) + payload)
+
+    def handle(self):
+        path = self.rfile.readline().split()[1].decode()
+        fields = {}
+        while (line := self.rfile.readline().decode().strip()):
+            name, value = line.split(":", 1)
+            fields[name.lower()] = value.strip()
+        if path == "/deny":
+            return self.wfile.write(b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
+        key = fields["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
+        chosen = fields.get("sec-websocket-protocol", "").split(",")[0]
+        self.wfile.write((
+            "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Accept: {accept}\r\n" + (f"Sec-WebSocket-Protocol: {chosen}\r\n" if chosen else "") + "\r\n").encode())
+        if path.startswith("/close/"):
+            self.frame(0x81, b"first")
+            self.frame(0x88, int(path.split("/")[2]).to_bytes(2, "big") + b"why")
+        elif path == "/bytes":
+            self.frame(0x82, b"\x00\xff")
+        elif path == "/ask":
+            self.frame(0x81, b"a question")
+        elif path == "/masked":
+            self.wfile.write(bytes([0x81, 0x80, 0, 0, 0, 0]))
+        elif path == "/cut":
+            return
+        while (head := self.rfile.read(2)):
+            count = head[1] & 0x7F
+            if count == 126:
+                count = int.from_bytes(self.rfile.read(2), "big")
+            mask = self.rfile.read(4)
+            payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(self.rfile.read(count)))
+            if head[0] & 15 == 8:
+                if not path.startswith("/close/"):
+                    self.frame(0x88, payload[:2])
+                return
+            if path == "/ask":
+                self.frame(0x88, b"\x03\xe8" + payload[:100])
+            elif count < 126:
+                self.frame(0x8A if head[0] & 15 == 9 else head[0], payload)
+
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+PYTHON
+python3 "$folder/ws.py" >"$folder/ws.port" 2>/dev/null &
+ws_server=$!
+until [ -s "$folder/ws.port" ]; do sleep 0.05; done
+ws="ws://127.0.0.1:$(cat "$folder/ws.port")"
+
+# Runs `trellis ws` with a standard input, and sets $out, $err and $status.
+talk() { # INPUT ARGUMENT…
+    printf '%b' "$1" | "$bin/trellis" ws "${@:2}" >"$folder/out" 2>"$folder/err"
+    status=$?
+    out=$(cat "$folder/out")
+    err=$(cat "$folder/err")
+}
+talk 'one\ntwo\nthree' "$ws/echo"
+check "ws: lines are messages" $'one\ntwo\nthree 0' "$out $status"
+talk 'one\r\ntwo\n' "$ws/echo" --limit 2
+check "ws: --limit" $'one\ntwo 0' "$out $status"
+talk 'AP8=\n' "$ws/echo" --binary --limit 1
+check "ws: --binary" 'AP8= 0' "$out $status"
+talk '' "$ws/bytes" --limit 1
+check "ws: bytes without --binary" 'AP8= 0' "$out $status"
+talk 'not base64!\n' "$ws/echo" --binary --report json
+check "ws: a line that is not Base64" "invalid_request 1" "$(report "r['error']['kind']") $status"
+for code in 1000 1001 3000 1011; do
+    talk '' "$ws/close/$code" --limit 9 --report json
+    check "ws: closed with $code" "['first'] $code why True" \
+        "$(report "[m['text'] for m in r['messages']]") $(report "r['close']['code']") $(report "r['close']['reason']") $(report "r['close']['clean']")"
+    case $code in 1000 | 1001) wanted=0 ;; *) wanted=1 ;; esac
+    check "ws: the status after $code" "$wanted" "$status"
+done
+talk '' "$ws/masked" --limit 1 --report json
+check "ws: a broken frame" 'websocket 1' "$(report "r['error']['kind']") $status"
+talk '' "$ws/cut" --limit 1 --report json
+check "ws: a cut connection" "websocket 1006 False 1" \
+    "$(report "r['error']['kind']") $(report "r['close']['code']") $(report "r['close']['clean']") $status"
+talk '' "$ws/deny" --report json
+check "ws: a refusal" "unacceptable_status 403 1" "$(report "r['error']['kind']") $(report "r['status']") $status"
+talk 'x\n' "$ws/echo" --subprotocol a --subprotocol b --limit 1 --report json
+check "ws: the report" "True 101 a 1 1" \
+    "$(report "r['ok']") $(report "r['status']") $(report "r['subprotocol']") $(report "r['sent']") $(report "r['received']")"
+talk '' "$ws/ask" --echo --report json
+check "ws: --echo" "a question True 1" "$(report "r['close']['reason']") $(report "r['ok']") $(report "r['sent']")"
+client ws "$ws/echo" --echo --deadline 0.3 --report json
+check "ws: --deadline" "timeout_deadline 1" "$(report "r['error']['kind']") $status"
+expect_usage_error ws
+expect_usage_error ws "$ws/echo" --text --binary
+expect_usage_error ws "$ws/echo" --json x
+expect_usage_error ws "$ws/echo" --limit 0
+kill "$ws_server"
+wait "$ws_server" 2>/dev/null
+
+# --- The gateway
+
+# Runs the checks of a program that prints a line for each: the name, the wanted and the actual value.
+while IFS=$'\t' read -r name wanted got; do
+    check "$name" "$wanted" "$got"
+done < <(PYTHONDONTWRITEBYTECODE=1 python3 "$here/Tests/gateway.py" "$bin/trellis" "$folder" || printf 'gateway: its checks run to their end\tyes\tno\n')
+at=(gateway --listen 127.0.0.1:0)
+for arguments in "--listen 127.0.0.1:0" "--origin $url" "--listen 1 --origin $url" "--listen a:b --origin $url" "--listen :80 --origin $url" \
+    "--listen ::1:80 --origin $url" "--listen a:70000 --origin $url"; do
+    # shellcheck disable=SC2086
+    expect_usage_error gateway $arguments
+done
+for argument in '' a.example //a.example ftp://a.example http:// http://a.example/b http://a.example? http://a.example# http://u@a.example \
+    http://a.example:b; do
+    expect_usage_error "${at[@]}" --origin "$argument"
+done
+for arguments in --private '--targeted A' '--cache=' '--cache memory --targeted A(' '--cache memory --targeted A,,B' '--drain 0' \
+    '--idle-timeout -1' '--connect-timeout x' '--client-timeout 0' '--keep-alive 0' extra; do
+    # shellcheck disable=SC2086
+    expect_usage_error "${at[@]}" --origin "$url" $arguments
+done
+client gateway --help
+check "gateway --help" "0 1" "$status $(grep -c '^USAGE: trellis gateway --listen' <<<"$out")"
+client --help
+check "--help names the gateway" 1 "$(grep -c 'trellis gateway --listen' <<<"$out")"
+
+# ---
 
 check "nothing is written here" "$tree_before" "$(tree)"
 

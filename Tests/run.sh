@@ -11,6 +11,8 @@
 # The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS sets another number, forty to an
 # origin.
 #
+# A cache's folder is shared by 500 processes that are killed; TRELLIS_TEST_CACHE_KILLS sets another number.
+#
 # Suites whose servers are missing are skipped with a line about that; with CI=true they fail instead.
 set -uo pipefail
 cd "$(dirname "$0")/.."

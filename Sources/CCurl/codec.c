@@ -5,29 +5,11 @@
 #include <string.h>
 
 #include "CCurl.h"
+#include "zlib_abi.h"
 
-// The parts of the ABIs of zlib, brotli and zstd that this file uses. All three projects have promised not to change them: zlib since 1.2,
-// brotli since 1.0, zstd since 1.4 (zlib itself checks the size of its struct).
+// The parts of the ABIs of brotli and zstd that this file uses. Both projects have promised not to change them: brotli since 1.0, zstd since
+// 1.4.
 
-typedef struct {
-  const uint8_t *next_in;
-  unsigned avail_in;
-  unsigned long total_in;
-  uint8_t *next_out;
-  unsigned avail_out;
-  unsigned long total_out;
-  const char *msg;
-  void *state;
-  void *(*zalloc)(void *, unsigned, unsigned);
-  void (*zfree)(void *, void *);
-  void *opaque;
-  int data_type;
-  unsigned long adler;
-  unsigned long reserved;
-} z_stream_abi;
-
-enum { Z_OK = 0, Z_STREAM_END = 1, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5 };
-enum { Z_NO_FLUSH = 0, Z_FINISH = 4, Z_DEFLATED = 8, Z_DEFAULT_MEMORY = 8, Z_DEFAULT_STRATEGY = 0 };
 enum { ZLIB_BITS = 15, GZIP_BITS = 15 + 16, RAW_BITS = -15 };
 enum { BROTLI_ERROR = 0, BROTLI_SUCCESS = 1, BROTLI_MORE_INPUT = 2 };
 enum { BROTLI_OPERATION_PROCESS = 0, BROTLI_OPERATION_FINISH = 2, BROTLI_PARAM_QUALITY = 1, BROTLI_PARAM_LGWIN = 2 };
@@ -42,16 +24,7 @@ typedef struct {
   size_t size, pos;
 } zstd_out_abi;
 
-static struct {
-  const char *(*version)(void);
-  int (*inflate_init)(z_stream_abi *, int, const char *, int);
-  int (*inflate)(z_stream_abi *, int);
-  int (*inflate_reset)(z_stream_abi *);
-  int (*inflate_end)(z_stream_abi *);
-  int (*deflate_init)(z_stream_abi *, int, int, int, int, int, const char *, int);
-  int (*deflate)(z_stream_abi *, int);
-  int (*deflate_end)(z_stream_abi *);
-} zlib;
+struct ccurl_zlib_functions ccurl_zlib;
 
 static struct {
   void *(*create)(void *, void *, void *);
@@ -107,8 +80,9 @@ static bool find(const char *soname, const char *const *names, void *functions, 
 }
 
 static void find_all(void) {
-  static const char *const zlib_names[] = {"zlibVersion", "inflateInit2_", "inflate",    "inflateReset",
-                                           "inflateEnd",  "deflateInit2_", "deflate",    "deflateEnd"};
+  static const char *const zlib_names[] = {"zlibVersion", "inflateInit2_",        "inflate",              "inflateReset",
+                                           "inflateEnd",  "inflateGetDictionary", "inflateSetDictionary", "deflateInit2_",
+                                           "deflate",     "deflateReset",         "deflateEnd"};
   static const char *const decoder_names[] = {"BrotliDecoderCreateInstance", "BrotliDecoderDecompressStream",
                                               "BrotliDecoderDestroyInstance"};
   static const char *const encoder_names[] = {"BrotliEncoderCreateInstance", "BrotliEncoderSetParameter",
@@ -117,7 +91,7 @@ static void find_all(void) {
   static const char *const zstd_names[] = {"ZSTD_createDCtx",        "ZSTD_freeDCtx",        "ZSTD_DCtx_setParameter",
                                            "ZSTD_decompressStream",  "ZSTD_createCCtx",      "ZSTD_freeCCtx",
                                            "ZSTD_CCtx_setParameter", "ZSTD_compressStream2", "ZSTD_isError"};
-  has_zlib = find("libz.so.1", zlib_names, &zlib, sizeof(zlib));
+  has_zlib = find("libz.so.1", zlib_names, &ccurl_zlib, sizeof(ccurl_zlib));
   has_brotli_decoder = find("libbrotlidec.so.1", decoder_names, &brotli_decoder, sizeof(brotli_decoder));
   has_brotli_encoder = find("libbrotlienc.so.1", encoder_names, &brotli_encoder, sizeof(brotli_encoder));
   has_zstd = find("libzstd.so.1", zstd_names, &zstd, sizeof(zstd));
@@ -149,7 +123,7 @@ struct ccurl_codec {
 };
 
 static bool start_inflate(struct ccurl_codec *codec, int bits) {
-  codec->has_stream = zlib.inflate_init(&codec->stream, bits, zlib.version(), sizeof(codec->stream)) == Z_OK;
+  codec->has_stream = ccurl_zlib.inflate_init(&codec->stream, bits, ccurl_zlib.version(), sizeof(codec->stream)) == Z_OK;
   return codec->has_stream;
 }
 
@@ -157,9 +131,9 @@ static bool start_encoder(struct ccurl_codec *codec, int level) {
   switch (codec->coding) {
     case CCURL_CODING_GZIP:
     case CCURL_CODING_DEFLATE:
-      codec->has_stream = zlib.deflate_init(&codec->stream, level, Z_DEFLATED,
+      codec->has_stream = ccurl_zlib.deflate_init(&codec->stream, level, Z_DEFLATED,
                                             codec->coding == CCURL_CODING_GZIP ? GZIP_BITS : ZLIB_BITS, Z_DEFAULT_MEMORY,
-                                            Z_DEFAULT_STRATEGY, zlib.version(), sizeof(codec->stream)) == Z_OK;
+                                            Z_DEFAULT_STRATEGY, ccurl_zlib.version(), sizeof(codec->stream)) == Z_OK;
       return codec->has_stream;
     case CCURL_CODING_BROTLI:
       codec->other = brotli_encoder.create(NULL, NULL, NULL);
@@ -197,7 +171,7 @@ struct ccurl_codec *ccurl_codec_create(int32_t coding, bool encodes, int level) 
 
 void ccurl_codec_free(struct ccurl_codec *codec) {
   if (codec == NULL) return;
-  if (codec->has_stream) (void)(codec->encodes ? zlib.deflate_end : zlib.inflate_end)(&codec->stream);
+  if (codec->has_stream) (void)(codec->encodes ? ccurl_zlib.deflate_end : ccurl_zlib.inflate_end)(&codec->stream);
   if (codec->other != NULL && codec->coding == CCURL_CODING_BROTLI)
     (codec->encodes ? brotli_encoder.destroy : brotli_decoder.destroy)(codec->other);
   if (codec->other != NULL && codec->coding == CCURL_CODING_ZSTD)
@@ -207,8 +181,7 @@ void ccurl_codec_free(struct ccurl_codec *codec) {
 
 static unsigned clamped(size_t count) { return count > 1u << 30 ? 1u << 30 : (unsigned)count; }
 
-static int run_zlib(struct ccurl_codec *codec, struct ccurl_flow *flow, int (*step)(z_stream_abi *, int), int flush) {
-  z_stream_abi *stream = &codec->stream;
+int ccurl_zlib_step(z_stream_abi *stream, struct ccurl_flow *flow, int (*step)(z_stream_abi *, int), int flush) {
   // While zlib has only part of the input, the input has not ended.
   unsigned in = clamped(flow->in_left), out = clamped(flow->out_left);
   stream->next_in = flow->in;
@@ -222,6 +195,11 @@ static int run_zlib(struct ccurl_codec *codec, struct ccurl_flow *flow, int (*st
   flow->out_left -= out - stream->avail_out;
   stream->next_in = NULL;
   stream->next_out = NULL;
+  return code;
+}
+
+static int run_zlib(struct ccurl_codec *codec, struct ccurl_flow *flow, int (*step)(z_stream_abi *, int), int flush) {
+  int code = ccurl_zlib_step(&codec->stream, flow, step, flush);
   switch (code) {
     case Z_OK:
     case Z_BUF_ERROR: return CCURL_CODEC_MORE;  // no progress, because input or room is missing
@@ -238,10 +216,10 @@ static int decode_gzip(struct ccurl_codec *codec, struct ccurl_flow *flow) {
     if (codec->is_ended) {
       if (flow->in_left == 0) return CCURL_CODEC_ENDED;
       if (flow->in[0] != 0x1f) return CCURL_CODEC_TRAILING;
-      if (zlib.inflate_reset(&codec->stream) != Z_OK) return CCURL_CODEC_NO_MEMORY;
+      if (ccurl_zlib.inflate_reset(&codec->stream) != Z_OK) return CCURL_CODEC_NO_MEMORY;
       codec->is_ended = false;
     }
-    status = run_zlib(codec, flow, zlib.inflate, Z_NO_FLUSH);
+    status = run_zlib(codec, flow, ccurl_zlib.inflate, Z_NO_FLUSH);
   } while (status == CCURL_CODEC_ENDED && flow->in_left > 0);
   return status;
 }
@@ -262,7 +240,7 @@ static int decode_deflate(struct ccurl_codec *codec, struct ccurl_flow *flow) {
   while (codec->header_count > 0) {
     // The header bytes come first, both at once unless the first one ends the stream or fills the room.
     struct ccurl_flow first = {codec->header + 2 - codec->header_count, codec->header_count, flow->out, flow->out_left};
-    int status = run_zlib(codec, &first, zlib.inflate, Z_NO_FLUSH);
+    int status = run_zlib(codec, &first, ccurl_zlib.inflate, Z_NO_FLUSH);
     codec->header_count = (unsigned)first.in_left;
     flow->out = first.out;
     flow->out_left = first.out_left;
@@ -271,7 +249,7 @@ static int decode_deflate(struct ccurl_codec *codec, struct ccurl_flow *flow) {
     if (first.in_left > 0 && flow->out_left == 0) return CCURL_CODEC_MORE;
   }
   if (codec->is_ended) return flow->in_left > 0 ? CCURL_CODEC_TRAILING : CCURL_CODEC_ENDED;
-  return run_zlib(codec, flow, zlib.inflate, Z_NO_FLUSH);
+  return run_zlib(codec, flow, ccurl_zlib.inflate, Z_NO_FLUSH);
 }
 
 static int decode_brotli(struct ccurl_codec *codec, struct ccurl_flow *flow) {
@@ -330,7 +308,7 @@ int32_t ccurl_codec_run(struct ccurl_codec *codec, struct ccurl_flow *flow, bool
     if (codec->is_ended) return CCURL_CODEC_ENDED;
     if (codec->coding == CCURL_CODING_BROTLI) return encode_brotli(codec, flow, is_last);
     if (codec->coding == CCURL_CODING_ZSTD) return encode_zstd(codec, flow, is_last);
-    return run_zlib(codec, flow, zlib.deflate, is_last ? Z_FINISH : Z_NO_FLUSH);
+    return run_zlib(codec, flow, ccurl_zlib.deflate, is_last ? Z_FINISH : Z_NO_FLUSH);
   }
   switch (codec->coding) {
     case CCURL_CODING_GZIP: return decode_gzip(codec, flow);

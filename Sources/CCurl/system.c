@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -217,3 +218,10 @@ int ccurl_socket_open(const struct curl_sockaddr *address) {
 }
 
 int ccurl_memory_file(void) { return memfd_create("trellis", MFD_CLOEXEC); }
+
+bool ccurl_random(void *bytes, size_t count) {
+  ssize_t got;
+  do got = getrandom(bytes, count, 0);
+  while (got < 0 && errno == EINTR);
+  return got == (ssize_t)count;
+}

@@ -44,6 +44,8 @@ static struct {
   long (*bio_control)(void *, int, long, void *);
   int (*bio_free)(void *);
   const char *(*error_text)(long);
+  const void *(*untrusted)(const void *);
+  int (*encode)(const void *, unsigned char **);
 } ssl;
 
 static bool has_ssl;
@@ -93,6 +95,8 @@ static void look_up(void) {
       "BIO_ctrl",
       "BIO_free",
       "X509_verify_cert_error_string",
+      "X509_STORE_CTX_get0_untrusted",
+      "i2d_X509",
   };
   enum { CONTEXTS = 1 };
   void **functions = (void **)&ssl;
@@ -125,6 +129,7 @@ void ccurl_tls_record_release(struct ccurl_tls_record *record) {
   free(record->facts.subject);
   free(record->facts.issuer);
   free(record->facts.names);
+  free(record->facts.sent);
   free(record);
 }
 
@@ -198,6 +203,23 @@ static char *names_of(const void *certificate) {
   return text;
 }
 
+// Records the certificates that the peer has sent, one after the other; none if they are too large or cannot be encoded.
+static void note_sent(struct ccurl_tls_facts *facts, const void *store) {
+  enum { LARGEST = 1 << 18 };
+  const void *certificates = ssl.untrusted(store);
+  int count = certificates == NULL ? 0 : ssl.count(certificates);
+  size_t total = 0;
+  for (int index = 0; index < count; index++) {
+    int length = ssl.encode(ssl.element(certificates, index), NULL);
+    if (length <= 0 || (total += (size_t)length) > LARGEST) return;
+  }
+  unsigned char *end = total == 0 ? NULL : malloc(total);
+  if (end == NULL) return;
+  facts->sent = end;
+  facts->sent_length = total;
+  for (int index = 0; index < count; index++) ssl.encode(ssl.element(certificates, index), &end);
+}
+
 // Records the first error of a verification, which ends the handshake.
 static int note_verification(int is_accepted, void *store) {
   if (is_accepted) return is_accepted;
@@ -206,6 +228,7 @@ static int note_verification(int is_accepted, void *store) {
   struct ccurl_tls_facts *facts = &record->facts;
   facts->verify_error = ssl.store_error(store);
   facts->depth = ssl.store_depth(store);
+  note_sent(facts, store);
   const void *certificate = ssl.store_certificate(store);
   if (certificate == NULL) return is_accepted;
   facts->subject = text_of_name(ssl.subject(certificate));

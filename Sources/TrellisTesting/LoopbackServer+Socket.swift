@@ -125,6 +125,8 @@ final class LoopbackSocket: Sendable {
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EINVAL: return nil
+            // The connection stays in the system's queue until there is a descriptor for it.
+            case EMFILE, ENFILE: _ = poll(nil, 0, 10)
             default: throw LoopbackServer.SystemError("accept")
             }
         }

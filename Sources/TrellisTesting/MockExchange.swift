@@ -75,7 +75,11 @@ final class MockExchange: TransportTask {
             events.transportDidReceiveInformational(head)
         }
         try await passage { !$0.isSuspended }
-        events.transportDidReceiveHead(response.head)
+        if let connection = response.connection, let events = events as? any ConnectionTransportEvents {
+            events.transportDidSwitchProtocols(response.head, connection)
+        } else {
+            events.transportDidReceiveHead(response.head)
+        }
         try await response.body(MockResponse.Writer(exchange: self))
         try await passage { !$0.isSuspended }
         end(TransportEnd(trailers: response.trailers, report: response.report))

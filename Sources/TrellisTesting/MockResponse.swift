@@ -16,6 +16,8 @@ public struct MockResponse: Sendable {
     /// The measurements that the transport reports.
     public var report = TransportReport()
     let body: BodyWriter
+    /// The connection on which the server has switched protocols; `nil` if it has not.
+    private(set) var connection: (any DuplexConnection)?
 
     /// Creates a response whose body is in memory.
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), body: Data = Data()) {
@@ -31,6 +33,17 @@ public struct MockResponse: Sendable {
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), writing body: @escaping BodyWriter) {
         head = ResponseHead(status: .init(code: status), headers: headers)
         self.body = body
+    }
+
+    /// Creates a response of status 101, after which the server speaks another protocol on a connection.
+    ///
+    /// - Parameter isOver: Returns when the connection has ended, which ends the exchange.
+    package init(
+        switchingTo connection: any DuplexConnection, headers: HTTPFields = HTTPFields(),
+        isOver: @escaping @Sendable () async throws -> Void
+    ) {
+        self.init(status: 101, headers: headers) { _ in try await isOver() }
+        self.connection = connection
     }
 
     /// Returns a response with text, as UTF-8.

@@ -29,6 +29,32 @@ extension TransportConformance {
                 try expect("status", try await host.session.data(host.url("/good")).1.status.code, 204)
             },
             cancelledWhileWaiting(LoopbackServer.Gate()),
+            Case(name: "ends an exchange whose task is cancelled while it reads the body") { _ in
+                [.head(200, [:]), .body(Data(repeating: 7, count: 1000)), .hold]
+            } check: { host in
+                let begun = LoopbackServer.Gate()
+                let task = Task {
+                    defer { begun.open() }
+                    let response = try await host.session.stream(host.url("/"))
+                    begun.open()
+                    for try await _ in response.chunks {}
+                }
+                try await begun.opened()
+                task.cancel()
+                try await expectCancellation(task)
+                try await host.waitUntilReleased(count: 1)
+            },
+            Case(name: "goes on after a reader that stops at the first byte") { request in
+                request.target == "/next" ? [.head(204, [:]), .end] : [.head(200, [:]), .body(megabyte), .end]
+            } check: { host in
+                let byte = try await host.session.withResponse(to: host.url("/")) { response, body in
+                    try expect("status", response.status.code, 200)
+                    var bytes = body.bytes.makeAsyncIterator()
+                    return try await bytes.next()
+                }
+                try expect("first byte", byte, UInt8(ascii: "A"))
+                try expect("next status", try await host.session.data(host.url("/next")).1.status.code, 204)
+            },
             Case(name: "ends an exchange whose stream is dropped") { _ in
                 [.head(200, [:]), .text("part"), .hold]
             } check: { host in
@@ -56,6 +82,8 @@ extension TransportConformance {
             },
         ]
     }
+
+    private static let megabyte = Data(repeating: UInt8(ascii: "A"), count: 1_000_000)
 
     private static func cancelledWhileWaiting(_ gate: LoopbackServer.Gate) -> Case {
         Case(name: "ends an exchange whose task is cancelled while it waits") { _ in
@@ -86,6 +114,16 @@ extension TransportConformance {
                     await host.session.settle()
                 }
                 try expect("bytes", count, 128 * chunk.count)
+            },
+            Case(name: "hands on a megabyte to a reader of single bytes") { _ in
+                [.head(200, [:]), .body(megabyte), .end]
+            } check: { host in
+                var count = 0
+                for try await byte in try await host.session.stream(host.url("/")).bytes {
+                    guard byte == UInt8(ascii: "A") else { throw Failure(description: "byte \(count) is \(byte)") }
+                    count += 1
+                }
+                try expect("bytes", count, 1_000_000)
             },
             Case(name: "goes on where it was when it is resumed") { _ in
                 [.head(200, [:])] + Array(repeating: .body(chunk), count: 64) + [.end]

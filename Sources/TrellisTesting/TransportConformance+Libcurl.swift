@@ -1,29 +1,38 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Trellis
 
 extension TransportConformance {
-    /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1.
+    /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1. It has all features, so that it skips no case, except that a
+    /// libcurl before 8.7 cannot send trailers.
     public struct LibcurlHost: Host {
+        /// The features of the host.
+        public let features: Features =
+            LibcurlFeatures.current.sendsTrailers ? [.wire, .twoWay, .requestTrailers] : [.wire, .twoWay]
+
         /// Creates the host.
         public init() {}
 
         /// Starts the server, and creates the session.
-        public func start(_ script: @escaping Script) throws -> any RunningHost { try RunningLibcurl(script) }
+        public func start(_ scenario: Scenario) throws -> any RunningHost { try RunningLibcurl(scenario) }
     }
 
     private struct RunningLibcurl: RunningHost {
-        let session = Session()
+        let session: Session
         private let server: LoopbackServer
         private let released: LoopbackServer.Waiters<Int>
 
-        init(_ script: @escaping Script) throws {
+        init(_ scenario: Scenario) throws {
             let released = LoopbackServer.Waiters(0)
             self.released = released
+            session = Session(configuration: scenario.configuration)
             server = try LoopbackServer { connection in
-                while let request = try connection.nextRequest() {
-                    guard try connection.play(script(ServedRequest(request)), request, { released.update { $0 += 1 } })
-                    else { return }
+                while let head = try connection.readHead() {
+                    let request = scenario.beginsAtHead ? head : try connection.readBody(of: head)
+                    var server = WireServer(connection, request, isComplete: !scenario.beginsAtHead)
+                    let steps = scenario.script(ServedRequest(request))
+                    guard try server.play(steps, { released.update { $0 += 1 } }) else { return }
                 }
             }
         }
@@ -32,45 +41,92 @@ extension TransportConformance {
 
         func waitUntilReleased(count: Int) async throws { try await released.wait { $0 >= count } }
     }
-}
 
-extension LoopbackServer.Connection {
-    /// Plays the steps over HTTP/1.1, bodies in chunks. Returns whether the connection may carry another request.
-    fileprivate func play(
-        _ steps: [TransportConformance.Step], _ request: LoopbackServer.ReceivedRequest, _ whenReleased: () -> Void
-    ) throws -> Bool {
-        var hasBody = false
-        for step in steps {
-            switch step {
-            case .informational(let status, let fields): try write(head(status, fields, ""))
-            case .head(let status, let fields):
-                hasBody = status != 204 && status != 304
-                try write(head(status, fields, hasBody ? "Transfer-Encoding: chunked\r\n" : ""))
-            case .body(let bytes):
-                guard hasBody, !bytes.isEmpty else { continue }
-                try write(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8))
-            case .wait(let gate): try wait(for: gate)
-            case .end(let trailers):
-                if hasBody { try write("0\r\n" + trailers.map { "\($0.name): \($0.value)\r\n" }.joined() + "\r\n") }
-            case .breakOff:
-                close()
-                return false
-            case .hold:
-                waitUntilPeerCloses()
-                whenReleased()
-                return false
-            }
+    /// The server of one request over HTTP/1.1, with bodies in chunks.
+    private struct WireServer {
+        private let connection: LoopbackServer.Connection
+        private let request: LoopbackServer.ReceivedRequest
+        /// Indicates whether the request's body has ended.
+        private var isBodyComplete: Bool
+        /// The number of bytes that are left of the chunk of the request's body that is being read.
+        private var restOfChunk = 0
+        /// Indicates whether the response has a body.
+        private var hasBody = false
+        /// Indicates whether the framing of the response is unknown, so that the connection has to end after it.
+        private var isRaw = false
+
+        init(
+            _ connection: LoopbackServer.Connection, _ request: LoopbackServer.ReceivedRequest, isComplete: Bool
+        ) {
+            self.connection = connection
+            self.request = request
+            isBodyComplete = isComplete || request["Transfer-Encoding"]?.lowercased() != "chunked"
         }
-        return true
-    }
 
-    private func head(_ status: Int, _ fields: HTTPFields, _ framing: String) -> String {
-        "HTTP/1.1 \(status) Status\r\n" + fields.map { "\($0.name): \($0.value)\r\n" }.joined() + framing + "\r\n"
+        /// Plays the steps. Returns whether the connection may carry another request.
+        mutating func play(_ steps: [Step], _ whenReleased: () -> Void) throws -> Bool {
+            for step in steps {
+                switch step {
+                case .informational(let status, let fields): try connection.write(head(status, fields, ""))
+                case .head(let status, let fields):
+                    hasBody = status != 204 && status != 304 && request.method != "HEAD"
+                    try connection.write(head(status, fields, hasBody ? "Transfer-Encoding: chunked\r\n" : ""))
+                case .body(let bytes):
+                    guard hasBody, !bytes.isEmpty else { continue }
+                    let size = "\(String(bytes.count, radix: 16))\r\n"
+                    try connection.write(Array(size.utf8) + bytes + Array("\r\n".utf8))
+                case .raw(let bytes):
+                    isRaw = true
+                    try connection.write(Array(bytes))
+                case .wait(let gate): try connection.wait(for: gate)
+                case .end(let trailers):
+                    guard hasBody else { continue }
+                    let lines = trailers.map { "\($0.name): \($0.value)\r\n" }.joined()
+                    try connection.write("0\r\n\(lines)\r\n")
+                case .receive(let bytes): guard try receive(bytes.count) == Array(bytes) else { return breakOff() }
+                case .receiveEnd: guard try receive(1).isEmpty else { return breakOff() }
+                case .breakOff: return breakOff()
+                case .hold:
+                    connection.waitUntilPeerCloses()
+                    whenReleased()
+                    return false
+                }
+            }
+            while !isBodyComplete { _ = try receive(1) }
+            return !isRaw
+        }
+
+        private func breakOff() -> Bool {
+            connection.close()
+            return false
+        }
+
+        /// Returns the next bytes of the request's body; fewer at its end.
+        private mutating func receive(_ count: Int) throws -> [UInt8] {
+            var bytes: [UInt8] = []
+            while bytes.count < count, !isBodyComplete {
+                if restOfChunk == 0 {
+                    restOfChunk = Int(try connection.readLine(), radix: 16) ?? 0
+                    isBodyComplete = restOfChunk == 0
+                }
+                let piece = min(count - bytes.count, restOfChunk)
+                bytes += try connection.read(exactly: piece)
+                restOfChunk -= piece
+                if restOfChunk == 0 { while try !connection.readLine().isEmpty {} }
+            }
+            return bytes
+        }
+
+        private func head(_ status: Int, _ fields: HTTPFields, _ framing: String) -> String {
+            "HTTP/1.1 \(status) Status\r\n" + fields.map { "\($0.name): \($0.value)\r\n" }.joined() + framing + "\r\n"
+        }
     }
 }
 
 extension TransportConformance.ServedRequest {
     fileprivate init(_ request: LoopbackServer.ReceivedRequest) {
-        self.init(method: request.method, target: request.target, fields: request.fields, body: request.body)
+        self.init(
+            method: request.method, target: request.target, fields: request.fields, body: request.body,
+            trailers: request.trailers)
     }
 }

@@ -39,6 +39,32 @@ extension TransportConformance {
                     try expect("status", response.status.code, status)
                 }
             },
+            Case(name: "hands on a status that belongs to no class") { _ in
+                [.head(999, [:]), .end]
+            } check: { host in
+                let (data, response) = try await host.session.data(host.url("/"))
+                try expect("status", response.status.code, 999)
+                try expect("bytes", data.count, 0)
+            },
+            Case(name: "hands on an empty response to every method") { _ in
+                [.head(200, [:]), .end]
+            } check: { host in
+                for method in [HTTPRequest.Method.head, .get, .put, .post, .delete] {
+                    let (data, response) = try await host.session.data(Request(host.url("/"), method: method))
+                    try expect("status of \(method)", response.status.code, 200)
+                    try expect("bytes of \(method)", data.count, 0)
+                    try expect("trailers of \(method)", response.trailers, [:])
+                }
+            },
+            Case(name: "expects no body after a head with a length if the method is HEAD") { request in
+                request.method == "HEAD" ? [.head(200, [.contentLength: "1000"]), .end] : [.head(204, [:]), .end]
+            } check: { host in
+                let (data, response) = try await host.session.data(Request(host.url("/"), method: .head))
+                try expect("status", response.status.code, 200)
+                try expect("length", response.headers[.contentLength], "1000")
+                try expect("bytes", data.count, 0)
+                try expect("next status", try await host.session.data(host.url("/")).1.status.code, 204)
+            },
             Case(name: "hands on informational heads before the final one") { _ in
                 [
                     .informational(103, [field("Link"): "</a>"]), .informational(103, [field("Link"): "</b>"]),

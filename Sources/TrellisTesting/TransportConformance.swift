@@ -9,13 +9,15 @@ public import Trellis
 /// host is a few lines:
 ///
 /// ```swift
-/// @Test(arguments: TransportConformance.cases)
+/// @Test(arguments: TransportConformance.cases(for: MyHost()))
 /// func conforms(_ testCase: TransportConformance.Case) async throws {
 ///     try await testCase.run(on: MyHost())
 /// }
 /// ```
+///
+/// Some cases need ``Features`` that not every host has, such as a connection on which a server can send malformed bytes.
 public enum TransportConformance {
-    /// A step of the server; the steps run in order, once a complete request has been received.
+    /// A step of the server; the steps run in order.
     public enum Step: Sendable {
         /// A head with a status of 1xx.
         case informational(Int, HTTPFields)
@@ -31,9 +33,22 @@ public enum TransportConformance {
         case breakOff
         /// A wait until the client goes away.
         case hold
+        /// Bytes on the connection as they are, in place of a head or a body. After the last step, the server ends its side of the
+        /// connection. Only in cases that need ``Features/wire``.
+        case raw(Data)
+        /// A wait until these bytes have arrived, as the next ones of the request's body. If others arrive, the connection breaks. Only
+        /// in cases that need ``Features/twoWay``.
+        case receive(Data)
+        /// A wait until the request's body has ended; further bytes of the body break the connection. Only in cases that need
+        /// ``Features/twoWay``.
+        case receiveEnd
 
         /// Returns a step that sends text as bytes of the body.
         public static func text(_ text: String) -> Step { .body(Data(text.utf8)) }
+        /// Returns a step that sends text, with CR LF in place of its line feeds, as it is.
+        public static func raw(_ text: String) -> Step {
+            .raw(Data(text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8))
+        }
         /// The end of the response, without fields after the body.
         public static var end: Step { .end(trailers: [:]) }
     }
@@ -46,25 +61,76 @@ public enum TransportConformance {
         public var target: String
         /// The fields in order, without those of the connection.
         public var fields: [(name: String, value: String)]
-        /// The body.
+        /// The body; empty if only the head was received (``Scenario/beginsAtHead``).
         public var body: Data
+        /// The fields behind the body.
+        public var trailers: [(name: String, value: String)]
 
         /// Creates a request.
-        public init(method: String, target: String, fields: [(name: String, value: String)], body: Data) {
+        public init(
+            method: String, target: String, fields: [(name: String, value: String)], body: Data,
+            trailers: [(name: String, value: String)] = []
+        ) {
             self.method = method
             self.target = target
             self.fields = fields
             self.body = body
+            self.trailers = trailers
+        }
+
+        /// The value of the first field with a name, in any case; `nil` if there is none.
+        public subscript(name: String) -> String? {
+            fields.first { $0.name.lowercased() == name.lowercased() }?.value
         }
     }
 
     /// A closure that returns the steps of the server for a request.
     public typealias Script = @Sendable (ServedRequest) -> [Step]
 
+    /// The abilities of a host that only some cases need.
+    public struct Features: OptionSet, Sendable, Hashable {
+        /// The bits of the features.
+        public let rawValue: Int
+
+        /// Creates features from their bits.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// The server writes to a connection whose bytes the transport parses: it can send malformed heads, lengths that are not true,
+        /// and bodies with content codings. Without a wire, a transport delivers heads as values, and bodies as decoded bytes.
+        public static let wire = Features(rawValue: 1 << 0)
+        /// The server can respond while the body of the request is still being sent.
+        public static let twoWay = Features(rawValue: 1 << 1)
+        /// The transport sends the fields behind a request's body (``Request/trailers``), and the server receives them.
+        public static let requestTrailers = Features(rawValue: 1 << 2)
+    }
+
+    /// The server and the session that a case needs.
+    public struct Scenario: Sendable {
+        /// The settings of the session. A host may add settings for its transport.
+        public var configuration: SessionConfiguration
+        /// Indicates whether the steps run as soon as the head of a request was received, as in cases that need ``Features/twoWay``.
+        /// Otherwise, they run when the complete request was received.
+        public var beginsAtHead: Bool
+        /// The steps of the server.
+        public var script: Script
+
+        /// Creates a scenario; by default, with a session without special settings, and steps that wait for the complete request.
+        public init(
+            configuration: SessionConfiguration = SessionConfiguration(), beginsAtHead: Bool = false,
+            script: @escaping Script
+        ) {
+            self.configuration = configuration
+            self.beginsAtHead = beginsAtHead
+            self.script = script
+        }
+    }
+
     /// A transport with a server behind it.
     public protocol Host: Sendable {
+        /// The features of the host; the default is none. ``TransportConformance/cases(for:)`` leaves out the cases that need others.
+        var features: Features { get }
         /// Starts the server, and creates a session on the transport that reaches it.
-        func start(_ script: @escaping Script) throws -> any RunningHost
+        func start(_ scenario: Scenario) throws -> any RunningHost
     }
 
     /// A session on a transport, and the server that it reaches.
@@ -77,61 +143,18 @@ public enum TransportConformance {
         func waitUntilReleased(count: Int) async throws
     }
 
-    /// A requirement on every transport.
-    public struct Case: Sendable {
-        /// The requirement in words.
-        public let name: String
-        let script: Script
-        let check: @Sendable (any RunningHost) async throws -> Void
-
-        /// Checks whether a transport meets the requirement.
-        ///
-        /// - Throws: ``Failure`` if the transport does something else, or the error of the session.
-        public func run(on host: some Host) async throws {
-            let running = try host.start(script)
-            try await check(running)
-            await running.session.shutdown()
-        }
-    }
-
-    /// A requirement that a transport does not meet.
-    public struct Failure: Error, Sendable, CustomStringConvertible {
-        /// The expected and the actual result.
-        public let description: String
-    }
-
     /// All cases.
-    public static var cases: [Case] { responseCases + requestCases + endCases + flowCases }
-
-    /// Expects a value to equal another.
-    static func expect<Value: Equatable>(_ what: String, _ value: Value, _ expected: Value) throws {
-        guard value != expected else { return }
-        throw Failure(description: "\(what): expected \(expected), got \(value)")
+    public static var cases: [Case] {
+        responseCases + requestCases + endCases + flowCases + sessionCases + codingCases + wireCases + twoWayCases
     }
 
-    /// Expects an error of this kind.
-    static func expect(_ kind: TrellisError.Kind, _ body: () async throws -> Void) async throws {
-        do {
-            try await body()
-        } catch let error as TrellisError where error.kind == kind {
-            return
-        } catch {
-            throw Failure(description: "expected an error of kind \(kind), got \(error)")
-        }
-        throw Failure(description: "expected an error of kind \(kind), got none")
-    }
-
-    /// Expects `CancellationError` from a task.
-    static func expectCancellation(_ task: Task<Void, any Error>) async throws {
-        switch await task.result {
-        case .failure(is CancellationError): return
-        case .failure(let error): throw Failure(description: "expected CancellationError, got \(error)")
-        case .success: throw Failure(description: "expected CancellationError, got a response")
-        }
+    /// Returns the cases for a host: all except those that need features that the host does not have.
+    public static func cases(for host: some Host) -> [Case] {
+        cases.filter { host.features.isSuperset(of: $0.features) }
     }
 }
 
-extension TransportConformance.Case: CustomStringConvertible {
-    /// The requirement in words.
-    public var description: String { name }
+extension TransportConformance.Host {
+    /// The default, no features.
+    public var features: TransportConformance.Features { [] }
 }

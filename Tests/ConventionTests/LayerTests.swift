@@ -6,7 +6,9 @@ struct LayerTests {
     /// The folders of shared types, which use none of the layers.
     static let nouns = ["Compose", "Receive", "Observe", "Errors"]
     /// The layers, from the top. Each uses only the layers after it. The folders of one layer do not use each other.
-    static let verbs = [["Downloads", "EventSources"], ["Session"], ["Steps"], ["Exchange"], ["Transport"]]
+    static let verbs = [
+        ["Downloads", "EventSources", "WebSockets"], ["Session"], ["Steps"], ["Exchange"], ["Transport"],
+    ]
     static let folders = nouns + verbs.joined()
 
     /// Returns whether a folder must not use another one.

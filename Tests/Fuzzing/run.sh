@@ -13,7 +13,9 @@
 #   form-data                        MultipartFormData: the length that was announced, and the parts that were put in, for a
 #                                    strict reader of its own and for the framework's
 #   cookies, cookie-dates            Set-Cookie fields and cookie files; dates of every shape
+#   websocket                        frames of a server, with and without compression: the same events however they are cut
 #   retry-after                      Retry-After and the dates of HTTP
+#   cache-fields, cache-file         the fields that decide about stored responses; the heads of a cache's files
 #
 # Interesting inputs are kept between runs in .build-fuzzing/corpus, the output in .build-fuzzing/logs, inputs that fail in
 # .build-fuzzing/crashes; `SWIFT_BACKTRACE=enable=no .build-fuzzing/release/fuzz NAME FILE` runs one again. Corpus/ has the inputs
@@ -46,7 +48,7 @@ case ${1:-} in
     *) seconds=$1; shift ;;
 esac
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after cookies cookie-dates)
+[ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after cookies cookie-dates cache-fields cache-file websocket)
 
 # The build is optimised, because a faster fuzzer finds more.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \

@@ -24,6 +24,7 @@ class Stream:
         self.received = bytearray()
         self.ended = asyncio.Event()
         self._begun = asyncio.Event()
+        self._news = asyncio.Event()
 
     async def begun(self):
         """Waits until bytes of the body have come."""
@@ -32,6 +33,25 @@ class Stream:
     def receive(self, data):
         self.received += data
         self._begun.set()
+        self._news.set()
+
+    def finish(self):
+        self.ended.set()
+        self._news.set()
+
+    async def pieces(self):
+        """Returns the bytes of the request's body as they come, until its end."""
+        position = 0
+        while True:
+            if position < len(self.received):
+                piece = bytes(self.received[position:])
+                position += len(piece)
+                yield piece
+            elif self.ended.is_set():
+                return
+            else:
+                self._news.clear()
+                await self._news.wait()
 
     async def body(self):
         """Waits for the end of the request's body, and returns the body."""
@@ -155,7 +175,7 @@ class Connection:
                 self._streams[event.stream_id].receive(event.data)
                 self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             case h2.events.StreamEnded():
-                self._streams[event.stream_id].ended.set()
+                self._streams[event.stream_id].finish()
             case h2.events.PingAckReceived():
                 self._pong.set()
             case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():

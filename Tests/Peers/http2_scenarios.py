@@ -40,6 +40,15 @@ async def echo(stream):
     await stream.data(body, end=True)
 
 
+async def lockstep(stream):
+    """Sends each piece of the request's body back as soon as it comes, and after its end `bye` and the number of bytes as a trailer."""
+    stream.head()
+    async for piece in stream.pieces():
+        await stream.data(piece)
+    await stream.data(b"bye")
+    stream.trailers([("x-count", str(len(stream.received)))])
+
+
 async def rst(stream, where, code, length="with-length"):
     """Sends RST_STREAM with CODE, at `before-head`, `after-head` or `in-body`."""
     if where != "before-head":

@@ -14,8 +14,8 @@ Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are insta
 The other servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
 /proxy-authorization is that field of the request, in brackets. nginx has /client, with the version of TLS, whether the client's
 certificate is good, and its subject, and sends requests for /to/PORT/PATH on to /PATH of that port, without TLS,
-with the protocol in the field X-Protocol. A client certificate
-for ada@example.com is in client.pem, in the folder of the authority.
+with the protocol in the field X-Protocol. nginx and caddy send requests to switch protocols for /switch/PORT/PATH in the
+same way. A client certificate for ada@example.com is in client.pem, in the folder of the authority.
 """
 
 import asyncio
@@ -44,6 +44,11 @@ https://127.0.0.1:{port} {{
     tls {chain} {key}
     root * {folder}
     respond /proxy-authorization "[{{header.Proxy-Authorization}}]"
+    @switch path_regexp switch ^/switch/([0-9]+)(/.*)$
+    handle @switch {{
+        rewrite * {{re.switch.2}}
+        reverse_proxy 127.0.0.1:{{re.switch.1}}
+    }}
     file_server
 }}
 """
@@ -75,6 +80,12 @@ http {{
         }}
         location ~ ^/to/([0-9]+)(/.*)$ {{
             proxy_set_header X-Protocol "$server_protocol $ssl_protocol";
+            proxy_pass http://127.0.0.1:$1$2$is_args$args;
+        }}
+        location ~ ^/switch/([0-9]+)(/.*)$ {{
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection "upgrade";
             proxy_pass http://127.0.0.1:$1$2$is_args$args;
         }}
     }}

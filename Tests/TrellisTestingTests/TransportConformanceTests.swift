@@ -1,3 +1,4 @@
+import CurlEngine
 import Testing
 import Trellis
 import TrellisTesting
@@ -5,17 +6,17 @@ import TrellisTesting
 /// Each transport conforms to the rules that hold for every transport.
 @Suite(.timeLimit(.minutes(1)))
 struct TransportConformanceTests {
-    @Test(arguments: TransportConformance.cases)
+    @Test(arguments: TransportConformance.cases(for: TransportConformance.MockHost()))
     func theMock(_ testCase: TransportConformance.Case) async throws {
         try await testCase.run(on: TransportConformance.MockHost())
     }
 
-    @Test(arguments: TransportConformance.cases)
+    @Test(arguments: TransportConformance.cases(for: TransportConformance.ScriptedHost()))
     func theScriptedOne(_ testCase: TransportConformance.Case) async throws {
         try await testCase.run(on: TransportConformance.ScriptedHost())
     }
 
-    @Test(arguments: TransportConformance.cases)
+    @Test(arguments: TransportConformance.cases(for: TransportConformance.LibcurlHost()))
     func libcurl(_ testCase: TransportConformance.Case) async throws {
         try await testCase.run(on: TransportConformance.LibcurlHost())
     }
@@ -32,12 +33,11 @@ struct TransportConformanceTests {
             func finishSending() {}
         }
 
+        var features: TransportConformance.Features { [.wire, .twoWay, .requestTrailers] }
         var session: Session { Session(transport: self) }
         func url(_ path: String) -> String { "http://liar.example\(path)" }
         func waitUntilReleased(count: Int) async throws { throw TransportConformance.CaseFailure() }
-        func start(_ script: @escaping TransportConformance.Script) throws -> any TransportConformance.RunningHost {
-            self
-        }
+        func start(_ scenario: TransportConformance.Scenario) throws -> any TransportConformance.RunningHost { self }
 
         func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
             events.transportIsConnected()
@@ -53,6 +53,31 @@ struct TransportConformanceTests {
         })
     func aTransportThatDoesNotConformIsFoundOut(_ testCase: TransportConformance.Case) async {
         await #expect(throws: (any Error).self) { try await testCase.run(on: Liar()) }
+    }
+
+    @Test func libcurlSkipsNoCaseThatItCanPlay() {
+        let skipped = TransportConformance.cases.filter {
+            !TransportConformance.LibcurlHost().features.isSuperset(of: $0.features)
+        }
+        let sendsTrailers = LibcurlFeatures.current.sendsTrailers
+        #expect(skipped.map(\.name) == (sendsTrailers ? [] : ["sends the fields behind a request's body"]))
+    }
+
+    @Test func aHostWithoutAWireSkipsTheCasesThatNeedOne() {
+        let all = TransportConformance.cases
+        let needsWire = all.filter { !$0.features.isSubset(of: .twoWay) }.map(\.name)
+        let scripted = TransportConformance.cases(for: TransportConformance.ScriptedHost()).map(\.name)
+        #expect(!needsWire.isEmpty && Set(scripted) == Set(all.map(\.name)).subtracting(needsWire))
+        let mock = TransportConformance.cases(for: TransportConformance.MockHost())
+        #expect(mock.map(\.name) == all.filter { $0.features.isEmpty }.map(\.name))
+    }
+
+    /// A case that its host cannot play must not pass.
+    @Test(arguments: TransportConformance.cases.filter { !$0.features.isEmpty })
+    func aCaseFailsOnAHostThatCannotPlayIt(_ testCase: TransportConformance.Case) async {
+        await #expect(throws: TransportConformance.Failure.self) {
+            try await testCase.run(on: TransportConformance.MockHost())
+        }
     }
 }
 

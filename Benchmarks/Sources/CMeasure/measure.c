@@ -26,6 +26,13 @@ static double cpu_seconds(void) {
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/// Returns how often the threads of the process have waited so far.
+static long waits(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+}
+
 /// Returns a field of /proc/self/status in MB. ru_maxrss is not used, because it starts from the size of the parent process.
 static double status_mb(const char *field) {
     FILE *status = fopen("/proc/self/status", "r");
@@ -41,6 +48,7 @@ static double status_mb(const char *field) {
 
 void report_start(report *report) {
     report->idle_rss_mb = status_mb("VmRSS:");
+    report->wake_ups = waits();
     report->cpu_seconds = cpu_seconds();
     report->start_ns = measure_now_ns();
 }
@@ -48,6 +56,8 @@ void report_start(report *report) {
 void report_stop(report *report) {
     report->seconds = (double)(measure_now_ns() - report->start_ns) / 1e9;
     report->cpu_seconds = cpu_seconds() - report->cpu_seconds;
+    report->wake_ups = waits() - report->wake_ups;
+    report->end_rss_mb = status_mb("VmRSS:");
 }
 
 static int ascending(const void *left, const void *right) {
@@ -64,6 +74,7 @@ void report_print(const report *report, float *latencies_ms, size_t count) {
         printf("\"p50_ms\":%.4f,\"p99_ms\":%.4f,", latencies_ms[count / 2], latencies_ms[count - 1 - count / 100]);
     }
     if (report->own_figures != NULL) fputs(report->own_figures, stdout);
-    printf("\"idle_rss_mb\":%.3f,\"peak_rss_mb\":%.3f}\n", report->idle_rss_mb, peak_rss_mb);
+    printf("\"wake_ups\":%ld,\"idle_rss_mb\":%.3f,\"end_rss_mb\":%.3f,\"peak_rss_mb\":%.3f}\n", report->wake_ups,
+           report->idle_rss_mb, report->end_rss_mb, peak_rss_mb);
     fflush(stdout);
 }

@@ -35,6 +35,12 @@ public protocol Client: Sendable {
     /// Streams the body of a GET as JSON, one ``LogEntry`` per line, and returns the number of entries.
     func readEntries(_ url: String) async throws -> Int
 
+    /// The WebSocket of the client.
+    associatedtype Socket: Conversation = NoConversation
+
+    /// Opens a WebSocket without pings in the time of a benchmark.
+    func openWebSocket(_ url: String) async throws -> Socket
+
     /// The executor that tasks prefer in a benchmark of executors; `nil` if the client has none.
     var executor: (any TaskExecutor)? { get }
 
@@ -89,6 +95,11 @@ extension Client {
 
     /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with JSON lines.
     public func readEntries(_ url: String) async throws -> Int { throw UnexpectedAnswer("no entries") }
+}
+
+extension Client where Socket == NoConversation {
+    /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with WebSockets.
+    public func openWebSocket(_ url: String) async throws -> NoConversation { throw UnexpectedAnswer("no WebSocket") }
 }
 
 /// A response that the servers of this benchmark do not send.

@@ -60,9 +60,17 @@ struct ClosedLoop<C: Client>: Sendable {
             let length = try await client.getReadingHeaders(work.url)
             guard length > 30 * 2 else { throw UnexpectedAnswer("headers of \(length) bytes") }
         default:
-            let length = try await client.get(work.urls.count == 1 ? work.url : turns.next(of: work.urls))
-            guard length == 11 else { throw UnexpectedAnswer("a body of \(length) bytes") }
+            let length = try await client.get(url)
+            guard length == work.bodyLength else { throw UnexpectedAnswer("a body of \(length) bytes") }
         }
+    }
+}
+
+extension ClosedLoop {
+    /// The URL of the next request.
+    private var url: String {
+        if work.hasUnlikeURLs { return "\(work.url)?\(turns.next)" }
+        return work.urls.count == 1 ? work.url : turns.next(of: work.urls)
     }
 }
 
@@ -70,7 +78,8 @@ struct ClosedLoop<C: Client>: Sendable {
 private final class Turns: Sendable {
     private let count = Atomic(0)
 
-    func next(of urls: [String]) -> String {
-        urls[count.add(1, ordering: .relaxed).oldValue % urls.count]
-    }
+    /// The number of the next request.
+    var next: Int { count.add(1, ordering: .relaxed).oldValue }
+
+    func next(of urls: [String]) -> String { urls[next % urls.count] }
 }

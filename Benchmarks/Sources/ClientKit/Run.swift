@@ -9,12 +9,16 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     do {
         let client = try makeClient(work)
         switch work.kind {
-        case .get, .adaptedGet, .observedGet, .realisticGet, .headers, .json:
+        case .get, .adaptedGet, .observedGet, .realisticGet, .cachedGet, .cachedDiskGet, .unlikeGet, .missedGet,
+            .headers, .json:
             try await ClosedLoop(client: client, work: work).run()
         case .download, .downloadFile: try await measureDownload(client, work)
         case .downloadFiles: try await measureDownloads(client, work)
         case .uploadFile: try await measureUpload(client, work)
         case .inFlight: try await measureInFlight(client, work)
+        case .websocketEcho: try await measureEcho(client, work)
+        case .websocketStream: try await measureMessages(client, work)
+        case .websocketIdle: try await measureIdle(client, work)
         case .cancel: await measureCancel(client, work)
         case .lines, .sse, .ndjson: try await measureText(client, work)
         }

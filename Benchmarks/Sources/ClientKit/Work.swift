@@ -13,6 +13,14 @@ public struct Work: Sendable {
         /// The requests of `get` to a server that sets a cookie in every response, with a retry policy, a circuit breaker, a bearer
         /// token and a cookie jar if the client has such features.
         case realisticGet = "realistic-get"
+        /// Requests whose responses are in a cache in memory, if the client has such a feature.
+        case cachedGet = "cached-get"
+        /// Requests whose responses are in a cache on a disk, if the client has such a feature.
+        case cachedDiskGet = "cached-disk-get"
+        /// Requests of another URL each time, without a cache.
+        case unlikeGet = "unlike-get"
+        /// The requests of `unlikeGet` with a cache in memory, which stores every response.
+        case missedGet = "missed-get"
         /// One large body, which is discarded.
         case download
         /// One large body, written to a file.
@@ -27,6 +35,12 @@ public struct Work: Sendable {
         case cancel
         /// One large body of text, read as its elements.
         case lines, sse, ndjson
+        /// One message there and back after the other, on a WebSocket.
+        case websocketEcho = "websocket-echo"
+        /// The messages of a server, until the server closes the WebSocket.
+        case websocketStream = "websocket-stream"
+        /// Very many open WebSockets without messages.
+        case websocketIdle = "websocket-idle"
     }
 
     /// The kind of work.
@@ -62,6 +76,12 @@ public struct Work: Sendable {
         guard let work = Work(parsed) else { fail("unknown work", status: 64) }
         return work
     }
+
+    /// The length of the body of a small response, in bytes.
+    var bodyLength: Int { kind == .cachedDiskGet ? 4096 : 11 }
+
+    /// Indicates whether each request has another URL.
+    var hasUnlikeURLs: Bool { kind == .unlikeGet || kind == .missedGet }
 
     private init?(_ parsed: workload) {
         guard let kind = Kind(rawValue: String(cString: parsed.kind)) else { return nil }

@@ -129,7 +129,11 @@ static void end_transfers(loop *loop, transfer_ended ended) {
         CURLcode result = message->data.result;
         void *transfer;
         curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-        loop_remove(loop, easy);
+        if (loop->keeps_ended) {
+            loop->active--;
+        } else {
+            loop_remove(loop, easy);
+        }
         ended(transfer, result);
     }
 }

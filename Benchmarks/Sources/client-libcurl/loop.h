@@ -28,6 +28,8 @@ typedef struct loop {
     /// connection; because changes are only applied before a wait, the kernel gets neither of them.
     int *changed;
     size_t changed_count, changed_capacity;
+    /// Whether transfers stay in the multi handle when they have ended, because their connections end with them.
+    bool keeps_ended;
     /// A socket of the program itself to watch, or -1, and whether it has become readable.
     int watched;
     bool watched_readable;

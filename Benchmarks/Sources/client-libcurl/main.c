@@ -79,6 +79,8 @@ int main(int argc, char **argv) {
         run_closed_loop(&work);
     } else if (strcmp(kind, "in-flight") == 0 || strcmp(kind, "cancel") == 0) {
         run_crowd(&work);
+    } else if (strncmp(kind, "websocket-", 10) == 0) {
+        run_websocket(&work);
     } else if (strstr(kind, "load") != NULL) {
         run_bulk(&work);
     } else {

@@ -23,6 +23,9 @@ void run_closed_loop(const workload *work);
 /// Runs download, download-file or upload-file: one large transfer.
 void run_bulk(const workload *work);
 
+/// Runs websocket-echo, websocket-stream or websocket-idle: WebSockets on connections that libcurl makes.
+void run_websocket(const workload *work);
+
 /// Runs in-flight or cancel: very many requests at once.
 void run_crowd(const workload *work);
 

@@ -30,6 +30,9 @@ struct TrellisClient: Client {
             configuration.steps.intercept(with: RetryPolicy())
             configuration.steps.circuitBreaker = CircuitBreaker()
             configuration.steps.cookies = CookieJar()
+        case .cachedGet, .missedGet: configuration.steps.cache = HTTPCache()
+        case .cachedDiskGet:
+            configuration.steps.cache = HTTPCache(storage: DiskCacheStorage(directory: work.file ?? ""))
         default: break
         }
         if work.engines > 0 { configuration.engines = .fixed(work.engines) }
@@ -111,6 +114,12 @@ struct TrellisClient: Client {
         return count
     }
 
+    func openWebSocket(_ url: String) async throws -> TrellisSocket {
+        // The task and the timer for pings exist, but no ping is due while the client is measured.
+        let options = WebSocketOptions(pingInterval: .seconds(600))
+        return TrellisSocket(socket: try await session.webSocket("ws" + url.dropFirst("http".count), options: options))
+    }
+
     func shutdown() async {
         await session.shutdown()
     }
@@ -132,4 +141,21 @@ private final class Counter: EventMonitor {
     private let events = Atomic(0)
 
     func handle(_ event: RequestEvent) async { events.add(1, ordering: .relaxed) }
+}
+
+/// A WebSocket of Trellis.
+struct TrellisSocket: Conversation {
+    fileprivate let socket: WebSocket
+
+    func send(_ message: Data) async throws { try await socket.send(message) }
+
+    func receive() async throws -> Data? {
+        switch try await socket.receive() {
+        case .binary(let message): message
+        case .text: throw UnexpectedAnswer("a text")
+        case nil: nil
+        }
+    }
+
+    func close() async throws { try await socket.close() }
 }

@@ -4,6 +4,7 @@ struct Benchmark: Sendable {
     enum Target: Sendable {
         case nginx(String)
         case nginxTLS(String)
+        /// A path that ends with a slash is completed by the number of bytes that arrive.
         case testServer(String)
         /// The nginx that is every origin of the benchmark, each on an address of its own.
         case origins(String)
@@ -17,6 +18,8 @@ struct Benchmark: Sendable {
         case bytes
         /// Very many requests at once: the time until the last one has ended.
         case crowd
+        /// Very many open connections on which nothing happens: memory and wake-ups.
+        case idle
         /// The number of instructions per request.
         case instructions
     }
@@ -54,7 +57,7 @@ struct Benchmark: Sendable {
     /// The number of files that a client or a server has open.
     var openFiles: Int {
         switch (shape, target) {
-        case (.crowd, _): concurrency + 300
+        case (.crowd, _), (.idle, _): concurrency + 300
         case (_, .origins): origins + (connections ?? concurrency) + 300
         default: concurrency + 100
         }

@@ -1,13 +1,15 @@
 /// The list of all benchmarks, in the order in which they run.
 enum Catalogue {
-    static let all: [Benchmark] = smallRequests + [origins] + scale + largeBodies + texts + crowds + instructions
+    static let all: [Benchmark] =
+        smallRequests + [origins] + scale + largeBodies + texts + websockets + crowds + instructions
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
 
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
-        + [1, 64].map(smallGetOnExecutor) + [adaptedGet, observedGet, realisticGet] + [1, 64].map(tlsGet)
+        + [1, 64].map(smallGetOnExecutor) + [adaptedGet, observedGet, realisticGet]
+        + [cachedGet, cachedDiskGet, unlikeGet, missedGet] + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -48,6 +50,27 @@ enum Catalogue {
         text("sse/1", "a large body, event by event", .events, [.trellis]),
         text("ndjson/1", "a large body, decoded line by line", .entries, [.trellis], isQuick: false),
     ]
+
+    private static let websockets: [Benchmark] = {
+        var echo = closedLoop(
+            "websocket-echo/1", "1 KiB there and back on one WebSocket", "websocket-echo", "", 1)
+        echo.target = .testServer("/websocket/echo")
+        echo.clients = [.trellis, .libcurl]
+        var echoOnExecutor = echo
+        echoOnExecutor.name = "websocket-echo-on-executor/1"
+        echoOnExecutor.summary = "the same, from a task that prefers the session's executor"
+        echoOnExecutor.clients = [.trellis]
+        echoOnExecutor.onExecutor = true
+        var stream = bulk(
+            "websocket-stream/1", "binary messages of 64 KiB from the server", "websocket-stream",
+            .testServer("/websocket/stream/"))
+        stream.clients = [.trellis, .libcurl]
+        var idle = crowd(
+            "websocket-idle/10000", "10,000 open WebSockets without messages", "websocket-idle", "/websocket/echo")
+        idle.shape = .idle
+        idle.clients = [.trellis, .libcurl]
+        return [echo, echoOnExecutor, stream, idle]
+    }()
 
     private static let crowds = [
         crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
@@ -104,6 +127,7 @@ enum Catalogue {
     private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
         let counted = [
             "small-get/64", "small-get-on-executor/64", "adapted-get/64", "observed-get/64", "realistic-get/64",
+            "cached-get/64", "unlike-get/64", "missed-get/64",
             "json-post/64", "headers/64", "tls-h2-get/1",
         ]
         guard counted.contains(timed.name) else { return nil }
@@ -135,6 +159,19 @@ enum Catalogue {
     private static let realisticGet = stepped(
         "realistic-get", "GET of 11 bytes and a cookie, with retries, circuit breaker, credentials and cookie jar",
         "/cookie")
+
+    private static let cachedGet = own("cached-get", "GET of 11 bytes from a cache in memory", "/fresh")
+    private static let cachedDiskGet = own("cached-disk-get", "GET of 4 KB from a cache on a disk", "/fresh-file")
+    private static let unlikeGet = own(
+        "unlike-get", "GET of 11 bytes, another URL each time, without a cache", "/fresh")
+    private static let missedGet = own("missed-get", "the same, which a cache in memory stores", "/fresh")
+
+    /// Returns a benchmark of features that Trellis alone has.
+    private static func own(_ work: String, _ summary: String, _ path: String) -> Benchmark {
+        var benchmark = closedLoop("\(work)/64", summary, work, path, 64)
+        benchmark.clients = [.trellis]
+        return benchmark
+    }
 
     /// Returns a benchmark of features that AsyncHTTPClient does not have and the C program does not do.
     private static func stepped(_ work: String, _ summary: String, _ path: String) -> Benchmark {

@@ -27,9 +27,10 @@ struct ClientCommand {
         if benchmark.shape == .requests {
             words += ["--seconds", "\(effort.seconds)", "--warmup", "\(effort.warmUpSeconds)"]
         }
+        if benchmark.shape == .idle { words += ["--seconds", "\(effort.idleSeconds)"] }
         if let requests = requests ?? benchmark.requests { words += ["--requests", "\(requests)"] }
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
-        if benchmark.work == "download-files" { words += ["--file", outputFolder] }
+        if ["download-files", "cached-disk-get"].contains(benchmark.work) { words += ["--file", outputFolder] }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
         if benchmark.origins > 1 { words += ["--origins", "\(benchmark.origins)"] }
         if let engines = benchmark.engines { words += ["--engines", "\(engines)"] }

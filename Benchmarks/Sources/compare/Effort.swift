@@ -5,6 +5,8 @@ struct Effort {
     let seconds: Double
     /// The time before the measured time of a run of small requests, in seconds.
     let warmUpSeconds: Double
+    /// The measured time of idle connections, in seconds.
+    let idleSeconds = 3.0
     /// The size of the large body, in bytes.
     let largeBodySize: Int
     /// The size of the bodies that are lines, events and entries, in bytes.

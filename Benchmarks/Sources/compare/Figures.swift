@@ -13,6 +13,11 @@ struct RunFigures: Decodable, Sendable {
     /// The highest resident memory of the process, in MB.
     var peakRSS: Double
 
+    /// The resident memory at the end of the measured part, in MB; `nil` if the client does not measure it.
+    var endRSS: Double?
+    /// The number of times that a thread of the process was woken; `nil` if the client does not measure it.
+    var wakeUps: Int?
+
     /// The counters of Trellis's engines; `nil` if the client has none.
     var engines: [EngineFigures]?
     /// The number of cores that the servers of the origins used, which the launcher adds; `nil` if it was not measured.
@@ -24,7 +29,9 @@ struct RunFigures: Decodable, Sendable {
         case p50 = "p50_ms"
         case p99 = "p99_ms"
         case idleRSS = "idle_rss_mb"
+        case endRSS = "end_rss_mb"
         case peakRSS = "peak_rss_mb"
+        case wakeUps = "wake_ups"
     }
 }
 
@@ -63,8 +70,11 @@ struct Row: Sendable {
     var instructionsPerRequest: Double?
     /// The time until the last request of a crowd has ended, in seconds.
     var seconds: Double?
-    /// The growth of the resident memory of a crowd over the idle process, in bytes per request.
+    /// The growth of the resident memory over the idle process, in bytes per request of a crowd (at the peak) or per idle connection (at
+    /// the end).
     var bytesPerRequest: Double?
+    /// The number of times per second that a thread of the process was woken while its connections were idle.
+    var wakeUpsPerSecond: Double?
     /// The number of cores that the servers of the origins used.
     var serverCores: Double?
     /// The processor time of each engine's thread, as a share of the time.
@@ -93,6 +103,15 @@ struct Row: Sendable {
         case .bytes:
             rates = runs.map { Double($0.bytes ?? 0) / $0.seconds }
             bytesPerSecond = median(rates)
+        case .idle:
+            rates = runs.compactMap { run in
+                run.idleRSS.flatMap { idle in
+                    run.endRSS.map { ($0 - idle) * 1e6 / Double(benchmark.concurrency) }
+                }
+            }
+            bytesPerRequest = median(rates)
+            seconds = median(runs.map(\.seconds))
+            wakeUpsPerSecond = median(runs.compactMap { run in run.wakeUps.map { Double($0) / run.seconds } })
         case .requests, .crowd, .instructions:
             rates = runs.map { Double($0.requests ?? 1) / $0.seconds }
             requestsPerSecond = median(rates)

@@ -33,6 +33,7 @@ extension Row: Encodable {
         case peakRSS = "peak_rss_mb"
         case instructionsPerRequest = "instructions_per_request"
         case bytesPerRequest = "rss_bytes_per_request"
+        case wakeUpsPerSecond = "wake_ups_per_s"
         case serverCores = "server_cores"
         case engineBusy = "engine_busy"
         case engineRequests = "engine_requests"
@@ -51,7 +52,7 @@ extension Row: Encodable {
             (.p50, p50), (.p99, p99), (.bytesPerSecond, bytesPerSecond), (.peakRSS, peakRSS),
             (.instructionsPerRequest, instructionsPerRequest), (.seconds, seconds), (.bytesPerRequest, bytesPerRequest),
             (.spread, spread), (.serverCores, serverCores), (.wakeUpsPerRequest, wakeUpsPerRequest),
-            (.engineWakeUpsPerRequest, engineWakeUpsPerRequest),
+            (.engineWakeUpsPerRequest, engineWakeUpsPerRequest), (.wakeUpsPerSecond, wakeUpsPerSecond),
         ]
         for (key, figure) in figures { try container.encode(figure, forKey: key) }
         try container.encode(engineBusy, forKey: .engineBusy)

@@ -67,11 +67,16 @@ struct NginxConfiguration {
     private static var locations: String {
         """
         location = /small { default_type text/plain; return 200 'hello world'; }
+        location = /fresh { default_type text/plain; \(fresh) return 200 'hello world'; }
+        location = /fresh-file { \(fresh) }
         location = /cookie { default_type text/plain; \(cookie) return 200 'hello world'; }
         location = /json { default_type application/json; return 200 '\(receipt)'; }
         location = /headers { default_type text/plain; \(headers) return 200 'hello world'; }
         """
     }
+
+    /// The header field of responses that a cache stores.
+    private static var fresh: String { "add_header Cache-Control max-age=86400;" }
 
     /// The header field of `/cookie`, whose value is another one in every response.
     private static var cookie: String { "add_header Set-Cookie 'session=$request_id; Path=/; HttpOnly; SameSite=Lax';" }

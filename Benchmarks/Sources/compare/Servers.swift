@@ -6,6 +6,7 @@ final class Servers {
     /// The path of the large body, which is also the file that is uploaded.
     let largeFile: String
     private let folder: String
+    private let effort: Effort
     private let nginxPort, tlsPort: UInt16
     private let testServerPort: UInt16
     private let nginx, testServer: ChildProcess
@@ -18,6 +19,7 @@ final class Servers {
     /// - Parameter texts: The bodies of text that the benchmarks request.
     init(_ options: Options, _ effort: Effort, texts: Set<TextBody>) throws {
         folder = options.temporaryFolder
+        self.effort = effort
         supervisor = ["\(options.programs)/supervise"]
         let supervisor = supervisor
         let errors = "\(folder)/preparation.err"
@@ -30,6 +32,7 @@ final class Servers {
         try FileManager.default.createDirectory(atPath: "\(folder)/www", withIntermediateDirectories: true)
         try makeSparseFile(largeFile, size: effort.largeBodySize)
         try makeSparseFile("\(folder)/www/middle", size: 1_000_000)
+        try makeSparseFile("\(folder)/www/fresh-file", size: 4096)
         for text in texts { try text.write(to: "\(folder)/www/\(text.rawValue)", size: effort.textBodySize) }
         // The file is read once, so that no client is the first to read it.
         try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])
@@ -83,7 +86,9 @@ final class Servers {
         case .nginx(let path): "http://127.0.0.1:\(nginxPort)\(path)"
         case .nginxTLS(let path): "https://127.0.0.1:\(tlsPort)\(path)"
         case .origins(let path): "http://127.0.0.1:\(originServer?.port ?? 0)\(path)"
-        case .testServer(let path): "http://127.0.0.1:\(testServerPort)\(path)"
+        case .testServer(let path):
+            "http://127.0.0.1:\(testServerPort)\(path)"
+                + (path.hasSuffix("/") ? "\(effort.bodySize(of: benchmark))" : "")
         }
     }
 }

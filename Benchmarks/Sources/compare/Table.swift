@@ -56,6 +56,14 @@ struct Table {
                 ("KB/request", 12, { decimal($0.bytesPerRequest.map { $0 / 1e3 }, 1) }),
                 ratio("s ÷ AHC", .asyncHTTPClient) { $0.seconds }, ratio("s ÷ C", .libcurl) { $0.seconds }, cpuRatio,
             ]
+        case .idle:
+            [
+                ("KB/socket", 11, { decimal($0.bytesPerRequest.map { $0 / 1e3 }, 2) }), spread,
+                ("seconds", 9, { decimal($0.seconds, 1) }),
+                ("CPU ms", 10, { decimal($0.cpuMicrosecondsPerRequest.map { $0 / 1e3 }, 1) }),
+                ("wake-ups/s", 12, { decimal($0.wakeUpsPerSecond, 1) }), memory,
+                ratio("KB ÷ C", .libcurl) { $0.bytesPerRequest },
+            ]
         case .instructions:
             [
                 ("instructions", 14, { grouped($0.instructionsPerRequest) }), spread,

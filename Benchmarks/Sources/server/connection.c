@@ -11,6 +11,7 @@
 #include "control.h"
 #include "delay.h"
 #include "throttle.h"
+#include "websocket.h"
 
 static void send_text(const connection *connection, const char *text) {
     // The text is small and the socket buffer is empty. A short write means that the client does not read; such a client is not served.
@@ -60,6 +61,13 @@ static void serve(connection *connection, size_t body_bytes) {
         control_wait(connection, 0);
     } else if (strncmp(path, "/throttled/", 11) == 0) {
         throttle_answer(connection, strtoull(path + 11, NULL, 10), field_value(head, "range"));
+    } else if (strncmp(path, "/websocket/", 11) == 0) {
+        const char *key = field_value(head, "sec-websocket-key");
+        if (key == NULL) {
+            answer(connection, "426 Upgrade Required", "a WebSocket is needed\n");
+            return;
+        }
+        websocket_answer(connection, path + 11, key);
     } else if (strncmp(path, "/upload", 7) == 0) {
         const char *length = field_value(head, "content-length");
         if (length == NULL) {
@@ -115,7 +123,15 @@ static ssize_t read_head(connection *connection) {
 }
 
 void connection_readable(connection *connection) {
+    if (connection->waiting == WAITING_FRAMES) {
+        if (!websocket_readable(connection)) closed(connection);
+        return;
+    }
     ssize_t count = connection->waiting == WAITING_BODY ? discard_body(connection) : read_head(connection);
     bool would_block = count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
     if (count <= 0 && !would_block) closed(connection);
+}
+
+void connection_writable(connection *connection) {
+    if (!websocket_writable(connection)) closed(connection);
 }

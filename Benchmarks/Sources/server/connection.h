@@ -19,6 +19,8 @@ enum waiting {
     WAITING_CONDITION,
     /// The next bytes of its share (`throttle.h`).
     WAITING_THROTTLE,
+    /// The next frames of a WebSocket (`websocket.h`).
+    WAITING_FRAMES,
 };
 
 typedef struct connection {
@@ -36,11 +38,20 @@ typedef struct connection {
     /// WAITING_THROTTLE: the number of bytes left to send, the time of the last share, and the neighbours in the list.
     uint64_t throttled_left, share_ns;
     struct connection *throttled_next, **throttled_slot;
+    /// WAITING_FRAMES: the number of bytes of all frames of a stream, and of those left to send.
+    uint64_t stream_size, stream_left;
+    /// The head of a request, or the received bytes of a WebSocket's frames.
     char head[2048];
 } connection;
 
 /// Reads the available bytes and handles them. The connection may have been freed afterwards.
 void connection_readable(connection *connection);
+
+/// Sends what the socket takes now. The connection may have been freed afterwards.
+void connection_writable(connection *connection);
+
+/// Sets whether `connection_writable` is called when the socket can send, in place of `connection_readable` (`main.c`).
+void connection_wants_to_send(connection *connection, bool wants);
 
 /// Sends a 200 with this text, and then waits for the next request.
 void connection_answer(connection *connection, const char *text);

@@ -1,9 +1,10 @@
-// The test server for features that nginx does not have: late responses, no responses, slow responses, and an upload sink.
+// The test server for features that nginx does not have: late responses, no responses, slow responses, an upload sink,
+// and WebSockets.
 //
 //     server [--delay-ms MILLISECONDS]
 //
 // Listens on a free port of some loopback addresses, prints the port on stdout, and serves from one thread until it is killed. The paths /delayed, /never,
-// /throttled/SIZE, /upload and /control/… are handled in `connection.c`; every other path gets a response at once.
+// /throttled/SIZE, /upload, /websocket/… and /control/… are handled in `connection.c`; every other path gets a response at once.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -25,6 +26,8 @@
 /// clients that connect at once do not wait for the retransmission of a dropped SYN. Some 28,000 connections from one address to one address
 /// and port are possible, which is why the server has several addresses: 127.0.0.1 and those that follow.
 enum { address_count = 8, listeners_per_address = 4, listener_count = address_count * listeners_per_address };
+
+static int epoll;
 
 static void fail(const char *step) {
     perror(step);
@@ -49,7 +52,7 @@ static uint16_t port_of(int fd) {
     return ntohs(address.sin_port);
 }
 
-static void accept_all(int epoll, int listener) {
+static void accept_all(int listener) {
     int fd, on = 1;
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -58,6 +61,11 @@ static void accept_all(int epoll, int listener) {
         struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = accepted};
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
     }
+}
+
+void connection_wants_to_send(connection *connection, bool wants) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | (wants ? EPOLLOUT : 0), .data.ptr = connection};
+    if (epoll_ctl(epoll, EPOLL_CTL_MOD, connection->fd, &event) != 0) fail("epoll_ctl");
 }
 
 int main(int argc, char **argv) {
@@ -69,7 +77,8 @@ int main(int argc, char **argv) {
     }
     measure_raise_file_limit();
 
-    int epoll = epoll_create1(EPOLL_CLOEXEC), listeners[listener_count];
+    int listeners[listener_count];
+    epoll = epoll_create1(EPOLL_CLOEXEC);
     uint16_t port = 0;
     for (int i = 0; i < listener_count; i++) {
         listeners[i] = listen_on((uint32_t)i / listeners_per_address, port);
@@ -88,7 +97,9 @@ int main(int argc, char **argv) {
         for (int i = 0; i < count; i++) {
             int *listener = events[i].data.ptr;
             if (listener >= listeners && listener < listeners + listener_count) {
-                accept_all(epoll, *listener);
+                accept_all(*listener);
+            } else if (events[i].events & EPOLLOUT) {
+                connection_writable(events[i].data.ptr);
             } else {
                 connection_readable(events[i].data.ptr);
             }

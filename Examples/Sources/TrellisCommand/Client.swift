@@ -5,9 +5,12 @@ import Trellis
 struct Client {
     let options: Options
     let upgrades: UpgradeStores
+    /// The storage of the cache; `nil` without one.
+    let cache: DiskCacheStorage?
 
     init(_ options: Options) {
         self.options = options
+        cache = options.caching.cache.map { DiskCacheStorage(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
     }
 
@@ -81,8 +84,10 @@ struct Client {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
         var stream: StreamResponse?
+        var last: Session?
         do {
             let session = Session(configuration: try sessionConfiguration(steps))
+            defer { last = session }
             var request = try options.makeRequest()
             if let deadline = options.deadline { request.timeouts?.total = .seconds(deadline) - elapsed }
             let response = try await session.stream(request)
@@ -101,6 +106,7 @@ struct Client {
             stream?.cancel()
             outcome.fail(RequestFailure(error), after: .now - start)
         }
+        if let last { await finish(last) }
         return outcome
     }
 

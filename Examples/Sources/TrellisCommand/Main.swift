@@ -2,12 +2,16 @@ import ArgumentParser
 import Glibc
 import TerminalKit
 
-/// The `trellis` program: one request, its response on standard output, messages about it on standard error.
+/// The `trellis` program: a subcommand, or one request, its response on standard output, messages about it on standard error.
 @main
 enum Main {
     static func main() async {
         // If the reader of the output ends (`| head`), the write fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
+        if let status = await Subcommands.run(Array(CommandLine.arguments.dropFirst())) {
+            fflush(nil)
+            _exit(status)
+        }
         let options = Options.parseOrExit()
         let interruption = Interruption()
         let work = Task { await Client(options).run() }

@@ -12,7 +12,10 @@ struct PinOptions: ParsableArguments {
         transform: PinArgument.init)
     var pins: [PinArgument] = []
 
-    @Flag(help: "Print the server's certificate chain with its pins on standard error.")
+    @Flag(
+        help:
+            "Print the server's certificate chain with its pins on standard error; those that were sent if it is not trusted."
+    )
     var showCertificates = false
 
     /// Adds the options to the configuration of connections.
@@ -45,16 +48,19 @@ extension Client {
     /// Returns the text about the certificates of the last server; `nil` if it was not asked for.
     func certificates(of outcome: Outcome) -> String? {
         guard options.pinning.showCertificates else { return nil }
-        return outcome.metrics.serverTrust?.report ?? "trellis: there are no certificates to show"
+        let isRefused = outcome.failure?.kind == "untrusted"
+        return outcome.metrics.serverTrust?.report(isRefused: isRefused) ?? "trellis: there are no certificates to show"
     }
 }
 
 extension ServerTrust {
     /// The chain as text for people.
-    fileprivate var report: String {
+    ///
+    /// - Parameter isRefused: Indicates whether the handshake has refused the server.
+    fileprivate func report(isRefused: Bool) -> String {
         let isWhole = isValidated ? "validated" : "not validated, so that only the server's own is shown"
-        var lines = ["Certificates of \(host) (\(isWhole)):"]
-        for (number, certificate) in chain.enumerated() {
+        var lines = ["Certificates of \(host) (\(isRefused ? "NOT TRUSTED; as the server has sent them" : isWhole)):"]
+        for (number, certificate) in (isRefused ? sentChain : chain).enumerated() {
             let names = certificate.subjectAlternativeNames.map(\.description).joined(separator: ", ")
             lines.append("\(number)  subject  \(certificate.subject)")
             lines.append("   issuer   \(certificate.issuer)")

@@ -23,12 +23,12 @@ extension Options {
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
         configuration.resolver = names.resolver(configuration.tls)
-        configuration.proxy = proxyConfiguration
+        configuration.proxy = Self.proxyConfiguration(proxy, noProxy)
         return configuration
     }
 
-    /// The proxies: that of the option, or else those of the environment.
-    private var proxyConfiguration: ProxyConfiguration {
+    /// Returns the proxies: that of the options, or else those of the environment.
+    static func proxyConfiguration(_ proxy: ProxyArgument?, _ noProxy: String?) -> ProxyConfiguration {
         if let proxy {
             return proxy.proxy.map { .always($0, except: ProxyExceptions(noProxy ?? "")) } ?? .direct
         }
@@ -58,6 +58,7 @@ extension Options {
             request.headers[.accept] = "application/json, */*;q=0.5"
         }
         request.body = try makeBody()
+        request.cacheMode = caching.cacheMode ?? .default
         request.compression = compress ? .gzip : nil
         // The download of an encoded body cannot be resumed: a file is requested without a content coding.
         request.decodesContent = noDecompress ? false : output == nil ? true : nil
@@ -101,7 +102,7 @@ extension HeaderLine {
     /// Returns the field. A line break in the value is an error here, while `HTTPField` would replace it by a space.
     ///
     /// - Throws: ``RequestFailure`` for a name or a value that a field cannot have.
-    fileprivate func field() throws -> HTTPField {
+    func field() throws -> HTTPField {
         guard let fieldName = HTTPField.Name(name) else {
             throw RequestFailure("invalid_request", "'\(name)' cannot be the name of a header field")
         }

@@ -34,6 +34,7 @@ extension Client {
         var configuration = try options.sessionConfiguration(steps)
         configuration.hsts = upgrades.hsts
         configuration.alternativeServices = upgrades.alternatives
+        if let cache { configuration.steps.cache = HTTPCache(storage: cache) }
         return configuration
     }
 

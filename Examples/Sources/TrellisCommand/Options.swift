@@ -9,6 +9,8 @@ struct Options: ParsableCommand {
         usage: """
             trellis [METHOD] URL [OPTION…]
             trellis URL… --output FOLDER [OPTION…]
+            trellis ws URL [OPTION…]
+            trellis gateway --listen HOST:PORT --origin URL [OPTION…]
             """,
         discussion: """
             On a terminal: status line, headers and body, with colours and indented JSON. In a pipe or a file: the body, \
@@ -123,6 +125,8 @@ struct Options: ParsableCommand {
     var cookieJar: String?
 
     @OptionGroup var upgrades: UpgradeOptions
+
+    @OptionGroup var caching: CacheOptions
 
     @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
     var maxBody: Int?

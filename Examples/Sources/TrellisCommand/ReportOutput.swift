@@ -68,7 +68,8 @@ struct ReportOutput: Output {
             "items": items.map { .array($0) } ?? .null,
             "redirects": .array((response?.redirects ?? outcome.failure?.redirects ?? []).map(JSONValue.init)),
             "attempts": .integer(outcome.metrics.attemptCount),
-            "from_cache": .bool(false),
+            "from_cache": .bool(outcome.metrics.cacheStatus?.isFromCache ?? false),
+            "cache_status": .string(outcome.metrics.cacheStatus?.description),
             "proxy": .string(outcome.metrics.proxyURL),
             "error": outcome.failure.map(JSONValue.init) ?? .null,
             "metrics": JSONValue(outcome.metrics),
@@ -91,14 +92,14 @@ extension JSONValue {
         ]
     }
 
-    fileprivate init(_ failure: RequestFailure) {
+    init(_ failure: RequestFailure) {
         self = [
             "kind": .string(failure.kind), "message": .string(failure.message),
             "retryable": .bool(failure.isRetryable), "attempts": .integer(failure.attempts),
         ]
     }
 
-    fileprivate init(_ metrics: Metrics) {
+    init(_ metrics: Metrics) {
         self = [
             "queued_s": .seconds(metrics.queued), "dns_s": .seconds(metrics.nameLookup),
             "connect_s": .seconds(metrics.connect), "tls_s": .seconds(metrics.tls),

@@ -18,6 +18,7 @@ static const CURLcode ccurl_code_too_large = (CURLcode)100;
 typedef size_t (*ccurl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
 typedef int (*ccurl_debug_callback)(CURL *_Nullable, curl_infotype, char *_Nullable, size_t, void *_Nullable);
 typedef int (*ccurl_seek_callback)(void *_Nullable, curl_off_t, int);
+typedef int (*ccurl_trailer_callback)(struct curl_slist *_Nullable *_Nullable, void *_Nullable);
 typedef int (*ccurl_prereq_callback)(void *_Nullable, char *_Nullable, char *_Nullable, int, int);
 typedef curl_socket_t (*ccurl_opensocket_callback)(void *_Nullable, curlsocktype, struct curl_sockaddr *_Nullable);
 typedef int (*ccurl_closesocket_callback)(void *_Nullable, curl_socket_t);
@@ -46,6 +47,7 @@ CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullab
 CURLcode ccurl_set_data_function(CURL *_Nonnull easy, CURLoption option, ccurl_data_callback _Nullable function);
 CURLcode ccurl_set_debug_function(CURL *_Nonnull easy, ccurl_debug_callback _Nullable function);
 CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nullable function);
+CURLcode ccurl_set_trailer_function(CURL *_Nonnull easy, ccurl_trailer_callback _Nullable function);
 CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _Nullable function);
 CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);
 CURLcode ccurl_set_closesocket_function(CURL *_Nonnull easy, ccurl_closesocket_callback _Nullable function);
@@ -147,6 +149,9 @@ struct ccurl_tls_facts {
   // between them, and addresses as `#` and hexadecimal digits.
   int64_t not_before, not_after;
   char *_Nullable subject, *_Nullable issuer, *_Nullable names;
+  // The certificates that the peer has sent, encoded as DER and one after the other, if one of them ended the handshake.
+  uint8_t *_Nullable sent;
+  size_t sent_length;
 };
 struct ccurl_tls_record;
 // Creates the record of a handshake, with one reference; NULL if libcurl uses another library than OpenSSL, or if memory has run out.
@@ -346,6 +351,27 @@ struct ccurl_codec *_Nullable ccurl_codec_create(int32_t coding, bool encodes, i
 int32_t ccurl_codec_run(struct ccurl_codec *_Nonnull codec, struct ccurl_flow *_Nonnull flow, bool is_last);
 void ccurl_codec_free(struct ccurl_codec *_Nullable codec);
 
+// The compression of messages that share a context (RFC 7692): raw deflate streams that are flushed at the end of each message, through the
+// same zlib.
+struct ccurl_deflate;
+// Creates a compressor with a window of 9 to 15 bits, or a decompressor with one of 8 to 15 bits; NULL if zlib is missing or memory has run
+// out. `level` and `memory_level` are zlib's, for compressors.
+struct ccurl_deflate *_Nullable ccurl_deflate_create(bool encodes, int window_bits, int level, int memory_level);
+// Compresses or decompresses as far as input and room allow. A compressor flushes at the end of the input (Z_SYNC_FLUSH); the flush is
+// complete if there is room left. A decompressor continues after a final block with the same window (RFC 7692, section 7.2.3.4). Returns
+// CCURL_CODEC_MORE, CCURL_CODEC_CORRUPT or CCURL_CODEC_NO_MEMORY.
+int32_t ccurl_deflate_run(struct ccurl_deflate *_Nonnull deflate, struct ccurl_flow *_Nonnull flow);
+// Returns whether the input of a decompressor has ended between two blocks.
+bool ccurl_deflate_is_between_blocks(const struct ccurl_deflate *_Nonnull deflate);
+// Begins another message, for a decompressor.
+void ccurl_deflate_begin_message(struct ccurl_deflate *_Nonnull deflate);
+// Forgets the context.
+bool ccurl_deflate_reset(struct ccurl_deflate *_Nonnull deflate);
+void ccurl_deflate_free(struct ccurl_deflate *_Nullable deflate);
+
+// Fills a buffer with at most 256 random bytes from the system's secure source (getrandom(2)). Returns false if there is no such source.
+bool ccurl_random(void *_Nonnull bytes, size_t count);
+
 // Returns 1 if anyone can register names under a domain (in lower case and ASCII), and 0 if not, according to the Public Suffix List of the
 // libpsl that libcurl has loaded; -1 if there is no list. The first call reads the list.
 int ccurl_suffix_is_public(const char *_Nonnull domain);
@@ -358,6 +384,9 @@ bool ccurl_digest_update(void *_Nonnull digest, const void *_Nullable bytes, siz
 // Writes at most CCURL_DIGEST_CAPACITY bytes and returns their number; 0 after a failure. Afterwards the digest must only be freed.
 size_t ccurl_digest_finish(void *_Nonnull digest, uint8_t *_Nonnull result);
 void ccurl_digest_free(void *_Nullable digest);
+
+// Returns the checksum XXH64 of bytes, which detects damage. It is not made against attackers.
+uint64_t ccurl_checksum(const void *_Nullable bytes, size_t length, uint64_t seed);
 
 // Returns whether a socket has a peer.
 bool ccurl_socket_is_connected(int fd);

@@ -48,6 +48,9 @@ package struct ByteAccumulator: ~Copyable {
         return true
     }
 
+    /// Adds bytes. Returns `false` if memory has run out.
+    package mutating func append(_ bytes: Span<UInt8>) -> Bool { unsafe append(bytes.bytes) }
+
     /// Returns the collected bytes, and empties the buffer.
     package mutating func take() -> Data {
         guard let bytes = unsafe start else {

@@ -90,6 +90,28 @@ extension String {
         for index in one.indices where one[index] != two[index] { return false }
         return true
     }
+
+    /// Returns whether the text contains these bytes, for the reason of ``hasSameBytes(as:)``.
+    package func containsBytes(_ text: String) -> Bool {
+        let (bytes, wanted) = (utf8.span, text.utf8.span)
+        guard !wanted.isEmpty else { return true }
+        var start = 0
+        while start + wanted.count <= bytes.count {
+            var length = 0
+            while length < wanted.count, bytes[start + length] == wanted[length] { length += 1 }
+            if length == wanted.count { return true }
+            start += 1
+        }
+        return false
+    }
+
+    /// Returns whether the text begins with these bytes, for the reason of ``hasSameBytes(as:)``.
+    package func hasBytePrefix(_ prefix: String) -> Bool {
+        let (text, beginning) = (utf8.span, prefix.utf8.span)
+        guard text.count >= beginning.count else { return false }
+        for index in beginning.indices where text[index] != beginning[index] { return false }
+        return true
+    }
 }
 
 /// A text for keys that equals only texts with the same bytes.

@@ -21,6 +21,17 @@ struct URLText {
         return String(text[..<slashes.upperBound]) + authority + Self.encode(bytes[end...])
     }
 
+    /// Returns the URL of the root, and the path and query as they are to be sent.
+    func separated() throws(WireURL.ParseFailure) -> (root: String, target: String) {
+        guard let slashes = text.schemeMark else { throw .relative }
+        let end = text.utf8[slashes.upperBound...].firstIndex { $0 == 0x2f || $0 == 0x3f || $0 == 0x23 }
+        let (root, target) = (String(text[..<(end ?? text.endIndex)]) + "/", text[(end ?? text.endIndex)...])
+        guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x23 }) else {
+            throw .malformed("its path or query has characters that cannot be sent unchanged")
+        }
+        return (root, target.utf8.first == 0x2f ? String(target) : "/\(target)")
+    }
+
     /// Percent-encodes the bytes of the path and query sets of the WHATWG URL standard (section 1.3), with upper-case hexadecimal
     /// digits as in RFC 3986, section 2.1.
     private static func encode(_ bytes: Substring.UTF8View) -> String {
@@ -61,6 +72,12 @@ struct URLText {
 }
 
 extension String {
+    /// Returns the URL of a root with another path and query; the URL itself if that is `nil`.
+    func replacingRoot(by target: String?) -> String {
+        guard let target else { return self }
+        return utf8.last == 0x2f ? String(dropLast()) + target : self + target
+    }
+
     /// The ASCII form of an international name (UTS 46), which is the name itself if it is ASCII; `nil` if the name is not valid.
     package var asciiHost: String? {
         guard utf8.contains(where: { $0 >= 0x80 }) else { return self }

@@ -45,6 +45,22 @@ enum Callbacks {
         }
     }
 
+    /// The callback for the fields behind a chunked body, called when the body has ended.
+    static let trailers: ccurl_trailer_callback = { list, context in
+        guard let list = unsafe list else { return CURL_TRAILERFUNC_ABORT }
+        for line in unsafe withTransfer(context, { $0?.trailerLines ?? [] }) {
+            guard
+                let longer = unsafe line.withUnsafeBufferPointer({
+                    unsafe curl_slist_append(list.pointee, $0.baseAddress)
+                })
+            else {
+                return CURL_TRAILERFUNC_ABORT
+            }
+            unsafe list.pointee = longer
+        }
+        return CURL_TRAILERFUNC_OK
+    }
+
     /// The callback for rewinding a body, which always fails: streams cannot be rewound, and libcurl itself stores bodies in memory.
     static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
 

@@ -63,7 +63,7 @@ struct ChunkScanner: Hashable {
 }
 
 extension Int64 {
-    fileprivate init?(hexDigit byte: UInt8) {
+    init?(hexDigit byte: UInt8) {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self = Int64(byte - UInt8(ascii: "0"))
         case UInt8(ascii: "a")...UInt8(ascii: "f"): self = Int64(byte - UInt8(ascii: "a")) + 10

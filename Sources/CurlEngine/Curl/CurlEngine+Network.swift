@@ -6,6 +6,17 @@ import CCurl
 /// No request is ended: the address may return before the peer notices, for example if the machine changes from one access point to
 /// another. Connections from other addresses are not touched.
 extension CurlEngine {
+    /// Retires the connections from local addresses that the machine has lost.
+    func retireConnections(where isLost: (IPAddress) -> Bool) {
+        if let multi { retire(multi, where: isLost) }
+    }
+
+    /// Returns whether the engine has shut down the connection with a local port.
+    func hasEnded(port: Int32) -> Bool {
+        guard let multi, unsafe !multi.sockets.endedPorts.isEmpty else { return false }
+        return unsafe multi.sockets.endedPorts.contains(port)
+    }
+
     /// Handles the notifications of changed addresses.
     func addressesDidChange(_ multi: MultiHandle) {
         switch multi.addressChanges?.arrivals() {

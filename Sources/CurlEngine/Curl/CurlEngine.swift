@@ -6,9 +6,9 @@ import CCurl
 /// lifetime of connections, the engine holds no libcurl handle and no socket.
 package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread; `makeTransfer` checks this in debug builds.
-    private let executor: EngineExecutor
+    let executor: EngineExecutor
     private let configuration: EngineConfiguration
-    private var multi: MultiHandle?
+    private(set) var multi: MultiHandle?
     // Exclusivity is unchecked: one thread uses these collections, and no access to one of them calls code that uses it.
     /// The transfers that changed since libcurl was last updated.
     @exclusivity(unchecked) private var changed: [Transfer] = []
@@ -24,6 +24,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     let lookups: LookupGate
     /// The gate in which transfers wait for a stream on a shared connection.
     let streams: StreamGate
+    /// The transfers whose connections libcurl has made and left to the engine.
+    let ownConnections = OwnConnections()
+    /// The entry of the engine among those of the process that may close idle connections for others.
+    let peer: EnginePeer
     private var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
@@ -35,6 +39,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         self.configuration = configuration
         lookups = LookupGate(executor: executor, configuration: configuration)
         streams = StreamGate(executor: executor, configuration: configuration)
+        peer = EnginePeer(executor)
     }
 
     var now: EngineInstant { executor.now }
@@ -56,9 +61,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Starts a transfer. `delegate` is notified of every event of the transfer, but never before this method has returned.
     package func start(_ transfer: Transfer, delegate: any TransferDelegate) {
         transfer.delegate = delegate
-        guard openMulti() else {
-            return fail(transfer, EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle"))
-        }
+        guard openMulti() else { return fail(transfer, .outOfMemory) }
         unsafe starting.append(transfer)
     }
 
@@ -174,14 +177,16 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
             end(transfer, CURLE_OK)
+        } else if transfer.handshake != nil {
+            advanceOwn(transfer)
         } else {
-            multi?.applyPause(transfer)
+            if !transfer.options.switchesProtocols { multi?.applyPause(transfer) }
             // The end of a pause delivers the delayed bytes, which may be malformed.
             if transfer.failure != nil { end(transfer, CURLE_OK) }
         }
     }
 
-    private func end(_ transfer: Transfer, _ code: CURLcode) {
+    func end(_ transfer: Transfer, _ code: CURLcode) {
         if transfer.mustWaitForStream, !transfer.isCancelled, transfer.mayWaitForStream() {
             return waitForStream(transfer)
         }
@@ -215,6 +220,14 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
         transfer.prepareToStartAgain()
+        if transfer.descriptor == .ofOtherEngine { return startWithDescriptorOfOthers(transfer) }
+        unsafe starting.append(transfer)
+    }
+
+    /// Passes a transfer to libcurl that was on its way to it when the engine may have closed its connections.
+    func resume(_ transfer: Transfer) {
+        guard !transfer.isCancelled else { return }
+        guard openMulti() else { return fail(transfer, .outOfMemory) }
         unsafe starting.append(transfer)
     }
 
@@ -233,6 +246,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
         unsafe stalled.remove(transfer)
         unsafe leaving.remove(transfer)
+        defer { if transfer.handshake != nil { endOwn(transfer) } }
         guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
             multi?.remove(transfer, hasFailed: hasFailed)
             return
@@ -241,22 +255,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         let generation = unsafe multi?.sockets.generation(of: socket) ?? 0
         multi?.remove(transfer, hasFailed: hasFailed)
         unsafe multi?.sockets.cut(socket, generation: generation)
-    }
-
-    /// Delivers more of the decoded bytes, and the end of the transfer after all of them were taken.
-    private func finishHeld(_ transfer: Transfer) {
-        guard let end = transfer.heldEnd, !transfer.isCancelled else { return }
-        let isDecoded = transfer.decodeFurther()
-        guard !isDecoded || !transfer.isHeldUp, !transfer.isCancelled else { return }
-        let failure = isDecoded ? transfer.finishDecoding() : transfer.failure
-        report(TransferEnd(failure: failure, trailers: end.trailers, report: end.report), of: transfer)
-    }
-
-    private func report(_ end: consuming TransferEnd, of transfer: Transfer) {
-        transfer.isCancelled = true
-        let delegate = transfer.delegate
-        transfer.delegate = nil
-        delegate?.transferDidEnd(end)
     }
 
     // MARK: Loop
@@ -272,6 +270,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
+        if ownConnections.exist, let transfer = ownConnections.transfer(on: ready.descriptor) {
+            return advanceOwn(transfer)
+        }
         unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
         multi.act(on: ready)
         mustCheck = true
@@ -336,22 +337,28 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     @discardableResult
     private func finishTransfers() -> Bool {
         var hasFinished = false
-        while let (transfer, code) = multi?.nextFinished() {
-            hasFinished = true
-            end(transfer, code)
-        }
+        repeat {
+            while let (transfer, code) = multi?.nextFinished() {
+                hasFinished = true
+                if transfer.options.switchesProtocols, code == CURLE_OK {
+                    beginOwn(transfer)
+                } else {
+                    end(transfer, code)
+                }
+            }
+        } while multi?.readConnections(streams.takeLeftPorts()) == true
         return hasFinished
     }
 
     func close() {
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
-        unsafe changed = []
-        unsafe starting = []
+        unsafe (changed, starting) = ([], [])
         unsafe stalled = TransfersBySocket()
         unsafe leaving = TransfersBySocket()
         nextCheck = nil
         // Ends the running transfers.
         multi = nil
+        ownConnections.removeAll()
     }
 
     // MARK: Idle connections
@@ -359,41 +366,31 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Sets the closure that is called when all connections were idle for their lifetime and are closed. Call before the first transfer.
     package func onIdle(_ body: @escaping @Sendable () -> Void) { whenIdle = body }
 
-    /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
-    package func closeIdleConnections(to origin: String?) {
-        guard let multi else { return }
-        multi.makeRoomForClosedConnections()
-        let hasTransfers = multi.runningCount > 0
-        unsafe multi.sockets.closeIdle(to: origin) { streams.isUsed($0, port: $1) ?? hasTransfers }
-    }
-
-    /// Retires the connections from local addresses that the machine has lost.
-    func retireConnections(where isLost: (IPAddress) -> Bool) {
-        if let multi { retire(multi, where: isLost) }
-    }
-
-    /// Returns whether the engine has shut down the connection with a local port.
-    func hasEnded(port: Int32) -> Bool {
-        guard let multi, unsafe !multi.sockets.endedPorts.isEmpty else { return false }
-        return unsafe multi.sockets.endedPorts.contains(port)
-    }
-
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
     /// Closes the connections that were not used for the idle lifetime, so that an idle session holds none.
     package func timerIsDue() {
-        guard let multi, let timer = idleTimer else { return }
+        guard let timer = idleTimer else { return }
         // The timer is not moved at every use: the deadline follows from the last use.
-        let isWaiting = lookups.isBusy || streams.isBusy
-        let isBusy = unsafe multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty || isWaiting
         let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
         idleTimer = nil
+        closeConnections()
+        ccurl_memory_drain()
+    }
+
+    /// Indicates whether transfers are in libcurl, or on their way to it.
+    var isBusy: Bool {
+        unsafe (multi?.runningCount ?? 0) > 0 || !changed.isEmpty || !starting.isEmpty || lookups.isBusy
+            || streams.isBusy
+    }
+
+    /// Closes all connections. There must be no transfers.
+    func closeConnections() {
         // libcurl loses its cache of addresses.
         _ = lookups.close()
         _ = streams.close()
-        self.multi = nil
-        ccurl_memory_drain()
+        multi = nil
         whenIdle?()
     }
 }

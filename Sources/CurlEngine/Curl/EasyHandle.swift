@@ -14,7 +14,7 @@ final class EasyHandle {
     /// The index of the handle in the multi handle's list of running handles.
     var runningIndex = -1
     /// The buffer for libcurl's error text.
-    private let errorBuffer: UnsafeMutablePointer<CChar>
+    let errorBuffer: UnsafeMutablePointer<CChar>
     /// The head of the current transfer's response, to which C adds plain field lines itself.
     private let headTarget: UnsafeMutablePointer<ccurl_head_target>
     /// The header lines of the current transfer, if the transfer has its own; `nil` if there are no lines at all.
@@ -41,6 +41,8 @@ final class EasyHandle {
     private var readsCertificates = false
     /// Indicates whether libcurl's log is on for the current transfer, in order to find refused streams.
     private(set) var tellsWhatHappens = false
+    /// Indicates whether the handle has a request target in place of that of its URL.
+    private var hasTarget = false
     /// Indicates whether libcurl's log is on and libcurl reads bodies to the end of their streams.
     private(set) var watchesStream = false
     /// Indicates whether libcurl's log is on until the tunnel through the proxy is open.
@@ -98,8 +100,9 @@ final class EasyHandle {
         unsafe headTarget.pointee.head = transfer.parser.head
         socket = -1
         let options = transfer.options
-        // The options of other rules are not undone one by one.
-        let isReset = !isPristine || trust !== options.trust
+        // The options of other rules are not undone one by one. libcurl keeps what a proxy has asked for, which is not for another one.
+        let knowsProxy = self.route !== options.route && self.route?.proxy?.credentials != nil
+        let isReset = !isPristine || trust !== options.trust || knowsProxy
         if isReset {
             unsafe curl_easy_reset(curl)
             setCommonOptions()
@@ -135,6 +138,10 @@ final class EasyHandle {
             readLog(false)
             tellsWhatHappens = false
         }
+        if hasTarget {
+            set(CURLOPT_REQUEST_TARGET, nil as String?)
+            hasTarget = false
+        }
         guard hasOwnHeaders else { return }
         hasOwnHeaders = false
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
@@ -152,6 +159,10 @@ final class EasyHandle {
             unsafe set(CURLOPT_HTTPHEADER, headerList)
         }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
+        if let target = options.url.target {
+            set(CURLOPT_REQUEST_TARGET, target)
+            hasTarget = true
+        }
         let bufferSize = max(options.receiveBufferSize, Self.minimumBufferSize(options))
         if receiveBufferSize != bufferSize {
             set(CURLOPT_BUFFERSIZE, bufferSize)
@@ -166,6 +177,7 @@ final class EasyHandle {
             set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
             isPristine = false
         }
+        if options.switchesProtocols { return isAccepted && setVersion(.http1) && setConnectOnly() }
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 
@@ -191,6 +203,7 @@ final class EasyHandle {
             set(CURLOPT_CUSTOMREQUEST, options.method)
             unsafe ccurl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? -1))
             setUploadBuffer(length, mayBeHTTP2: options.mayBeHTTP2)
+            if options.hasTrailers { setTrailers() }
         }
         isPristine = false
         return true
@@ -370,6 +383,7 @@ final class EasyHandle {
         }
         var failure = EngineFailure(code, detail: detail)
         if failure.kind == .connect { failure = explained(failure) }
+        if failure.kind == .source, let name = route?.parts.interface { failure = failure.from(name) }
         if let handshake {
             failure = handshake.explained(failure, isSent: isSent)
             if failure.isOfTLSPeer { return failure }
@@ -381,15 +395,5 @@ final class EasyHandle {
             isSecured: proxy.scheme != .https && ccurl_get_offset(curl, CURLINFO_APPCONNECT_TIME_T) > 0,
             socksError: ccurl_get_long(curl, CURLINFO_PROXY_ERROR))
         return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure
-    }
-}
-
-extension HeaderLines {
-    /// Returns the lines as libcurl's list, in one block of memory.
-    func packed() -> UnsafeMutablePointer<curl_slist>? {
-        unsafe bytes.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress else { return nil }
-            return unsafe ccurl_list_pack(start, bytes.count, count)
-        }
     }
 }

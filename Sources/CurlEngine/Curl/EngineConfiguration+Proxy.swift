@@ -91,15 +91,18 @@ extension EngineConfiguration {
             }.joined()
         }
 
-        private init(_ proxy: ProxyServer, reachedThrough first: ProxyServer) {
+        private init(_ proxy: ProxyServer, _ credentials: Credentials?, _ firsts: [ProxyServer]) {
             (scheme, host, port, name, url) = (proxy.scheme, proxy.host, proxy.port, proxy.name, proxy.url)
             (isAddress, isSocket) = (proxy.isAddress, proxy.isSocket)
-            credentials = proxy.credentials
-            firsts = [first]
+            self.credentials = credentials
+            self.firsts = firsts
         }
 
         /// Returns the proxy as it is reached through a SOCKS proxy.
-        package func reached(through first: ProxyServer) -> ProxyServer { ProxyServer(self, reachedThrough: first) }
+        package func reached(through first: ProxyServer) -> ProxyServer { ProxyServer(self, credentials, [first]) }
+
+        /// Returns the same proxy with other credentials.
+        package func with(_ credentials: Credentials) -> ProxyServer { ProxyServer(self, credentials, firsts) }
     }
 }
 

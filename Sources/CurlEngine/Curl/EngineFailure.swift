@@ -13,6 +13,8 @@ package struct EngineFailure: Error, Sendable {
         case nameResolution
         /// The connection could not be established.
         case connect
+        /// The interface or the address of this machine from which connections are to be made cannot be used.
+        case source
         /// The TLS handshake failed.
         case tlsHandshake
         /// No version of TLS is common to both sides.
@@ -120,6 +122,11 @@ package struct EngineFailure: Error, Sendable {
         details = Details(kind, message, code, isUnprocessed: isUnprocessed)
     }
 
+    /// The failure of a transfer for which there is no handle.
+    static var outOfMemory: EngineFailure {
+        EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle")
+    }
+
     /// The same failure of a request that the server did not process.
     var unprocessed: EngineFailure {
         EngineFailure(kind: kind, message: message, code: code, isUnprocessed: true)
@@ -153,6 +160,11 @@ package struct EngineFailure: Error, Sendable {
         return EngineFailure(kind: kind, message: "no socket could be created: \(why)", code: code)
     }
 
+    /// Returns the same failure with the name of the interface, or the address of this machine, which some versions of libcurl leave out.
+    func from(_ name: String) -> EngineFailure {
+        EngineFailure(kind: kind, message: "\(name): \(message)", code: code)
+    }
+
     /// Returns the same failure of a connection to a Unix domain socket, with the socket and the system's error. libcurl names only the
     /// host of the URL.
     func to(_ socket: TransferRoute.Socket, _ error: Int32) -> EngineFailure {
@@ -170,8 +182,8 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
             case CURLE_URL_MALFORMAT: .malformedURL
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameResolution
-            // The third code means that the own address or interface cannot be used.
-            case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_INTERFACE_FAILED: .connect
+            case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: .connect
+            case CURLE_INTERFACE_FAILED: .source
             case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_INITFAILED: .tlsHandshake
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR: .untrusted(nil)
             case CURLE_SSL_INVALIDCERTSTATUS: .untrusted(.init(badStaple: detail))

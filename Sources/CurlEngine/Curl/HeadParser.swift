@@ -41,8 +41,14 @@ struct HeadParser: ~Copyable {
     /// Indicates whether the head has a `Transfer-Encoding`, such as that of a chunked body.
     private(set) var hasTransferEncoding = false
 
+    /// Indicates whether status 101 is that of a final head, after which the bytes are not HTTP (RFC 9110, section 15.2.2).
+    private let switchesProtocols: Bool
+
     /// Creates a parser with a limit in bytes on all heads together, and on the trailers.
-    init(limit: Int) {
+    ///
+    /// - Parameter switchesProtocols: Indicates whether the request asks the server to switch protocols.
+    init(limit: Int, switchesProtocols: Bool = false) {
+        self.switchesProtocols = switchesProtocols
         unsafe head = .allocate(capacity: 1)
         unsafe head.initialize(to: ccurl_head())
         unsafe head.pointee.limit = max(limit, 0)
@@ -112,8 +118,8 @@ struct HeadParser: ~Copyable {
         guard let parsed = unsafe StatusLine(line) else { throw .badStatusLine(unsafe line.excerpt) }
         (version, status, reason) = (parsed.version, parsed.status, parsed.reason)
         guard status >= 100 else { throw .unexpectedStatus(status) }
-        // The framework never asks for an upgrade. After an upgrade, the bytes would not be HTTP (RFC 9110, section 15.2.2).
-        guard status != 101 else { throw .unexpectedStatus(status) }
+        // The server must not switch protocols unless the request asks for it.
+        guard status != 101 || switchesProtocols else { throw .unexpectedStatus(status) }
         unsafe ccurl_head_clear(head)
         contentLength = nil
         hasTransferEncoding = false
@@ -123,7 +129,7 @@ struct HeadParser: ~Copyable {
 
     private func endOfHead() -> Outcome {
         guard unsafe head.pointee.place == CCURL_HEAD_FIELDS else { return .more }
-        if status < 200 {
+        if status < 200, status != 101 {
             // The size is not reset here, so that an endless sequence of informational heads reaches the limit.
             unsafe head.pointee.place = CCURL_HEAD_STATUS_LINE
             return .informational

@@ -49,6 +49,9 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Indicates whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 
+    /// Indicates whether libcurl can send fields behind a body. Before 8.7, it writes the bytes in front of their buffer into other memory.
+    package var sendsTrailers: Bool { isAtLeast(8, 7) }
+
     /// Indicates whether libcurl reports the size of a request after the request was sent.
     var countsRequests: Bool { Self.countsRequests(versionNumber) }
 
@@ -58,6 +61,9 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Indicates whether connections to abstract sockets can be reused. 7.88 takes such a connection, which has no address, for one whose
     /// name is being looked up, and opens another; 8.23 does not.
     package var reusesAbstractSockets: Bool { isAtLeast(8, 20) }
+
+    /// Indicates whether libcurl can be told to close all idle connections, which is the case from 8.16.
+    var canLeaveConnections: Bool { isAtLeast(8, 16) }
 
     /// Indicates whether the multi handle itself shares TLS sessions between its transfers, which is the case from 8.12.
     var sharesTLSSessions: Bool { isAtLeast(8, 12) }

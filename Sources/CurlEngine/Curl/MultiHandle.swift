@@ -105,7 +105,7 @@ final class MultiHandle {
             let easy = unsafe idleHandles.popLast()
                 ?? EasyHandle(
                     configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
-        else { return EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle") }
+        else { return .outOfMemory }
         guard easy.prepare(for: transfer, adding: missingAddresses(transfer)) else {
             easy.finish()
             loadedAddresses = LoadedAddresses()
@@ -120,7 +120,17 @@ final class MultiHandle {
         }
         easy.runningIndex = unsafe running.count
         unsafe running.append(easy)
+        if transfer.descriptor == .ofIdleConnection { replaceIdleConnection() }
         return nil
+    }
+
+    /// Indicates whether the next connection replaces an idle one.
+    private var replacesIdleConnection = false
+
+    /// Makes libcurl close its oldest idle connection before it opens the next one, in its next call.
+    private func replaceIdleConnection() {
+        replacesIdleConnection = true
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, unsafe max(sockets.openCount, 1))
     }
 
     /// Returns the addresses of a transfer's route that are not in libcurl's cache; `nil` if there are none.
@@ -144,7 +154,9 @@ final class MultiHandle {
         }
         transfer.easy = nil
         easy.finish()
-        guard !hasFailed, transfer.attempts <= 1, unsafe idleHandles.count < Self.maximumIdleHandles else { return }
+        guard !hasFailed, transfer.attempts <= 1, !transfer.options.switchesProtocols,
+            unsafe idleHandles.count < Self.maximumIdleHandles
+        else { return }
         unsafe idleHandles.append(easy)
     }
 
@@ -176,6 +188,9 @@ final class MultiHandle {
     private func action(_ descriptor: Int32, _ bits: Int32) {
         var count: Int32 = 0
         inside { _ = unsafe curl_multi_socket_action(multi, descriptor, bits, &count) }
+        guard replacesIdleConnection else { return }
+        replacesIdleConnection = false
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, 0)
     }
 
     /// Makes libcurl check HTTP/2 connections that may be dead. Returns whether any running request may use HTTP/2.
@@ -187,6 +202,20 @@ final class MultiHandle {
         let sockets = requests.filter { $0.mayBeDead(since: instant) }.compactMap { $0.easy?.findSocket() }
         for socket in Set(sockets) where socket >= 0 { action(socket, CURL_CSELECT_IN) }
         return !requests.isEmpty
+    }
+
+    /// Makes libcurl read the connections with these local ports, if they have streams. Returns whether there were any.
+    ///
+    /// When a server refuses a stream, libcurl 8.23 may have read data of other streams from the system, and has no further look at the
+    /// connection unless more data arrives.
+    func readConnections(_ ports: Set<Int32>) -> Bool {
+        guard !ports.isEmpty else { return false }
+        let users = unsafe running.filter { easy in
+            easy.transfer.map { $0.streamUse == .streaming && ports.contains($0.streamPort) } ?? false
+        }
+        let sockets = Set(users.map { $0.findSocket() }).filter { $0 >= 0 }
+        for socket in sockets { action(socket, CURL_CSELECT_IN) }
+        return !sockets.isEmpty
     }
 
     private func askForTimer() {
@@ -217,7 +246,7 @@ final class MultiHandle {
     }
 
     /// Runs `body`, which calls libcurl, as a call that the watchdog checks.
-    private func inside<Result>(_ body: () -> Result) -> Result {
+    func inside<Result>(_ body: () -> Result) -> Result {
         watch.begin()
         defer { if let cut = watch.end() { didCut(cut) } }
         return body()
@@ -240,5 +269,15 @@ final class MultiHandle {
         // The number of a socket that was closed since may already belong to another socket.
         let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: cut.socket) }
         return closed.isEmpty ? users : closed
+    }
+}
+
+extension HeaderLines {
+    /// Returns the lines as libcurl's list, in one block of memory.
+    func packed() -> UnsafeMutablePointer<curl_slist>? {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return nil }
+            return unsafe ccurl_list_pack(start, bytes.count, count)
+        }
     }
 }

@@ -66,6 +66,8 @@ package struct RejectedCertificate: Hashable, Sendable {
     package var notAfter: Int64?
     /// The names and addresses of the certificate, if it is that of the peer.
     package var names: [String] = []
+    /// The certificates that the peer has sent, encoded as DER and its own first; empty if not known.
+    package var sent: [[UInt8]] = []
     /// The host that the certificate should be for.
     package var host: String
     /// Indicates whether the peer is the proxy.
@@ -97,6 +99,26 @@ package struct RejectedCertificate: Hashable, Sendable {
         notBefore = unsafe facts.not_before == .min ? nil : facts.not_before
         notAfter = unsafe facts.not_after == .min ? nil : facts.not_after
         names = unsafe facts.names.map { unsafe Self.names(String(cString: $0)) } ?? []
+        if let bytes = unsafe facts.sent {
+            sent = unsafe Self.elements(UnsafeBufferPointer(start: bytes, count: facts.sent_length))
+        }
+    }
+
+    /// Returns the elements of a sequence of DER (X.690, section 8.1), each with its head.
+    static func elements(_ bytes: some Collection<UInt8>) -> [[UInt8]] {
+        var (elements, rest) = ([[UInt8]](), ArraySlice(bytes))
+        while rest.count > 1 {
+            let head = rest.prefix(6)
+            let first = Int(head[head.startIndex + 1])
+            let lengthCount = first < 0x80 ? 0 : first & 0x7f
+            guard lengthCount <= 4, rest.count > 1 + lengthCount else { break }
+            let digits = rest.dropFirst(2).prefix(lengthCount)
+            let length = lengthCount == 0 ? first : digits.reduce(0) { $0 << 8 | Int($1) }
+            guard rest.count >= 2 + lengthCount + length else { break }
+            elements.append(Array(rest.prefix(2 + lengthCount + length)))
+            rest = rest.dropFirst(2 + lengthCount + length)
+        }
+        return elements
     }
 
     /// Returns the names of a list with commas, with addresses in their usual form.

@@ -5,6 +5,9 @@
 /// that only this route has in place of the host to connect to (`CURLOPT_CONNECT_TO`), and the addresses of that name
 /// (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered (RFC 6761, section 6.4), and
 /// are replaced in messages.
+///
+/// An `https` proxy keeps its name, which libcurl verifies: the addresses of the last route that was used are those of all routes with the
+/// proxy.
 struct RouteNames {
     /// The name and port of an entry of libcurl's cache, with its addresses.
     struct Entry: Hashable {
@@ -27,8 +30,12 @@ struct RouteNames {
     /// The name in place of the host to connect to; `nil` if libcurl looks that up.
     var server: String? { route.parts.addresses == .lookedUp ? nil : "server-\(route.number).trellis.invalid" }
 
-    /// The name in place of the proxy that is connected first; `nil` if libcurl looks that up.
-    var proxy: String? { route.parts.proxyAddresses == .lookedUp ? nil : "proxy-\(route.number).trellis.invalid" }
+    /// The name in place of the proxy that is connected first; `nil` if the proxy keeps its name: libcurl looks that up, or the name must
+    /// be that of the certificate of an `https` proxy.
+    var proxy: String? {
+        guard route.parts.proxyAddresses != .lookedUp, route.firstProxy?.scheme != .https else { return nil }
+        return "proxy-\(route.number).trellis.invalid"
+    }
 
     /// The entry of `CURLOPT_CONNECT_TO`; `nil` if connections are made to the host of the URL.
     var connectTo: String? {
@@ -47,8 +54,9 @@ struct RouteNames {
             let port = target.map { String($0[$0.prefix(beforeLast: ":").endIndex...].dropFirst()) } ?? "\(url.port)"
             entries.append(Entry(key: "\(server):\(port)", addresses: addresses))
         }
-        if let proxy, let addresses = route.proxyAddresses, let port = route.firstProxy?.port {
-            entries.append(Entry(key: "\(proxy):\(port)", addresses: addresses))
+        // libcurl needs no entry for an address, and cannot read one for an address in brackets.
+        if let first = route.firstProxy, let addresses = route.proxyAddresses, proxy != nil || !first.isAddress {
+            entries.append(Entry(key: "\(proxy ?? first.host):\(first.port)", addresses: addresses))
         }
         return entries
     }

@@ -178,6 +178,13 @@ struct SocketTable {
         unused(to: origin) { self[$0].isIdleHTTP1 || self[$0].wanted.isEmpty } != nil
     }
 
+    /// Returns whether a connection to any origin is idle.
+    ///
+    /// - Parameter isUsed: As in ``closeIdle(to:isUsed:)``.
+    func hasIdle(isUsed: (_ origin: String, _ port: Int32) -> Bool) -> Bool {
+        entries.indices.contains { entries[$0].isUnused && isIdle(Int32($0), isUsed) }
+    }
+
     /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
     ///
     /// - Parameter isUsed: Returns whether streams use the connection to an origin with a local port: streams that are all paused look the

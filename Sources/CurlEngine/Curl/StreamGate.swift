@@ -43,6 +43,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private var last: SharedOrigin?
     /// The transfers that have waited, and are to be passed to libcurl.
     private(set) var resumed: [Transfer] = []
+    /// The local ports of the connections that libcurl has left with a stream, to repeat a request elsewhere.
+    private var leftPorts: Set<Int32> = []
     /// The timer for the ends of settling times, and for limits that may have been raised; `nil` if no transfer waits.
     private var timer: EngineTimer?
 
@@ -62,6 +64,13 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func takeResumed() -> [Transfer] {
         defer { resumed = [] }
         return resumed
+    }
+
+    /// Returns the local ports of the connections that libcurl has left with a stream since the last call.
+    func takeLeftPorts() -> Set<Int32> {
+        guard !leftPorts.isEmpty else { return [] }
+        defer { leftPorts = [] }
+        return leftPorts
     }
 
     // MARK: Origins
@@ -359,6 +368,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             origin.connecting -= 1
             endPlace(origin)
         case .streaming:
+            if isRepeated { leftPorts.insert(transfer.streamPort) }
             if origin.endStream(on: transfer.streamPort, isRepeated: isRepeated) { endPlace(origin) }
         }
     }

@@ -98,6 +98,7 @@ extension Transfer {
             noteStreams()
             engine.streams.isConnected(self)
         }
+        hasOpenedSocket = false
         easy?.isConnected(for: options)
         watchStream()
         if wantedPause != 0 {
@@ -121,6 +122,7 @@ extension Transfer {
 
     /// Returns the end of the transfer for libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
+        if code != CURLE_OK, startsWithoutIdleConnection() { mustStartAgain = true }
         let report = measurements
         var cause = failure
         if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {

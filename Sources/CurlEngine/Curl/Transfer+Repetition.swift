@@ -19,13 +19,15 @@ extension Transfer {
             return false
         }
         wasRefused = isRefused
-        // The connection was not checked after libcurl took it from its pool (see ``CurlEngine``).
         guard !hadStreams else { return true }
         if hasReadBody {
             failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
+        } else if hasOpenedSocket {
+            return true
         } else if !isUnsent, restarts >= Self.maximumRestarts {
             failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times")
         } else {
+            // The connection was not checked after libcurl took it from its pool (see ``CurlEngine``).
             mustStartAgain = true
         }
         return false

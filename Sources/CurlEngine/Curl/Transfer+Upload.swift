@@ -22,7 +22,16 @@ extension Transfer {
     }
 
     /// Ends the body.
-    package func finishSending() {
+    package func finishSending() { finishSending(trailers: []) }
+
+    /// Ends the body, and sends fields behind it.
+    ///
+    /// - Parameter trailers: The names and values of the fields behind the body, for transfers whose options say that there are some
+    ///   (``TransferOptions/hasTrailers``).
+    package func finishSending(trailers: [(name: String, value: [UInt8])]) {
+        trailerLines = trailers.map { field in
+            (Array("\(field.name): ".utf8) + field.value).map { CChar(bitPattern: $0) } + [0]
+        }
         upload.isFinished = true
         resumeSending()
     }

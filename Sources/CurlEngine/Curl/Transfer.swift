@@ -14,6 +14,8 @@ package final class Transfer: @unchecked Sendable {
     // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another one.
     @exclusivity(unchecked) var parser: HeadParser
     var upload = UploadBuffer()
+    /// The lines behind a chunked body, without line ends.
+    var trailerLines: [[CChar]] = []
     /// Indicates whether the delegate was asked for more of the body and has sent none since.
     var hasAskedForBody = false
     /// The number of times that libcurl was about to send the request since the transfer was passed to it. A number above one means that
@@ -44,8 +46,10 @@ package final class Transfer: @unchecked Sendable {
     var streamPort: Int32 = 0
     /// The instant at which the transfer's last wait for a stream ended; `nil` if the transfer has not waited.
     var waitEnd: EngineInstant?
-    /// Indicates whether a socket was opened for the transfer, so that its connection is new.
+    /// Indicates whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
     var hasOpenedSocket = false
+    /// The source of the file descriptor for the transfer's connection.
+    var descriptor = Descriptor.ofSystem
     /// The number of requests for a tunnel, if they are counted.
     var tunnelRequests = 0
     /// Indicates whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
@@ -84,6 +88,8 @@ package final class Transfer: @unchecked Sendable {
     var decoder: ContentDecoder?
     /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.
     var heldEnd: TransferEnd?
+    /// The exchange on a connection that libcurl has only made; `nil` before that, and for every other transfer.
+    var handshake: SwitchHandshake?
     /// The number of body bytes received, before decoding.
     var receivedBytes: Int64 = 0
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
@@ -92,7 +98,8 @@ package final class Transfer: @unchecked Sendable {
     init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        unsafe parser = HeadParser(limit: options.maximumHeaderBytes)
+        unsafe parser = HeadParser(
+            limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
         activity = (now, now)
     }
 
@@ -104,6 +111,7 @@ package final class Transfer: @unchecked Sendable {
         isCancelled = true
         delegate = nil
         upload.discard()
+        handshake?.abandon()
         engine.update(self)
     }
 
@@ -113,6 +121,8 @@ package final class Transfer: @unchecked Sendable {
         delegate = nil
         easy = nil
         upload.discard()
+        handshake?.abandon()
+        handshake = nil
     }
 
     /// Pauses or resumes receiving. A few bytes may still arrive after a pause.
@@ -170,5 +180,8 @@ package final class Transfer: @unchecked Sendable {
     package var connectStart: EngineInstant? { engine.streams.isHeldByLimit(self) ? engine.now : waitEnd }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
-    package var measurements: TransferReport { easy?.report(of: self) ?? TransferReport() }
+    package var measurements: TransferReport {
+        guard let report = easy?.report(of: self) else { return TransferReport() }
+        return handshake?.completed(report) ?? report
+    }
 }

@@ -17,6 +17,9 @@ package protocol TransferDelegate: AnyObject {
     func transferNeedsBody()
     /// Notifies the delegate that `count` more bytes of the body were passed to libcurl.
     func transferDidSendBody(_ count: Int)
+    /// Delivers the head with which the server switches protocols, and the connection, which the delegate must close. Called for transfers
+    /// that ask for it, in place of ``transferDidReceiveHead(_:)``; the transfer ends with the connection.
+    func transferDidSwitchProtocols(_ head: WireHead, _ connection: SwitchedConnection)
     /// Delivers the end of the transfer. No call follows this one, or ``Transfer/cancel()``.
     func transferDidEnd(_ end: consuming TransferEnd)
 }
@@ -34,6 +37,8 @@ package struct TransferEnd: Sendable {
 extension TransferDelegate {
     /// Does nothing: every server that the handshake has accepted is trusted.
     package func transferDidReceiveCertificates(_ chain: CertificateChain?) {}
+    /// Closes the connection, for which there is no use.
+    package func transferDidSwitchProtocols(_ head: WireHead, _ connection: SwitchedConnection) { connection.close() }
     /// Does nothing: the count is optional.
     package func transferDidSendBody(_ count: Int) {}
 }

@@ -54,6 +54,12 @@ package final class TransferOptions: Sendable {
     /// Indicates whether the delegate gets the certificates of the server before the request is sent. Connections for such transfers resume
     /// no TLS session, because the validated chain is known only after a complete handshake.
     package let readsCertificates: Bool
+    /// Indicates whether fields follow the body, which is chunked then (RFC 9112, section 7.1.2). Only over HTTP/1.1, and only if
+    /// ``LibcurlFeatures/sendsTrailers``.
+    package let hasTrailers: Bool
+    /// Indicates whether the request asks the server to switch protocols (RFC 9110, section 7.8). libcurl then only makes a connection, a
+    /// new one, and the engine itself sends the request, which has no body.
+    package let switchesProtocols: Bool
 
     /// Creates the settings of a transfer.
     package init(
@@ -63,7 +69,7 @@ package final class TransferOptions: Sendable {
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
         sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10, mayConnectForLong: Bool = false,
-        readsCertificates: Bool = false
+        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false
     ) {
         self.url = url
         self.route = route
@@ -79,6 +85,8 @@ package final class TransferOptions: Sendable {
         self.maximumHeaderBytes = maximumHeaderBytes
         self.mayConnectForLong = mayConnectForLong
         self.readsCertificates = readsCertificates
+        self.hasTrailers = hasTrailers
+        self.switchesProtocols = switchesProtocols
     }
 
     /// The name of the pool of connections that the transfer can use: the origin, the route if it is not direct, and the number of the
@@ -93,8 +101,12 @@ package final class TransferOptions: Sendable {
             body: body,
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes,
-            mayConnectForLong: mayConnectForLong, readsCertificates: readsCertificates)
+            mayConnectForLong: mayConnectForLong, readsCertificates: readsCertificates, hasTrailers: hasTrailers,
+            switchesProtocols: switchesProtocols)
     }
+
+    /// Indicates whether the bytes of the transfer are encrypted on their connection, to the server or to a proxy.
+    var isEncryptedOnTheWire: Bool { url.isSecure || route.parts.proxy?.scheme == .https }
 
     /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte.
     var isCertainlyHTTP2: Bool { version == .http2PriorKnowledge || version == .http3Only }

@@ -52,8 +52,7 @@ package final class TransferRoute: Sendable {
         package var connectTo: String?
         /// The addresses of the host to which connections are made, if its name is looked up here.
         package var addresses = Addresses.lookedUp
-        /// The addresses of the proxy that is connected first. Those of an `https` proxy are always looked up, because its name is also
-        /// that of its certificate.
+        /// The addresses of the proxy that is connected first.
         package var proxyAddresses = Addresses.lookedUp
 
         /// Creates the parts of a direct connection.

@@ -6,8 +6,11 @@ private import Synchronization
 package final class WireURL: @unchecked Sendable {
     // Unchecked: nothing changes after `init` but an atomic; libcurl only copies from the handle.
     let handle: OpaquePointer?
-    /// The complete URL: absolute, normalised and percent-encoded, without fragment and user information.
+    /// The complete URL: absolute, normalised and percent-encoded, without fragment and user information. The path and query of an
+    /// unchanged URL are those of ``target``.
     package let text: String
+    /// The path and query of a URL that is sent unchanged; `nil` if those of ``text`` are sent.
+    package let target: String?
     /// The scheme: `http` or `https`.
     package let scheme: String
     /// Indicates whether the scheme is `https`.
@@ -18,6 +21,8 @@ package final class WireURL: @unchecked Sendable {
     package let port: UInt16
     /// The part of ``text`` before the path: the scheme, the host and any port other than the scheme's default (RFC 9110, section 4.3.1).
     package let origin: String
+    /// The complete URL as ``text`` is, with its scheme and its host in lower case: the same for all spellings of an origin.
+    package let canonicalText: String
     /// Indicates whether the host is an IP address, which needs no lookup.
     let isAddress: Bool
     /// The index of the origin in the queue of the session that requested the URL last. Another session, or another origin, may have that
@@ -45,7 +50,10 @@ package final class WireURL: @unchecked Sendable {
     }
 
     /// Parses an absolute http or https URL; spaces and non-ASCII characters are percent-encoded.
-    package init(parsing text: String) throws(ParseFailure) {
+    ///
+    /// - Parameter isUnchanged: Indicates whether the path and query are sent byte for byte. They must then be printable ASCII, and the
+    ///   URL must have no fragment.
+    package init(parsing text: String, unchanged isUnchanged: Bool = false) throws(ParseFailure) {
         guard !text.isEmpty else { throw .empty }
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
             throw .malformed("it contains a control character")
@@ -54,7 +62,9 @@ package final class WireURL: @unchecked Sendable {
             let scheme = text[..<slashes.lowerBound].lowercased()
             guard scheme == "http" || scheme == "https" else { throw .unsupportedScheme(scheme) }
         }
-        let encoded = try URLText(text).encoded()
+        let unchanged = isUnchanged ? try URLText(text).separated() : nil
+        target = unchanged?.target
+        let encoded = try URLText(unchanged?.root ?? text).encoded()
         var parts = unsafe ccurl_url()
         let code = unsafe ccurl_url_parse(encoded, &parts)
         guard code == CURLUE_OK, let url = unsafe parts.url, let scheme = unsafe parts.scheme,
@@ -63,7 +73,7 @@ package final class WireURL: @unchecked Sendable {
         unsafe handle = parts.handle
         unsafe parts.handle = nil
         defer { unsafe ccurl_url_free(&parts) }
-        unsafe self.text = String(cString: url)
+        unsafe self.text = String(cString: url).replacingRoot(by: unchanged?.target)
         unsafe self.scheme = String(cString: scheme)
         isSecure = self.scheme == "https"
         unsafe self.host = String(cString: host)
@@ -72,6 +82,9 @@ package final class WireURL: @unchecked Sendable {
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
         // Scheme and host are case-insensitive (RFC 9110, section 4.2.3).
         origin = self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)].lowercased()
+        canonicalText =
+            self.text.hasBytePrefix(origin)
+            ? self.text : origin + String(Substring(bytes.dropFirst(origin.utf8.count)))
         port = unsafe UInt16(clamping: parts.port)
         unsafe user = parts.user.map { unsafe String(cString: $0) }
         unsafe password = parts.password.map { unsafe String(cString: $0) }
@@ -116,11 +129,18 @@ extension String {
     var isAddress: Bool {
         guard let last = utf8.last, last == UInt8(ascii: "]") || last >= 0x30 && last <= 0x39 else { return false }
         if last == UInt8(ascii: "]") { return hasBytePrefix("[") }
-        let parts = utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return parts.count == 4
-            && parts.allSatisfy { part in
-                part.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } && UInt8(Substring(part)) != nil
+        let bytes = utf8.span
+        var (points, number, hasDigits) = (0, 0, false)
+        for index in bytes.indices {
+            switch bytes[index] {
+            case UInt8(ascii: ".") where hasDigits: (points, number, hasDigits) = (points + 1, 0, false)
+            case 0x30...0x39:
+                (number, hasDigits) = (number * 10 + Int(bytes[index] - 0x30), true)
+                if number > 255 { return false }
+            default: return false
             }
+        }
+        return points == 3 && hasDigits
     }
 }
 
@@ -152,13 +172,18 @@ package final class WireURLCache: Sendable {
     }
 
     /// Returns the parsed URL of a text, from the cache or parsed now. URLs with user information are not cached.
-    package func url(parsing text: String) throws(WireURL.ParseFailure) -> WireURL {
+    ///
+    /// - Parameter isUnchanged: Indicates whether the path and query are sent byte for byte.
+    package func url(parsing text: String, unchanged isUnchanged: Bool = false) throws(WireURL.ParseFailure) -> WireURL
+    {
         let slot = Self.slot(of: text)
         // A text that is not ASCII, but equals an ASCII text for `==`, is longer.
-        if let known = slots.withLock({ $0[slot] }), known.text == text, known.text.utf8.count == text.utf8.count {
+        if let known = slots.withLock({ $0[slot] }), known.text == text, known.text.utf8.count == text.utf8.count,
+            (known.url.target != nil) == isUnchanged
+        {
             return known.url
         }
-        let url = try WireURL(parsing: text)
+        let url = try WireURL(parsing: text, unchanged: isUnchanged)
         // For texts that are not ASCII, `==` treats some different spellings as equal.
         let isKept = url.user == nil && url.password == nil && text.utf8.allSatisfy { $0 < 0x80 }
         if isKept { slots.withLock { $0[slot] = (text, url) } }

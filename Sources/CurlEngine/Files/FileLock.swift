@@ -4,7 +4,7 @@ private import Glibc
 ///
 /// The lock is the system's (`flock`), so the system releases it when the process ends, for any reason. Two locks in one process
 /// exclude each other too.
-package struct FileLock: ~Copyable {
+package struct FileLock: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Takes the lock if it is free, and creates the file if there is none. Returns `nil` if another lock is held.
@@ -17,6 +17,13 @@ package struct FileLock: ~Copyable {
         close(descriptor)
         if isHeld { return nil }
         throw failure
+    }
+
+    /// Returns whether the lock's file is still the one at a path.
+    package borrowing func isInPlace(path: String) -> Bool {
+        var held = stat(), named = stat()
+        return unsafe fstat(descriptor, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino
+            && held.st_dev == named.st_dev
     }
 
     private init(descriptor: Int32) { self.descriptor = descriptor }

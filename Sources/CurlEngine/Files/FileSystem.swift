@@ -39,6 +39,25 @@ package enum FileSystem {
         guard errno == EEXIST, try kind(at: path) == .folder else { throw .system }
     }
 
+    /// Creates a folder that only its user may use, and the missing folders that lead to it.
+    package static func makePrivateFolder(_ path: String) throws(FileReader.Failure) {
+        if unsafe mkdir(path, 0o700) == 0 { return }
+        if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {
+            try makeFolder(String(path[..<slash]))
+            if unsafe mkdir(path, 0o700) == 0 { return }
+        }
+        guard errno == EEXIST, try kind(at: path) == .folder else { throw .system }
+    }
+
+    /// Renames a file, in the place of any file at the new path. Returns `false` if the system refuses it.
+    package static func rename(_ path: String, to name: String) -> Bool {
+        let isRenamed = try? FileOperationHook.watching(.rename(from: path, to: name)) {
+            () throws(FileReader.Failure) in
+            unsafe Glibc.rename(path, name) == 0
+        }
+        return isRenamed ?? false
+    }
+
     /// Returns the folder of a path.
     package static func folder(of path: String) -> String {
         path.lastIndex(ofByte: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

@@ -61,6 +61,19 @@ package enum WholeFile {
         return unsafe stat(path, &status) == 0 ? Version(status) : nil
     }
 
+    /// Returns the number of bytes of a file; 0 if there is none.
+    package static func size(path: String) -> Int64 {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : 0
+    }
+
+    /// Creates an empty file that only its user may read, unless there is a file.
+    package static func create(path: String) throws(FileReader.Failure) {
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw .system }
+        close(descriptor)
+    }
+
     /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
     package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
         let descriptor = FileReader.openForReading(path)

@@ -68,7 +68,7 @@ package enum BlockingThreadPool {
     }
 
     /// Starts `body` on a waiting thread, and does not wait for its end.
-    static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
+    package static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
 }
 
 /// One wait for the result of a job, which the result or the task's cancellation ends, whichever is first.

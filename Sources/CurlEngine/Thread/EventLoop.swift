@@ -8,6 +8,8 @@ protocol LoopClient: AnyObject {
     func socketIsReady(_ ready: ReadySocket)
     /// Does the work that is due, and updates the poller. Called before every wait and after every batch of events.
     func flush(now: EngineInstant, poller: Poller)
+    /// Closes idle connections at once, as far as that is possible.
+    func giveUpIdleConnections()
     /// Ends all work and closes every socket.
     func close()
 }
@@ -78,6 +80,9 @@ package final class EventLoop {
     // MARK: Turns
 
     func attach(_ client: any LoopClient) { self.client = client }
+
+    /// Lets the client close idle connections at once.
+    func giveUpIdleConnections() { client?.giveUpIdleConnections() }
 
     /// The descriptor that wakes the loop. It exists from the first turn until ``tearDown()``.
     var wakeUpDescriptor: Int32? { poller?.wakeUpDescriptor }

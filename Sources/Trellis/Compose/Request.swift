@@ -98,6 +98,12 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.isUpload || storage.parts.body?.isPulled == true }
         set { change { $0.isUpload = newValue } }
     }
+    /// Indicates whether the body of the response is delivered in its content coding, because a cache stores it so and decodes it
+    /// afterwards. The content codings are requested nevertheless.
+    var keepsCoding: Bool {
+        get { storage.parts.keepsCoding }
+        set { change { $0.keepsCoding = newValue } }
+    }
     /// The properties that few requests have; `nil` if none of them is set.
     var extras: RequestExtras.Box? {
         get { storage.parts.extras }
@@ -166,6 +172,7 @@ extension Request {
         var extras: RequestExtras.Box?
         var attachment: (any RequestAttachment)?
         var isUpload = false
+        var keepsCoding = false
     }
 
     /// The immutable storage of a request. Properties are read far more often than changed, and reading an immutable storage

@@ -13,8 +13,16 @@ struct RequestExtras: Sendable {
     var collectsServerTrust: Bool?
     /// The value of ``Request/route``.
     var route: Route?
+    /// The value of ``Request/trailers``.
+    var trailers: RequestTrailers?
     /// The value of ``Request/cacheMode``.
     var cacheMode = CacheMode.default
+    /// The value of ``Request/sendsURLUnchanged``.
+    var sendsURLUnchanged = false
+    /// The value of ``Request/isSentOnce``.
+    var isSentOnce = false
+    /// The value of ``Request/informationalReceiver``.
+    var informationalReceiver: (any Sendable)?
     /// The proxy that was selected for the exchange, and the addresses that were found; `nil` if the rules themselves name them.
     var selected: SelectedProxy?
     /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
@@ -100,7 +108,7 @@ extension Request {
         return expectContinueTimeout ?? (headers[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
     }
 
-    private mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {
+    mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {
         var changed = extras?.extras ?? RequestExtras()
         change(&changed)
         extras = RequestExtras.Box(changed)

@@ -37,6 +37,9 @@ extension Request {
         var request = self
         for field in rangeRequest.fields { request.headers[field.name] = field.value }
         if let remaining = deadline.remaining { request.timeouts?.total = remaining }
+        // The missing part of a file comes from the server, because a stored response may be of another version. A request that must
+        // not be sent keeps its mode, so that it gets the part of a stored response, or a 504.
+        if case .part = rangeRequest, request.cacheMode != .onlyIfCached { request.cacheMode = .noStore }
         return request
     }
 }

@@ -168,7 +168,7 @@ extension DownloadOperation {
         let start = offset
         let canKeepBytes = canKeepBytes
         // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
-        let coded = Representation.isCoded(answer.response.headers) ? answer.source as? StreamSource : nil
+        let coded = Representation.isCoded(answer.response.headers) ? answer.source.transfer as? StreamSource : nil
         coded?.measure(with: run.progress)
         while let chunk = try await answer.source.next() {
             if let end, Int64(chunk.count) > end - offset {

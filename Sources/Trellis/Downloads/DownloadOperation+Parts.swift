@@ -8,6 +8,8 @@ extension DownloadOperation {
     func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
         guard options.connections > 1, !usesOneConnection, canResume, representation.validator != nil,
             let total = representation.total, total >= 2 * DownloadSegments.smallest,
+            // A response from the cache is read from there, not requested in parts.
+            head.cacheStatus?.isFromCache != true,
             head.headers[.acceptRanges]?.lowercased() == "bytes"
         else { return nil }
         return total

@@ -69,8 +69,6 @@ struct DownloadOperation {
         deadline = CallDeadline(
             start: session.clock.now(), limit: timeouts.total?.clampedNanoseconds, clock: session.clock)
         request.timeouts = timeouts
-        // A file has its own validators and ranges, and is no response to be used again.
-        request.cacheMode = .noStore
         self.request = request
         run.report.begin(request)
         guard let resumeData, !resumeData.url.hasSameBytes(as: ResumeData.name(of: request.url)) else { return }

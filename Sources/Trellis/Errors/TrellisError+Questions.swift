@@ -69,6 +69,8 @@ extension TrellisError {
         case checksumMismatch = "checksum_mismatch"
         /// A file cannot be read or written: of a body, a download, a client certificate or the certificate authorities.
         case file
+        /// The handshake or a frame of a WebSocket is not valid, or its connection ended without being closed properly.
+        case webSocket = "websocket"
         /// Any other failure, such as an error of the source of a body.
         case other
     }
@@ -79,7 +81,7 @@ extension TrellisError {
         case .invalidRequest(.url): .invalidURL
         case .invalidRequest: .invalidRequest
         case .connectionFailed(.nameResolution): .dns
-        case .connectionFailed(.unreachable): .connect
+        case .connectionFailed(.unreachable), .connectionFailed(.source): .connect
         case .proxyFailed: .proxy
         case .securityFailed(.clientIdentity(let failure)) where failure.isOfFile: .file
         case .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.clientIdentity): .tls
@@ -113,6 +115,7 @@ extension TrellisError {
         case .redirectFailed(.refused): .redirectRefused
         case .limited(.circuitOpen): .circuitOpen
         case .limited(.rate): .rateLimited
+        case .webSocketFailed: .webSocket
         case .unsupported: .unsupported
         }
     }
@@ -154,12 +157,13 @@ extension TrellisError {
     /// start from this value; their exceptions are documented in their code.
     var isTransient: Bool {
         switch reason {
-        // A server does not flood a connection by chance.
-        case .exchangeFailed(.flooded): false
+        // A server does not flood a connection by chance, and an interface that is missing is an error of the configuration.
+        case .exchangeFailed(.flooded), .connectionFailed(.source): false
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort), .limited:
             true
         case .proxyFailed(let failure): failure.isTransient
+        case .webSocketFailed(let failure): failure.isTransient
         case .validationFailed(.status(let code)): HTTPResponse.Status(code: code).isTransient
         default: false
         }

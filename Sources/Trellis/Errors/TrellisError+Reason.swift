@@ -29,6 +29,8 @@ extension TrellisError {
         case downloadFailed(DownloadFailure)
         /// A limit of the session keeps the request from being sent.
         case limited(LimitFailure)
+        /// The conversation over a WebSocket failed after the server's response to its handshake, or in it.
+        case webSocketFailed(WebSocketFailure)
         /// The running libcurl lacks a feature that was requested; the text names the feature.
         case unsupported(String)
         /// Any other failure inside the framework or libcurl; the text describes the failure.
@@ -73,6 +75,8 @@ extension TrellisError {
         case nameResolution(String)
         /// The server refused the connection, or could not be reached.
         case unreachable(String)
+        /// The interface or the address of ``Route/source`` does not exist, or cannot be used.
+        case source(String)
     }
 
     /// The time limit that was reached.
@@ -215,6 +219,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.lateValidator): "a validator was added after the request had started"
         case .connectionFailed(.nameResolution(let why)): "the host name could not be resolved: \(why)"
         case .connectionFailed(.unreachable(let why)): "no connection to the server: \(why)"
+        case .connectionFailed(.source(let why)): "no connection can be made from \(why)"
         case .proxyFailed(let failure): failure.description
         case .securityFailed(let failure): failure.description
         case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
@@ -267,6 +272,7 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the circuit to \(host) is open after \(failures) of \(requests) requests failed; "
                 + (nextAttempt.map { "next attempt in \($0.rounded)" }
                     ?? "a request is under way to see whether it can be closed")
+        case .webSocketFailed(let failure): failure.description
         case .unsupported(let what): "not supported by the running libcurl: \(what)"
         case .other(let what): what
         }

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import HTTPTypes
 
 /// The transfer of the request's body from the pump to the transport.
 extension ExchangeActor {
@@ -26,11 +27,11 @@ extension ExchangeActor {
         task.send(file)
     }
 
-    func finishSending(from pump: BodyPump) {
+    func finishSending(trailers: HTTPFields?, from pump: BodyPump) {
         guard pump === self.pump else { return }
         isBodySent = true
         lastMove = executor.now
-        task?.finishSending()
+        if let trailers { task?.finishSending(trailers: trailers) } else { task?.finishSending() }
         updateTimer()
     }
 

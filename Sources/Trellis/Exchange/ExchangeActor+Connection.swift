@@ -20,6 +20,13 @@ extension ExchangeActor {
     /// attempt may be one that can be read only once.
     var waitsForTrust: Bool { pump == nil && prepared.trustEvaluation?.mayWait == true }
 
+    /// Keeps the certificates of a server that the handshake has refused, if the caller asks for those of the server.
+    func keepCertificates(of failure: TransportFailure) {
+        guard prepared.wire.readsCertificates, !failure.sentCertificates.isEmpty else { return }
+        let chain = CertificateChain(validated: [], sent: failure.sentCertificates)
+        serverTrust = try? ServerTrust(chain, host: prepared.wire.url.bareHost)
+    }
+
     func evaluate(_ chain: CertificateChain?, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt), !state.isEnded else { return }
         guard let evaluation = prepared.trustEvaluation else {

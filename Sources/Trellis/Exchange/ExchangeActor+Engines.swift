@@ -65,13 +65,14 @@ extension ExchangeActor {
     /// - Parameter ticket: The earlier number in the queue if the exchange has lost its turn; `nil` otherwise.
     func enterQueue(ticket: Int? = nil) {
         if place == nil {
-            guard first.registry.add(self, isPartOfCall: isPartOfCall) else {
+            let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
+            guard first.registry.add(self, isPartOfCall: isPartOfCall || adaptedCall != nil) else {
                 // Submitted, because the exchange is still handling the event that led here.
                 return submit { $0.cancel(TrellisError.sessionIsShutDown) }
             }
             isRegistered = true
             if listPosition < 0 { _ = first.list.add(self, from: nil) }
-            if hasHistory, let error = prepared.history?.adaptedCall?.cancellation {
+            if let error = adaptedCall?.cancellation {
                 return submit { $0.cancel(error) }
             }
             // The adapters of the call may have taken all of its time. The timer, which is set next, ends the exchange.

@@ -16,6 +16,7 @@ extension ExchangeActor {
         guard isPresent(attempt) else { return }
         informational = informational + [head]
         prepared.history?.tell(.informational(head))
+        prepared.request.informationalHeads?.receive(head)
         if head.status.code == 100 { endContinueWait(.permitBody) }
     }
 
@@ -40,6 +41,7 @@ extension ExchangeActor {
     /// Applies a final head to the body. Returns `false` if the request is sent again, so that the caller does not get this head.
     func applyFinalHeadToBody(_ head: ResponseHead) -> Bool {
         if head.status == .expectationFailed, prepared.expectContinueTimeout != nil, state.expectation != .dropped,
+            !prepared.request.isSentOnce,
             state.expectation == .awaited || prepared.streamedBody?.isReplayable == true
         {
             dropExpectation()

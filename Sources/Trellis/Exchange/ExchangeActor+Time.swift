@@ -19,6 +19,7 @@ extension ExchangeActor {
     }
 
     private func nextExpiry(_ progress: ExchangeState.Progress) -> Deadlines.Expiry? {
+        if state.hasSwitchedProtocols { return nil }
         // No limit begins with a move of bytes before the request is being sent.
         let activity = progress >= .sending ? task?.activity : nil
         return deadlines.next(

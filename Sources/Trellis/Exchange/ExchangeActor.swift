@@ -207,6 +207,7 @@ actor ExchangeActor: EngineActor {
     private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) {
             if report == nil { report = task?.report }
+            if state.hasSwitchedProtocols { endConnection() }
             task?.cancel()
         }
         if effects.contains(.leaveQueue), let place { admission.leave(self, at: place) }
@@ -378,6 +379,7 @@ actor ExchangeActor: EngineActor {
         report = end.report
         trailers = end.trailers
         if let failure = end.failure {
+            keepCertificates(of: failure)
             return mayRestart(after: failure) ? restart() : fail(TrellisError(reason(for: failure)))
         }
         guard state.progress == .receiving else {

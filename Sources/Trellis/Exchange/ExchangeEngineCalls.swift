@@ -9,6 +9,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func evaluate(_ chain: CertificateChain?, in attempt: ExchangeState.Attempt)
     func isConnected(in attempt: ExchangeState.Attempt)
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
+    func switchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection)
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
     func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt)
     func needsBody(for attempt: ExchangeState.Attempt)

@@ -125,6 +125,8 @@ package struct ExchangeState: Hashable, Sendable {
         case hold
         /// The reader has taken the stored bytes.
         case release
+        /// The server has switched protocols, so that its head is followed by a connection in place of a body.
+        case switchProtocols
     }
 
     /// The present phase.
@@ -137,6 +139,8 @@ package struct ExchangeState: Hashable, Sendable {
     package private(set) var mustRestart = false
     /// Indicates whether the transfer is paused because the reader of the body is too slow.
     package private(set) var isHeldByReader = false
+    /// Indicates whether the server has switched protocols. The exchange then ends with its connection, which no limit of time ends.
+    package private(set) var hasSwitchedProtocols = false
 
     /// Creates the state of an exchange that has not started.
     package init() {}
@@ -161,6 +165,7 @@ package struct ExchangeState: Hashable, Sendable {
             return isSuspended ? [] : .restartTransport
         case (.hold, _): isHeldByReader = true
         case (.release, _): isHeldByReader = false
+        case (.switchProtocols, _): hasSwitchedProtocols = true
         }
         return []
     }

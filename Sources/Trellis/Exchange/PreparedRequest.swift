@@ -17,12 +17,23 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
         /// a file.
         let file: String?
         let chunks: RequestBody.Chunks
+        /// Returns the fields behind the body, once all chunks are produced; `nil` if there are none.
+        let trailers: RequestTrailers?
 
-        init(length: Int64?, isReplayable: Bool, file: String? = nil, chunks: @escaping RequestBody.Chunks) {
+        init(
+            length: Int64?, isReplayable: Bool, file: String? = nil, trailers: RequestTrailers? = nil,
+            chunks: @escaping RequestBody.Chunks
+        ) {
             self.length = length
             self.isReplayable = isReplayable
             self.file = file
+            self.trailers = trailers
             self.chunks = chunks
+        }
+
+        /// Returns the same body with fields behind it.
+        func with(_ trailers: @escaping RequestTrailers) -> StreamedBody {
+            StreamedBody(length: length, isReplayable: isReplayable, file: file, trailers: trailers, chunks: chunks)
         }
     }
 

@@ -65,6 +65,8 @@ extension RequestEvent {
         case .circuitClosed(let host): ("circuit of \(host) closed", nil)
         case .hedging(let delay): ("hedging after \(delay.rounded)", nil)
         case .coalesced(let other): ("coalesced with call \(other)", nil)
+        case .cacheUsed(let status): ("cache: \(status)", nil)
+        case .cacheFailed(let error): ("cache failed", error)
         case .finished(let response): ("\(response.status.code)", nil)
         case .validated(let error): (error == nil ? "accepted" : "refused", error)
         case .serialized(let time, let error): ("\(error == nil ? "read" : "not read") in \(time.rounded)", error)

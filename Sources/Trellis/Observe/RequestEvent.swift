@@ -19,6 +19,7 @@ import Synchronization
 /// | is delayed by a rate limit | `created`, `rateLimited`, `queued` … |
 /// | opens the circuit of its host, or closes it | … `exchangeEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
+/// | asks a cache | … `adapted`, then `cacheUsed` for a hit, or an exchange and `cacheUsed` |
 /// | shares the response of another call | `created`, `coalesced`, `finished` |
 /// | reads its response as a value | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `exchangeEnded` if an exchange was under way, `failed` |
@@ -88,7 +89,8 @@ public struct RequestEvent: Sendable {
         /// The decision about the proxy of a hop, if there are proxies for some requests. The first of its proxies is tried now.
         case proxySelected(ProxyDecision)
         /// A change of the files of ``TLSConfiguration``, which this request is the first to notice. Requests use the new contents from now
-        /// on, or the earlier ones if the new ones cannot be used because of an error.
+        /// on, or the earlier ones if the new ones cannot be used because of an error. The paths are those of the files that differ from
+        /// the contents in use.
         case trustFilesChanged([String], (any Error)?)
         /// The beginning of the wait for a connection slot, with the request completed by the session's defaults.
         case queued(Request)
@@ -126,6 +128,11 @@ public struct RequestEvent: Sendable {
         case hedging(after: Duration)
         /// The beginning of the wait for the response to an identical request, which belongs to another call.
         case coalesced(callID: UInt64)
+        /// The use of the cache by an exchange, as soon as it is known. For a response that is stored while it is read,
+        /// ``CacheStatus/isStored`` is the intention.
+        case cacheUsed(CacheStatus)
+        /// A failure of the cache's storage, after it has worked before. Requests are sent, and their responses are not stored.
+        case cacheFailed(any Error)
         /// The response that the caller gets.
         case finished(Response)
         /// The check of a condition that the reader sets for the response, with an error if the response does not meet the

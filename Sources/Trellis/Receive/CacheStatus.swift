@@ -32,13 +32,23 @@ public struct CacheStatus: Sendable, Hashable {
     public var timeToLive: Int64?
     /// Indicates whether the response was stored. For a stream, whether it is stored once it was read to its end.
     public var isStored = false
+    /// Indicates whether the request waited for the response to an equal one that was sent before it, and used that response.
+    public var isCollapsed = false
+    /// The URL under which the response is stored, without its fragment; `nil` if the cache was not asked.
+    public var key: String?
     /// A further explanation, such as the reason why the response is not stored.
     public var detail: String?
 
     /// Indicates whether the response was used without sending a request.
     public var isHit: Bool { forwardReason == nil && !isUnsatisfiable }
+    /// Indicates whether the response is a stored one, with or without a request that has confirmed it.
+    public var isFromCache: Bool {
+        isHit || isCollapsed || isStaleIfError || forwardReason != nil && forwardStatus == 304
+    }
     /// Indicates whether there was neither a response nor a request, because the request must not be sent.
     var isUnsatisfiable = false
+    /// Indicates whether a stale response was used in place of a failure.
+    var isStaleIfError = false
 
     init(_ reason: ForwardReason?) { forwardReason = reason }
 
@@ -52,7 +62,7 @@ public struct CacheStatus: Sendable, Hashable {
 }
 
 extension CacheStatus: CustomStringConvertible {
-    /// The value of the field `Cache-Status`, such as `trellis; fwd=stale; fwd-status=304; ttl=60`.
+    /// The value of the field `Cache-Status` without the key, such as `trellis; fwd=stale; fwd-status=304; ttl=60`.
     public var description: String {
         var parts = ["trellis"]
         if isHit { parts.append("hit") }
@@ -60,6 +70,7 @@ extension CacheStatus: CustomStringConvertible {
         if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
         if let timeToLive { parts.append("ttl=\(timeToLive)") }
         if isStored { parts.append("stored") }
+        if isCollapsed { parts.append("collapsed") }
         if let detail { parts.append("detail=\(detail)") }
         return parts.joined(separator: "; ")
     }

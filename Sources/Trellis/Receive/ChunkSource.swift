@@ -18,11 +18,15 @@ package protocol ChunkSource: AnyObject, Sendable {
     /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they are made on different
     /// threads.
     func hold(_ isHeld: Bool)
+    /// The source that receives the bytes: this one, unless this one changes the bytes of another.
+    var transfer: any ChunkSource { get }
 }
 
 extension ChunkSource {
     /// The default, `nil`, because the request is unknown.
     package var request: Request? { nil }
+    /// The source itself.
+    package var transfer: any ChunkSource { self }
     /// `nil`, unless a source has an observer.
     package var observer: (any ReadingObserver)? { nil }
     /// `nil`, unless a source measures its transfer.

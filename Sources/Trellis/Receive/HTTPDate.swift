@@ -21,6 +21,10 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     ///   - now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
     ///   - isExact: Indicates whether names must be written as in these forms, and the zone as `GMT`: `UTC` is accepted otherwise.
     init?(_ text: String, now: HTTPDate, isExact: Bool = false) {
+        if let date = HTTPDate(fixed: text) {
+            self = date
+            return
+        }
         if isExact, !HTTPDateScanner.hasExactNames(text) { return nil }
         var scanner = HTTPDateScanner(text)
         guard let name = scanner.letters() else { return nil }
@@ -38,6 +42,39 @@ struct HTTPDate: Hashable, Comparable, Sendable {
         guard let seconds, scanner.isAtEnd else { return nil }
         secondsSince1970 = seconds
     }
+
+    /// Creates an instant from a text that is exactly as senders write it today, which takes a small part of the time of the other forms;
+    /// `nil` for any other text.
+    private init?(fixed text: String) {
+        let bytes = text.utf8.span
+        guard bytes.count == 29 else { return nil }
+        func number(_ start: Int) -> Int {
+            let (tens, ones) = (Int(bytes[start]) - 0x30, Int(bytes[start + 1]) - 0x30)
+            return 0...9 ~= tens && 0...9 ~= ones ? 10 * tens + ones : -1
+        }
+        /// Returns three bytes as one number.
+        func name(_ start: Int) -> Int {
+            Int(bytes[start]) << 16 | Int(bytes[start + 1]) << 8 | Int(bytes[start + 2])
+        }
+        guard Self.days.contains(name(0)), name(3) >> 8 == 0x2C20, bytes[7] == 0x20,
+            let month = Self.months.firstIndex(of: name(8)), bytes[11] == 0x20, bytes[16] == 0x20,
+            bytes[19] == 0x3A, bytes[22] == 0x3A, bytes[25] == 0x20, name(26) == Self.zone
+        else { return nil }
+        let (day, century, year) = (number(5), number(12), number(14))
+        let (hour, minute, second) = (number(17), number(20), number(23))
+        guard min(day, century, year, hour, minute, second) >= 0 else { return nil }
+        self.init(
+            year: 100 * century + year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+    }
+
+    private static func numbers(_ names: [String]) -> [Int] { names.map { $0.utf8.reduce(0) { $0 << 8 | Int($1) } } }
+
+    private static let days = numbers(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+    private static let months = numbers([
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ])
+    /// The text `GMT` as a number.
+    private static let zone = 0x47_4D_54
 
     /// The instant as a Foundation date.
     var date: Date { Date(timeIntervalSince1970: Double(secondsSince1970)) }

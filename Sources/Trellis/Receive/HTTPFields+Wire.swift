@@ -3,17 +3,29 @@ package import HTTPTypes
 
 extension HTTPFields {
     /// Creates fields from the wire. Bytes beyond ASCII are kept as they are.
-    package init(_ wire: WireFields) {
-        self.init()
+    package init(_ wire: WireFields) { self.init(wire, nameLengths: .max) }
+
+    /// Creates the fields from the wire whose names have certain lengths, and those whose names have 64 bytes or more.
+    ///
+    /// - Parameter nameLengths: The lengths, each as a bit.
+    init(_ wire: WireFields, nameLengths: UInt64) {
         var fields: [HTTPField] = []
-        fields.reserveCapacity(wire.count)
+        fields.reserveCapacity(Swift.min(wire.count, nameLengths == .max ? .max : 8))
         FieldCache.shared.withLock { cache in
             wire.forEachLine { line, parts in
+                guard parts.nameEnd >= 64 || nameLengths >> UInt64(parts.nameEnd) & 1 == 1 else { return }
                 if let field = cache.field(line, parts) { fields.append(field) }
             }
         }
-        // Assigning all fields at once costs a tenth of appending them one by one. The name has no effect: there are no fields of that name
-        // to be replaced, and every field keeps its own.
+        self.init(all: fields)
+    }
+
+    /// Creates fields in their order.
+    ///
+    /// Assigning all fields at once costs a tenth of appending them one by one. The name has no effect: there are no fields of that name to
+    /// be replaced, and every field keeps its own.
+    init(all fields: [HTTPField]) {
+        self.init()
         reserveCapacity(fields.count)
         self[fields: .date] = fields
     }

@@ -19,14 +19,28 @@ public struct ResponseHead: Sendable {
         storage = HeadStorage(status, version, headers)
     }
 
+    /// Creates the head of a stored response, which has its age in seconds in place of the fields `Age` that were received.
+    init(status: HTTPResponse.Status, headers: HTTPFields, age: Int64) {
+        storage = HeadStorage(status, .http1_1, .aged(headers, seconds: age))
+    }
+
     /// Creates a head from the bytes of the transport.
     package init(_ head: consuming WireHead) {
         storage = HeadStorage(
-            HTTPResponse.Status(code: head.status, receivedReason: head.reason), HTTPVersion(head.version), head.fields)
+            HTTPResponse.Status(code: head.status, receivedReason: head.reason), HTTPVersion(head.version),
+            .wire(head.fields))
     }
 
     /// The fields in the order of their arrival; a name that was repeated is repeated.
     public var headers: HTTPFields { storage.fields }
+
+    /// Returns at least the fields whose names have certain lengths, without parsing all others.
+    ///
+    /// - Parameter nameLengths: The lengths below 64, each as a bit.
+    func headers(nameLengths: UInt64) -> HTTPFields { storage.fields(nameLengths: nameLengths) }
+
+    /// The number of bytes of the fields, about.
+    var fieldSize: Int { storage.size }
 
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///
@@ -65,36 +79,67 @@ private final class HeadStorage: Sendable {
         init(_ fields: HTTPFields) { self.fields = fields }
     }
 
+    /// The fields before they are first read.
+    enum Source {
+        /// The fields as bytes.
+        case wire(WireFields)
+        /// The fields of a stored response, without its age.
+        case aged(HTTPFields, seconds: Int64)
+        /// The fields were given parsed.
+        case parsed
+    }
+
     let status: HTTPResponse.Status
     let version: HTTPVersion
-    /// The fields as bytes; empty if the fields were given parsed.
-    private let wire: WireFields
+    private let source: Source
     private let parsed = AtomicLazyReference<Parsed>()
 
-    /// Creates a head whose fields are parsed when they are first read.
-    init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ wire: WireFields) {
+    /// Creates a head whose fields are made when they are first read.
+    init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ source: Source) {
         self.status = status
         self.version = version
-        self.wire = wire
+        self.source = source
     }
 
     /// Creates a head whose fields are parsed already.
     init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ fields: HTTPFields) {
         self.status = status
         self.version = version
-        wire = WireFields()
+        source = .parsed
         _ = parsed.storeIfNil(Parsed(fields))
     }
 
     /// The parsed fields.
     var fields: HTTPFields {
         if let parsed = parsed.load() { return parsed.fields }
-        return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields
+        return parsed.storeIfNil(Parsed(made)).fields
+    }
+
+    func fields(nameLengths: UInt64) -> HTTPFields {
+        guard case .wire(let wire) = source else { return fields }
+        return HTTPFields(wire, nameLengths: nameLengths)
+    }
+
+    var size: Int {
+        guard case .wire(let wire) = source else {
+            return fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 3 }
+        }
+        return wire.bytes.count
+    }
+
+    private var made: HTTPFields {
+        switch source {
+        case .wire(let fields): return HTTPFields(fields)
+        case .aged(var fields, let seconds):
+            fields[values: .age] = ["\(seconds)"]
+            return fields
+        case .parsed: return HTTPFields()
+        }
     }
 
     /// Returns the octets of the values of the fields with a name, as they were received or given.
     func octets(of name: HTTPField.Name) -> [[UInt8]] {
-        guard wire.count > 0 else { return fields[values: name].map { Array($0.utf8) } }
+        guard case .wire(let wire) = source, wire.count > 0 else { return fields[values: name].map { Array($0.utf8) } }
         return wire.values(of: name.canonicalName)
     }
 }

@@ -116,9 +116,11 @@ public final class Session: Sendable {
 
     /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, and then ends them with an error of kind
     /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the refresh
-    /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. Waits until all connections are closed, the
-    /// session's threads have ended, and the event monitors have handled their events, for which they have two seconds. The monitors get no
-    /// events of calls that are made later.
+    /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. A ``WebSocket`` has no end of its own, and is
+    /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
+    ///
+    /// Waits until all connections are closed, the session's threads have ended, and the event monitors have handled their events, for
+    /// which they have two seconds. The monitors get no events of calls that are made later.
     ///
     /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
     /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise

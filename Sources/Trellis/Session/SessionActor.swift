@@ -64,9 +64,13 @@ actor SessionActor: EngineActor {
         cancelledRedirects[ObjectIdentifier(request)] = nil
     }
 
-    private var isEmpty: Bool { requestCount == 0 && redirected.isEmpty && calls.isEmpty }
+    private var isEmpty: Bool {
+        // After the drain, a call that has not reached an engine ends by itself.
+        requestCount == 0 && redirected.isEmpty && calls.isEmpty && (life.hasDrained || !calls.hasDirect)
+    }
 
-    private func resumeIfEmpty() {
+    /// Resumes the tasks in ``waitUntilEmpty()`` if no request, call or operation is left.
+    func resumeIfEmpty() {
         guard !whenEmpty.isEmpty, isEmpty else { return }
         let waiting = whenEmpty
         whenEmpty = []

@@ -67,6 +67,8 @@ public struct SessionConfiguration: Sendable {
     public var defaultHeaders: HTTPFields = [:]
     /// The `User-Agent` field; `nil` if none is sent.
     public var userAgent: String? = UserAgent.default
+    /// The `Accept` field of requests that have none; `nil` if they are sent without one. The default is `*/*`, any type.
+    public var accept: String? = "*/*"
     /// The `Accept-Language` field; `nil` if none is sent. The default is taken from the environment of the process
     /// (``AcceptLanguage/value(environment:)``); in the locales `C` and `POSIX` there is none.
     public var acceptLanguage: String? = AcceptLanguage.default

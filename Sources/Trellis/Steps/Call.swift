@@ -7,6 +7,8 @@ package enum Delivery: Sendable {
     case memory
     /// The body is delivered in chunks, at the pace of the reader.
     case stream
+    /// The request asks the server to switch protocols. The body of a response that refuses is delivered as for ``stream``.
+    case connection
 }
 
 /// A call: its fixed properties, and the record of its progress.

@@ -11,15 +11,17 @@ final class DirectSteps: Sendable {
     /// Indicates whether one of the adapters may wait.
     let mayWait: Bool
     let cookies: (any ImmediateCookieStorage)?
+    let caching: ImmediateCache?
     /// Indicates whether code of the user's is among the steps.
     let hasUserCode: Bool
 
     /// Creates the direct steps; `nil` if a step other than an adapter may wait. Retriers and redirect handlers may wait: the call gets a
     /// task when they are asked.
     init?(_ steps: Steps) {
-        guard steps.aroundCall.isEmpty, steps.aroundHop.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty,
-            steps.cache == nil
+        guard steps.aroundCall.isEmpty, steps.aroundHop.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty
         else { return nil }
+        caching = ImmediateCache(steps)
+        guard steps.cache == nil || caching?.stores != nil else { return nil }
         adapters = steps.adapters.map { adapter in
             let adapter = (adapter as? AttachedInterceptor)?.interceptor ?? adapter
             guard let immediate = adapter as? any ImmediateAdapter, immediate.isImmediate else {

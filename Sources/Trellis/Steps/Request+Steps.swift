@@ -64,6 +64,8 @@ final class AttachedSteps: RequestAttachment {
 
     /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
     let direct: DirectSteps?
+    /// The steps of requests whose stored responses need no call; `nil` if there is no cache in memory.
+    let immediateHits: ImmediateHits?
 
     init(_ given: Steps) {
         self.given = given
@@ -72,6 +74,7 @@ final class AttachedSteps: RequestAttachment {
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         direct = DirectSteps(steps)
+        immediateHits = ImmediateHits(steps)
     }
 
     /// Creates the steps of a session, followed by the steps of a request.
@@ -82,5 +85,6 @@ final class AttachedSteps: RequestAttachment {
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
         direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)
+        immediateHits = nil
     }
 }

@@ -41,6 +41,9 @@ public struct Steps: Sendable {
     /// The cache of responses, inside of the cookies and outside of the limits: what it has needs no request. If `nil`, the session's,
     /// and for a session none.
     public var cache: HTTPCache?
+    /// The handler that is asked about each response that the cache could store; if `nil`, the session's, and for a session
+    /// ``ResponseCacher/cache``.
+    public var cachedResponseHandler: (any CachedResponseHandler)?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
     /// The rate limiters that delay each request on the wire until its turn, inside of everything else.
@@ -89,6 +92,7 @@ public struct Steps: Sendable {
         steps.redirectHandler = other.redirectHandler ?? redirectHandler
         steps.cookies = other.cookies ?? cookies
         steps.cache = other.cache ?? cache
+        steps.cachedResponseHandler = other.cachedResponseHandler ?? cachedResponseHandler
         return steps
     }
 }

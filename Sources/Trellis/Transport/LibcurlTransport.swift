@@ -30,6 +30,10 @@ extension LibcurlTransport: ConnectionPool {
 
 /// A libcurl transfer is a transport task.
 extension Transfer: FileTransportTask, WaitingTransportTask {
+    /// Ends the body, and sends fields behind it.
+    package func finishSending(trailers: HTTPFields) {
+        finishSending(trailers: trailers.map { ($0.name.rawName, $0.octetsBeyondUTF8 ?? Array($0.value.utf8)) })
+    }
     /// `true`: libcurl reports the bytes of the body that it takes.
     package var countsSentBody: Bool { true }
     /// The number of bytes of the response's body that were received so far, before decoding.
@@ -41,6 +45,14 @@ extension Transfer: FileTransportTask, WaitingTransportTask {
         let times = times
         return TransportActivity(last: times.last, lastSend: times.lastSend)
     }
+}
+
+extension Transfer: ConnectionTransportTask {}
+
+/// The connection of a libcurl transfer. Its errors are those of the engine.
+extension SwitchedConnection: DuplexConnection {
+    /// The executor of the engine's thread.
+    package var executor: (any TaskExecutor)? { engineExecutor }
 }
 
 /// The receiver of the events of a libcurl transfer, which passes them on as those of a transport.
@@ -62,6 +74,11 @@ final class LibcurlEvents: TransferDelegate {
     func transferDidReceiveHead(_ head: consuming WireHead) { events.transportDidReceiveHead(ResponseHead(head)) }
 
     func transferDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
+
+    func transferDidSwitchProtocols(_ head: WireHead, _ connection: SwitchedConnection) {
+        guard let events = events as? any ConnectionTransportEvents else { return connection.close() }
+        events.transportDidSwitchProtocols(ResponseHead(head), connection)
+    }
 
     func transferNeedsBody() { events.transportNeedsBody() }
 

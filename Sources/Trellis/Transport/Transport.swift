@@ -79,6 +79,9 @@ public protocol TransportTask: AnyObject, Sendable {
     func pauseSending(_ isPaused: Bool)
     /// Marks the end of the request's body, which is complete.
     func finishSending()
+    /// Marks the end of the request's body, and sends fields behind it (RFC 9110, section 6.5). The default drops the fields, for
+    /// transports that cannot send them.
+    func finishSending(trailers: HTTPFields)
     /// Drops the rest of the request's body, because the response was received. The response continues; the connection is not reused (over
     /// HTTP/2 and HTTP/3, the stream is reset at the end of the response).
     func stopSending()
@@ -187,37 +190,48 @@ public struct TransportFailure: Error, Sendable {
     /// The reason for the error that the caller gets.
     public var reason: TrellisError.Reason {
         get { parts.reason }
-        set { parts = Parts(newValue, isConnectionFailure, isUnprocessed) }
+        set { parts.reason = newValue }
     }
     /// Indicates whether the connection failed, and not this request: if the connection was reused, another connection may work.
     public var isConnectionFailure: Bool {
         get { parts.isConnectionFailure }
-        set { parts = Parts(reason, newValue, isUnprocessed) }
+        set { parts.isConnectionFailure = newValue }
     }
     /// Indicates whether the server reported that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any request may
     /// be sent again.
     public var isUnprocessed: Bool {
         get { parts.isUnprocessed }
-        set { parts = Parts(reason, isConnectionFailure, newValue) }
+        set { parts.isUnprocessed = newValue }
+    }
+    /// The certificates that a server which is not trusted has sent, encoded as DER; empty if not known.
+    var sentCertificates: [[UInt8]] {
+        get { parts.sentCertificates }
+        set { parts.sentCertificates = newValue }
     }
 
-    private final class Parts: Sendable {
-        let reason: TrellisError.Reason
-        let isConnectionFailure: Bool
-        let isUnprocessed: Bool
+    private struct Parts: Sendable {
+        var reason: TrellisError.Reason
+        var isConnectionFailure = false
+        var isUnprocessed = false
+        var sentCertificates: [[UInt8]] = []
+    }
 
-        init(_ reason: TrellisError.Reason, _ isConnectionFailure: Bool, _ isUnprocessed: Bool) {
-            self.reason = reason
-            self.isConnectionFailure = isConnectionFailure
-            self.isUnprocessed = isUnprocessed
-        }
+    private final class Storage: Sendable {
+        let parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    private var parts: Parts {
+        get { storage.parts }
+        set { storage = Storage(newValue) }
     }
 
     // A single reference, because every end of an attempt carries an optional failure, and almost all of them succeed.
-    private var parts: Parts
+    private var storage: Storage
 
     /// Creates a failure.
-    public init(_ reason: TrellisError.Reason) { parts = Parts(reason, false, false) }
+    public init(_ reason: TrellisError.Reason) { storage = Storage(Parts(reason: reason)) }
 }
 
 /// An attempt that can wait before it connects.
@@ -244,4 +258,9 @@ package protocol ConnectionPool {
     func closeIdleConnections(to origin: String?)
     /// Sets the closure that is called on the engine thread when all connections were idle for their lifetime and are closed.
     func onIdle(_ body: @escaping @Sendable () -> Void)
+}
+
+extension TransportTask {
+    /// Marks the end of the request's body, and drops the fields behind it.
+    public func finishSending(trailers: HTTPFields) { finishSending() }
 }

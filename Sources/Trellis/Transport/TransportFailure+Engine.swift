@@ -6,6 +6,9 @@ extension TransportFailure {
         self.init(Self.reason(failure))
         isConnectionFailure = failure.isConnectionFailure
         isUnprocessed = failure.isUnprocessed
+        if case .untrusted(let certificate?) = failure.kind, !certificate.isOfProxy {
+            sentCertificates = certificate.sent
+        }
     }
 
     private static func reason(_ failure: EngineFailure) -> TrellisError.Reason {
@@ -15,6 +18,7 @@ extension TransportFailure {
         case .malformedURL: .invalidRequest(.url(text))
         case .nameResolution: .connectionFailed(.nameResolution(text))
         case .connect: .connectionFailed(.unreachable(text))
+        case .source: .connectionFailed(.source(text))
         case .tlsHandshake: .securityFailed(.handshake(text))
         case .tlsVersion: .securityFailed(.version(text))
         case .untrusted(let certificate):

@@ -66,6 +66,8 @@ struct DeadConnectionTests {
         let outcome = await run.perform(post)
         #expect(outcome.text == "good", "\(String(describing: outcome.end?.failure))")
         #expect(server.requests.map(\.path) == Array(repeating: "/1", count: count) + ["/2"])
+        // No connection is made that carries no request.
+        #expect(server.acceptedCount == count + 1)
         await run.finish()
     }
 
@@ -87,7 +89,7 @@ struct DeadConnectionTests {
             run.executor.submit { run.start(post, outcome) }
         }
         #expect(text == "good", "\(String(describing: failure))")
-        #expect(server.requests.map(\.path) == ["/1", "/2"])
+        #expect(server.requests.map(\.path) == ["/1", "/2"] && server.acceptedCount == 2)
         await run.finish()
     }
 }

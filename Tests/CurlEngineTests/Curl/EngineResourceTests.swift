@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import Trellis
 import TrellisTesting
@@ -73,6 +74,29 @@ struct EngineResourceTests {
             let after = ProcessFacts.voluntarySwitches(ofThread: thread)
             expectInProcess(after == now, "woke \((after ?? 0) - now) times")
             await session.shutdown()
+        }
+    }
+
+    /// Without a descriptor for a new connection, an idle connection of the same session or of another one is closed.
+    @Test(arguments: [false, true])
+    func anIdleConnectionIsGivenUpForADescriptor(_ isOfOtherSession: Bool) async {
+        await #expect(processExitsWith: .success) { [isOfOtherSession] in
+            let first = try LoopbackServer.http { _ in .text("first") }
+            let second = try LoopbackServer.http { _ in .init(200, headers: [("Connection", "close")]) }
+            let session = Session()
+            let owner = isOfOtherSession ? Session() : session
+            // Both engines run before the descriptors are gone.
+            _ = try await session.data(second.url())
+            _ = try await owner.data(first.url())
+            let third = try LoopbackServer.http { _ in .text("third") }
+            try await second.waitUntilAllClosed()
+            var taken: [Int32] = []
+            while case let descriptor = dup(2), descriptor >= 0 { taken.append(descriptor) }
+            let text = try await session.string(third.url())
+            expectInProcess(text == "third", text)
+            for descriptor in taken { close(descriptor) }
+            await session.shutdown()
+            await owner.shutdown()
         }
     }
 }

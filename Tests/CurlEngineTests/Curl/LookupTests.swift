@@ -44,7 +44,7 @@ struct LookupTests {
     }
 
     @Test func atMostSixteenLookupsRunAtOnceAndEqualNamesShareOne() async {
-        await #expect(processExitsWith: .success) {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let world = try await World()
             let options = try (0..<80).map { try world.get("h\($0 % 40)") }
             // The threads that have started other processes have the engine's name too.
@@ -69,6 +69,9 @@ struct LookupTests {
             expectInProcess(Set(world.names.names).count == 40 && world.names.names.count == 40, "\(world.names.names)")
             expectInProcess(world.limit.runningCount == 0 && world.limit.peakCount == 16)
             await world.finish()
+        }
+        if let result, result.exitStatus != .exitCode(0) {
+            Issue.record("\(String(decoding: result.standardErrorContent.suffix(1000), as: UTF8.self))")
         }
     }
 

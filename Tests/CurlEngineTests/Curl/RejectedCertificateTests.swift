@@ -51,4 +51,15 @@ struct RejectedCertificateTests {
     private enum CURLE {
         static let connect = 35, certProblem = 58, peerFailedVerification = 60, badStatus = 91
     }
+
+    /// Elements are separated by the lengths in their heads; the rest of a list that is cut short is left out.
+    @Test(
+        arguments: [
+            ([], []), ([0x30, 0], [[0x30, 0]]), ([0x30, 1, 7, 0x30, 2, 8, 9], [[0x30, 1, 7], [0x30, 2, 8, 9]]),
+            ([0x30, 0x81, 1, 7, 0x30], [[0x30, 0x81, 1, 7]]), ([0x30, 0x82, 0, 1, 7], [[0x30, 0x82, 0, 1, 7]]),
+            ([0x30, 2, 7], []), ([0x30, 0x85, 0, 0, 0, 0, 0], []), ([0x30, 0x82, 1], []),
+        ] as [([UInt8], [[UInt8]])])
+    func elementsOfDER(_ bytes: [UInt8], _ elements: [[UInt8]]) {
+        #expect(RejectedCertificate.elements(bytes) == elements)
+    }
 }

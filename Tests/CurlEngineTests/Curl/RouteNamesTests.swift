@@ -52,6 +52,15 @@ struct RouteNamesTests {
         #expect(route.lookedUpName(for: try WireURL(parsing: "http://a/")) == nil)
     }
 
+    /// The name of an `https` proxy is that of its certificate.
+    @Test func anHTTPSProxyKeepsItsName() throws {
+        for (host, lines) in [("p", ["p:3128:[::1]"]), ("[::2]", [])] {
+            let proxy = EngineConfiguration.ProxyServer(scheme: .https, host: host, port: 3128, credentials: nil)
+            let route = Self.route { ($0.proxy, $0.proxyAddresses) = (proxy, .fixed(["::1"])) }
+            #expect(try RouteNames(route).proxy == nil && entries(route, "http://a/") == lines)
+        }
+    }
+
     @Test func aSocketNeedsNone() throws {
         let route = Self.route {
             ($0.addresses, $0.socket) = (.fixed(["::1"]), TransferRoute.Socket(name: "x", isAbstract: true))

@@ -34,6 +34,38 @@ struct WireURLTests {
         #expect(parsed.lowercased() == url.lowercased() || url.hasSuffix("?") && parsed == String(url.dropLast()))
     }
 
+    /// The path and query of an unchanged URL are sent byte for byte. Each row has a URL, the complete URL and the target.
+    @Test(arguments: [
+        ("http://example.com", "http://example.com/", "/"),
+        ("http://example.com?q=1", "http://example.com/?q=1", "/?q=1"),
+        ("http://example.com/?", "http://example.com/?", "/?"),
+        ("http://EXAMPLE.com:80/a/../b/./%2e%2E//", "http://EXAMPLE.com/a/../b/./%2e%2E//", "/a/../b/./%2e%2E//"),
+        ("http://ann:x@example.com:81/\"<>{}|\\^`?\"<>", "http://example.com:81/\"<>{}|\\^`?\"<>", "/\"<>{}|\\^`?\"<>"),
+        ("http://[::1]/@:a", "http://[::1]/@:a", "/@:a"),
+    ])
+    func isSentUnchanged(_ text: String, _ url: String, _ target: String) throws {
+        let parsed = try WireURL(parsing: text, unchanged: true)
+        #expect(parsed.text.lowercased() == url.lowercased())
+        #expect(parsed.target == target)
+        #expect(parsed.host.lowercased() == (url.hasPrefix("http://[") ? "[::1]" : "example.com"))
+    }
+
+    @Test(arguments: [
+        "http://example.com/a b", "http://example.com/ü", "http://example.com/a#b", "http://example.com#b", "/a", "",
+        "ftp://a/",
+    ])
+    func cannotBeSentUnchanged(_ text: String) {
+        #expect(throws: WireURL.ParseFailure.self) { try WireURL(parsing: text, unchanged: true) }
+    }
+
+    @Test func theCacheTellsUnchangedURLsFromOthers() throws {
+        let cache = WireURLCache(), text = "http://example.com/a/../b"
+        for _ in 1...2 {
+            #expect(try cache.url(parsing: text).text == "http://example.com/b")
+            #expect(try cache.url(parsing: text, unchanged: true).text == text)
+        }
+    }
+
     @Test(
         arguments: [
             ("http://example.com/a", "http", "example.com", 80, "http://example.com"),

@@ -115,4 +115,29 @@ struct HTTPSProxyTests {
             await session.shutdown()
         }
     }
+
+    /// The session's resolver and fixed addresses have the address of the proxy, whose certificate is verified for its name.
+    @Test(arguments: [false, true])
+    func itsNameIsLookedUpByTheSession(_ isFixed: Bool) async throws {
+        struct Everywhere: NameResolver {
+            func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+                try ResolvedAddresses(name == "other.example" ? ["127.0.0.1"] : [], timeToLive: .seconds(60))
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.proxy = .always(try Proxy(try peer.url("wrong-host", "", host: "other.example")))
+        if isFixed {
+            configuration.route.addresses = try StaticAddresses("other.example:*:127.0.0.1")
+        } else {
+            configuration.resolver = Everywhere()
+        }
+        let session = Session(configuration: configuration)
+        for _ in 1...2 {
+            #expect(try await session.string("http://far.invalid/a") == "proxy http://far.invalid/a")
+            #expect(try await session.string(peer.url("server")) == "server -")
+        }
+        _ = try await seen()
+        await session.shutdown()
+    }
 }

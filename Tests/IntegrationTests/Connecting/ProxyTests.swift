@@ -69,6 +69,42 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
+    /// The challenge of the proxy decides about the credentials of its URL, and the session remembers the scheme.
+    @Test func theChallengeDecides() async throws {
+        let proxy = try ProxyPeer.digestAlone()
+        let user = try #require(ProxyPeer.username.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+        let password = try #require(ProxyPeer.password.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(try Proxy("http://\(user):\(password)@127.0.0.1:\(proxy.port)"))
+        let session = Session(configuration: configuration)
+        for target in ["", "", "/other"] {
+            let url = target.isEmpty ? Self.origin : "http://other.invalid\(target)"
+            let (data, response) = try await session.data(Request(url, method: .post, body: .string("abc")))
+            #expect(String(decoding: data, as: UTF8.self) == "through the tunnel" && response.status == .ok)
+            #expect(response.metrics.attemptCount == 1)
+        }
+        let requests = proxy.requests.map { request in
+            "\(request.method) \(request["Proxy-Authorization"].map { $0.prefix(6) } ?? "-")"
+        }
+        // For the second tunnel, libcurl may still know the challenge of the first one.
+        let tunnel = ["CONNECT -", "CONNECT Digest", "POST -"]
+        #expect(Array(requests.prefix(5)) == ["POST Basic "] + tunnel + ["POST -"])
+        #expect([tunnel, Array(tunnel.dropFirst())].contains(Array(requests.dropFirst(5))))
+        await session.shutdown()
+    }
+
+    /// A body that can be read only once is not sent a second time: the proxy's challenge is the response.
+    @Test func theChallengeIsTheResponseIfTheBodyIsGone() async throws {
+        let proxy = try ProxyPeer.digestAlone()
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(try Proxy(proxy.url(), username: "ada", password: "x"))
+        let session = Session(configuration: configuration)
+        let body = RequestBody.stream(AsyncStream<Data> { $0.finish() })
+        let (_, response) = try await session.data(Request(Self.origin, method: .post, body: body))
+        #expect(response.status.code == 407 && proxy.requests.count == 1)
+        await session.shutdown()
+    }
+
     /// The proxy of a tunnel receives none of the request's fields, which are for the server.
     @Test func theProxyOfATunnelSeesNoFields() async throws {
         let proxy = try ProxyPeer.digest()

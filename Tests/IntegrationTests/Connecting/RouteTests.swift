@@ -257,6 +257,7 @@ struct RouteTests {
         let session = try Self.session { $0.source = try SourceAddress(source) }
         let error = await expectFailure([.connect]) { try await session.data(server.url()) }
         #expect(error?.mayHaveSentBytes == false && server.acceptedCount == 0)
+        #expect(error?.isRetryable == false && error?.description.contains("from \(source): ") == true)
         await session.shutdown()
     }
 

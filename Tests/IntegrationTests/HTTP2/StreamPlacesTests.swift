@@ -2,6 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 import Trellis
+import TrellisTesting
 
 /// The limits on connections hold for shared connections, whatever happens to these.
 ///
@@ -146,5 +147,39 @@ struct StreamPlacesTests {
         }
         await executor.shutDown()
         try await peer.waitUntilAllClosed()
+    }
+
+    /// An idle connection is closed although requests to other origins are running.
+    @Test func anIdleConnectionIsClosedWhileOthersAreUsed() async throws {
+        let peer = try await Self.scenarios.value
+        let mayAnswer = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.wait(for: mayAnswer)
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        let executor = EngineExecutor()
+        let engine = CurlEngine(executor: executor, configuration: EngineConfiguration())
+        var rules = TransferTrust.Rules()
+        rules.authorities = .unverified
+        let trust = TransferTrust(server: rules, proxy: rules, number: 0)
+        func options(_ url: String, _ version: TransferOptions.Version) throws -> TransferOptions {
+            TransferOptions(url: try WireURL(parsing: url), trust: trust, method: "GET", version: version)
+        }
+        func perform(_ options: TransferOptions) async -> EngineFailure.Kind? {
+            await withCheckedContinuation { continuation in
+                executor.submit {
+                    engine.start(engine.makeTransfer(options), delegate: End { continuation.resume(returning: $0) })
+                }
+            }
+        }
+        #expect(await perform(try options(peer.url("tls", "/ok/10"), .http2OverTLS)) == nil)
+        async let running = perform(try options(server.url(), .http1))
+        try await server.waitUntilRequested(count: 1)
+        executor.submit { engine.closeIdleConnections(to: nil) }
+        try await peer.waitUntilAllClosed()
+        mayAnswer.open()
+        #expect(try await running == nil)
+        await executor.shutDown()
     }
 }

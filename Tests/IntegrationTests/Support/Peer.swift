@@ -20,11 +20,14 @@ final class Peer: Sendable {
 
     /// Starts a peer. The task must be stored in a `static let`, so that each file is started once.
     static func started(_ file: String, _ arguments: String...) -> Task<Peer, any Error> {
-        Task {
-            let process = try PythonProcess(["\(folder)/\(file)"] + arguments)
-            let line = try await process.nextLine()
-            return Peer(process, try JSONDecoder().decode(Announcement.self, from: Data(line.utf8)))
-        }
+        Task { try await startedOnce(file, arguments) }
+    }
+
+    /// Starts a peer for one test.
+    static func startedOnce(_ file: String, _ arguments: [String]) async throws -> Peer {
+        let process = try PythonProcess(["\(folder)/\(file)"] + arguments)
+        let line = try await process.nextLine()
+        return Peer(process, try JSONDecoder().decode(Announcement.self, from: Data(line.utf8)))
     }
 
     /// The servers of `real_servers.py`, which several suites share.

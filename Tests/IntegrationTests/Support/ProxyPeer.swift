@@ -48,6 +48,16 @@ enum ProxyPeer {
         }
     }
 
+    /// Starts a proxy that accepts only Digest authentication, also for requests that it forwards.
+    static func digestAlone() throws -> LoopbackServer {
+        try LoopbackServer.http { request in
+            if request.target.hasPrefix("/") { return .text("through the tunnel") }
+            if request.method == "CONNECT", isDigest(of: request) { return .init(200) }
+            let challenge = "Digest realm=\"r\", nonce=\"n1\", qop=\"auth\", algorithm=SHA-256"
+            return .init(407, headers: [("Proxy-Authenticate", challenge)], body: Data("no!".utf8))
+        }
+    }
+
     /// Returns whether the response to a Digest challenge is correct (RFC 7616, section 3.4.1).
     private static func isDigest(of request: Request) -> Bool {
         guard let field = request["Proxy-Authorization"], field.hasPrefix("Digest ") else { return false }

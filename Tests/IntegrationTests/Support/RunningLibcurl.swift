@@ -9,7 +9,7 @@ enum RunningLibcurl {
     static var path: String? { loaded.first { $0.split(separator: "/").last?.hasPrefix("libcurl") == true } }
 
     /// The paths of all loaded libraries.
-    private static let loaded: Set<String> = {
+    static let loaded: Set<String> = {
         // The file is read in pieces, because it has no size, and a read returns at most one page.
         guard let maps = FileHandle(forReadingAtPath: "/proc/self/maps") else { return [] }
         var bytes = Data()

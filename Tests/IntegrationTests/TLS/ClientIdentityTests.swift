@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -149,5 +150,27 @@ struct ClientIdentityTests {
         tls = .insecureWithoutAnyVerification()
         tls.clientIdentity = ClientIdentity(certificate: .file(try await TrustPeer.file("combined.pem")))
         #expect(try await TrustPeer.answer(from: "mtls", tls).hasPrefix("ada "))
+    }
+
+    /// Requests wait no longer than the limit of the passphrase, although the closure does not end with its task.
+    @Test func aPassphraseThatDoesNotComeInTime() async throws {
+        let isCancelled = Locked(false)
+        var tls = try await TrustPeer.tls()
+        let key = try await TrustPeer.file("encrypted.key")
+        tls.clientIdentity = ClientIdentity(
+            certificate: .file(try await TrustPeer.file("client.pem")), key: .file(key),
+            passphraseTimeLimit: .milliseconds(20)
+        ) {
+            await withTaskCancellationHandler {
+                // Lasts until the end of the process.
+                await Task { for await _ in AsyncStream<Void>.makeStream().stream {} }.value
+            } onCancel: {
+                isCancelled.withLock { $0 = true }
+            }
+            return ""
+        }
+        let error = try await TrustPeer.failure(.tls, from: "mtls", tls)
+        #expect(error.identityFailure == .noPassphrase(key) && isCancelled.withLock { $0 })
+        #expect(error.underlying.map { "\($0)" } == "the passphrase was not returned within 0.02 seconds")
     }
 }

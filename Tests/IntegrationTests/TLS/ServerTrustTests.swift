@@ -81,4 +81,21 @@ struct ServerTrustTests {
         #expect(error?.metrics.serverTrust?.chain.count == 3)
         await session.shutdown()
     }
+
+    /// The certificates of a server that the handshake has refused are those that were sent, without a proof of anything.
+    @Test func anUntrustedServerShowsWhatItHasSent() async throws {
+        let session = peer.session { $0.tls = TLSConfiguration() }
+        let url = try peer.url("chain")
+        let error = await expectFailure([.untrusted]) {
+            try await session.data(Request(url).collectingServerTrust())
+        }
+        let trust = try #require(error?.metrics.serverTrust)
+        #expect(!trust.isValidated && trust.host == "127.0.0.1")
+        let sent = trust.sentChain.map(\.publicKeyPin.description)
+        #expect(try sent == ["leaf", "intermediate"].map { try peer.pin($0) })
+        #expect(trust.chain.map(\.publicKeyPin.description) == [try peer.pin("leaf")])
+        let other = await expectFailure([.untrusted]) { try await session.data(url) }
+        #expect(other != nil && other?.metrics.serverTrust == nil)
+        await session.shutdown()
+    }
 }

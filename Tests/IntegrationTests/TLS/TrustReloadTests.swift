@@ -10,11 +10,15 @@ struct TrustReloadTests {
     /// The changes of files that the requests of a session have told.
     private final class Changes: EventMonitor {
         private let kinds = Locked<[TrellisError.Kind?]>([])
+        private let names = Locked<[[String]]>([])
         /// The kind of each change's error; `nil` for a change that is used.
         var all: [TrellisError.Kind?] { kinds.withLock { $0 } }
+        /// The names of each change's files.
+        var files: [[String]] { names.withLock { $0 } }
 
         func handle(_ event: RequestEvent) async {
-            guard case .trustFilesChanged(_, let error) = event.kind else { return }
+            guard case .trustFilesChanged(let paths, let error) = event.kind else { return }
+            names.withLock { $0.append(paths.map { URL(filePath: $0).lastPathComponent }) }
             kinds.withLock { $0.append((error as? TrellisError)?.kind) }
         }
     }
@@ -65,7 +69,12 @@ struct TrustReloadTests {
         let third = try await session.string(url)
         #expect(third.hasPrefix("ada ") && third != first)
         await session.shutdown()
-        if isObserved { #expect(changes.all == [.tls, nil, .file, nil]) }
+        if isObserved {
+            #expect(changes.all == [.tls, nil, .file, nil])
+            // The authorities have not changed.
+            let both = ["client.key", "client.pem"]
+            #expect(changes.files == [["client.pem"], both, ["client.key"], both])
+        }
     }
 
     /// A passphrase that cannot be obtained once is asked for again, although the files have not changed since.

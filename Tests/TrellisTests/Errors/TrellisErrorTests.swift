@@ -87,6 +87,10 @@ struct TrellisErrorTests {
             .limited(.circuitOpen(host: "x", failures: 1, requests: 2, nextAttempt: nil)), .circuitOpen,
             retryable: true),
         Row(.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .rateLimited, retryable: true),
+        Row(.webSocketFailed(.lost("x")), .webSocket, retryable: true),
+        Row(.webSocketFailed(.closed(code: 1012, reason: "")), .webSocket, retryable: true),
+        Row(.webSocketFailed(.closed(code: 1008, reason: "")), .webSocket),
+        Row(.webSocketFailed(.handshake("x")), .webSocket),
         Row(.unsupported("x"), .unsupported),
         Row(.other("x"), .other),
     ]
@@ -119,7 +123,7 @@ struct TrellisErrorTests {
                 "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
                 "unacceptable_content_type", "serialization", "body_not_replayable", "resume_data",
-                "checksum_mismatch", "file", "other",
+                "checksum_mismatch", "file", "websocket", "other",
             ])
     }
 

@@ -116,6 +116,17 @@ struct ContinueTests {
         #expect(try await answer.value == 417)
     }
 
+    @Test func a417IsTheAnswerToARequestThatIsSentOnce() async throws {
+        let scripted = Scripted()
+        var request = Self.request(Self.body())
+        request.isSentOnce = true
+        let (answer, attempt) = try await connected(scripted, request)
+        attempt.receiveHead(status: 417)
+        attempt.end()
+        #expect(try await answer.value == 417)
+        #expect(attempt.commands == [.stopSending])
+    }
+
     /// The cancelled attempt still runs to its end.
     @Test func theRestOfA417ThatIsNotWantedChangesNothing() async throws {
         let transport = EarlyTransport { number, _, events in

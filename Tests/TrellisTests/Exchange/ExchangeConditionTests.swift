@@ -55,6 +55,14 @@ struct ExchangeConditionTests {
         #expect(state.handle(.release) == [] && !state.isHeldByReader)
     }
 
+    @Test func theServerSwitchesProtocolsOnce() {
+        var state = Self.sending()
+        #expect(!state.hasSwitchedProtocols)
+        #expect(state.handle(.switchProtocols) == [] && state.hasSwitchedProtocols)
+        #expect(state.handle(.head) == .reportHead)
+        #expect(state.handle(.complete) == [.releaseSlot, .reportEnd])
+    }
+
     @Test(arguments: Condition.allCases)
     func anExchangeThatHasEndedHasNoEffects(_ condition: Condition) {
         var state = Self.sending([.expect])

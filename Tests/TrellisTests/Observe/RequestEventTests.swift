@@ -231,6 +231,8 @@ extension RequestEvent {
         case .circuitClosed(let host): "circuitClosed \(host)"
         case .hedging: "hedging"
         case .coalesced: "coalesced"
+        case .cacheUsed(let status): "cache \(status)"
+        case .cacheFailed: "cache failed"
         case .finished(let response): "finished \(response.status.code)"
         case .validated(let error): error.map { "validated \(name($0))" } ?? "validated"
         case .serialized(_, let error): error.map { "serialized \(name($0))" } ?? "serialized"

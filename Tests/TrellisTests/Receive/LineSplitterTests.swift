@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 

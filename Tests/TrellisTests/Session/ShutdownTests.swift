@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import Testing
 import TrellisTesting
@@ -156,6 +157,32 @@ struct ShutdownTests {
         attempt.end()
         #expect(await task.value == .answer("in time"))
         await end
+    }
+
+    @Test func aCallThatHasNotReachedAnEngineIsWaitedFor() async throws {
+        let adapting = Locked<(@Sendable () -> Void)?>(nil)
+        let scripted = steppedSession {
+            $0.adapters.append(
+                Adapter { request, _ in
+                    adapting.withLock { $0 }?()
+                    return request
+                })
+        }
+        let end = Locked<Task<Void, Never>?>(nil)
+        adapting.withLock { [session = scripted.session] in
+            $0 = { end.withLock { $0 = Task.immediate { await session.shutdown(drainingFor: .seconds(10)) } } }
+        }
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        let attempt = try await scripted.transport.nextAttempt()
+        #expect(scripted.session.life.isShutDown)
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("in time")
+        attempt.end()
+        #expect(await task.value == .answer("in time"))
+        await end.withLock { $0 }?.value
     }
 
     @Test func aCallInsideAStepEndsWithTheGrace() async throws {

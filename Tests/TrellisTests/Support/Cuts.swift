@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TrellisTesting
 
 @testable import Trellis
 

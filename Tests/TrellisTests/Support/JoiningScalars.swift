@@ -1,3 +1,5 @@
+import TrellisTesting
+
 /// Scalars that join the scalar before them to one `Character`, and scalars that Swift considers equal to one of ASCII.
 enum JoiningScalars {
     static let all: [Unicode.Scalar] = ["\u{301}", "\u{200D}", "\u{FE0F}", "\u{20DD}", "\u{1F3FD}", "\u{E0020}"]

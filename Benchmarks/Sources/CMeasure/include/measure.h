@@ -11,6 +11,10 @@ typedef struct report {
     double cpu_seconds;
     /// The resident memory at the beginning of the measured part, in MB (10^6 bytes).
     double idle_rss_mb;
+    /// The resident memory at the end of the measured part, in MB.
+    double end_rss_mb;
+    /// The number of times that a thread of the process waited, and therefore was woken.
+    long wake_ups;
     /// The number of requests with a response, or of cancelled requests if cancellation is measured.
     long requests;
     /// The number of transferred payload bytes; 0 if throughput is not measured.

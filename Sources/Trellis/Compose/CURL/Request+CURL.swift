@@ -89,6 +89,7 @@ extension Request {
     }
 
     private func addExtras(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
+        if sendsURLUnchanged { command.add("--path-as-is") }
         if let bodyWait { command.add("--expect100-timeout", bodyWait.secondsText) }
         if case .bytes(let limit)? = maximumBodySize {
             // curl treats 0 as no limit.

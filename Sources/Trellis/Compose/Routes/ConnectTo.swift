@@ -30,7 +30,7 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     ///   1…65535.
     public init(
         host: String? = nil, port: Int? = nil, targetHost: String? = nil, targetPort: Int? = nil
-    ) throws {
+    ) throws(TrellisError) {
         self.host = try host.map(RouteText.host)
         self.port = try port.map(RouteText.port)
         self.targetHost = try targetHost.map(RouteText.host)
@@ -40,7 +40,7 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     /// Reads the text `HOST:PORT:HOST:PORT`, in which each part may be empty. IPv6 addresses are in brackets.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a text of another form.
-    public init(_ text: String) throws {
+    public init(_ text: String) throws(TrellisError) {
         var rest = text[...]
         var parts: [Substring] = []
         for index in 0..<4 {

@@ -49,8 +49,10 @@ public struct ResolvedAddresses: Sendable, Hashable {
     ///     error of the request.
     ///   - timeToLive: The time for which the addresses may be used. A negative time counts as zero.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for an address that is not a literal one.
-    public init(_ addresses: [String], timeToLive: Duration) throws {
-        self.init(literals: try addresses.map { try IPAddress(route: $0) }, timeToLive: timeToLive)
+    public init(_ addresses: [String], timeToLive: Duration) throws(TrellisError) {
+        var literals: [IPAddress] = []
+        for address in addresses { literals.append(try IPAddress(route: address)) }
+        self.init(literals: literals, timeToLive: timeToLive)
     }
 
     init(literals: [IPAddress], timeToLive: Duration) {

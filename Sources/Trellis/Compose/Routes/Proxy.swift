@@ -24,8 +24,8 @@ import HTTPTypes
 /// request has a connection to its server.
 ///
 /// The name and the password are sent only to the proxy: with the SOCKS schemes as RFC 1929 has it, and as the user of SOCKS 4, which has
-/// no password. Without `https`, everyone on the network path can read them, except for Digest. No request to a server, description, error
-/// or event contains them.
+/// no password. Without `https`, everyone on the network path can read them, unless ``Authentication/digest`` is named. No request
+/// to a server, description, error or event contains them.
 ///
 /// A proxy that cannot be reached or does not open a tunnel is an error of kind ``TrellisError/Kind/proxy``. The own response of an HTTP
 /// proxy to a request for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's address.
@@ -68,6 +68,8 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
 
     /// The schemes by which requests authenticate to an HTTP proxy.
     public enum Authentication: String, Sendable, Hashable, CaseIterable {
+        /// The scheme that the proxy asks for: ``basic`` first, and ``digest`` if the proxy refuses that (401 or 407) and may want Digest.
+        case any
         /// The name and the password without encryption (RFC 7617), with every request to the proxy.
         case basic
         /// A proof that the client knows the password (RFC 7616), sent when the proxy asks for it.
@@ -95,22 +97,23 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
     ///     domain socket of a SOCKS proxy, percent-encoded: `socks5h://localhost/run/socks`.
     ///   - username: The name; takes precedence over a name in the URL.
     ///   - password: The password; takes precedence over a password in the URL.
-    ///   - authentication: The authentication scheme of an HTTP proxy. No other scheme is tried, even if the proxy asks for one.
+    ///   - authentication: The authentication scheme of an HTTP proxy. With ``Authentication/basic`` and ``Authentication/digest``, no
+    ///     other scheme is tried, even if the proxy asks for one.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL with another scheme, without a host, or with a path,
     ///   query or fragment; of kind ``TrellisError/Kind/invalidRequest`` for credentials with a control character, a colon in the name for
     ///   ``Authentication/basic``, or a name or password of more than 255 bytes for SOCKS; the errors of the URL's own conversion.
     public init(
         _ url: some URLConvertible, username: String? = nil, password: String? = nil,
-        authentication: Authentication = .basic
+        authentication: Authentication = .any
     ) throws {
         try self.init(
             try ProxyURL(try url.asURLString()), username: username, password: password, authentication: authentication)
     }
 
     /// Creates the proxy that a variable of the environment names.
-    init(variable value: String) throws {
+    init(variable value: String) throws(TrellisError) {
         let text = value.schemeMark == nil ? "http://\(value)" : value
-        try self.init(try ProxyURL(text, ignoresPath: true), username: nil, password: nil, authentication: .basic)
+        try self.init(try ProxyURL(text, ignoresPath: true), username: nil, password: nil, authentication: .any)
     }
 
     private init(
@@ -147,7 +150,7 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if this proxy has credentials for ``Authentication/digest``
     ///   and `socks` has credentials too, which libcurl cannot keep apart, and unless `socks` is a SOCKS proxy, this one an HTTP proxy,
     ///   and this one is reached directly until now.
-    public func reached(through socks: Proxy) throws -> Proxy {
+    public func reached(through socks: Proxy) throws(TrellisError) -> Proxy {
         guard let engine, let first = socks.engine, socks.kind.isSOCKS, !kind.isSOCKS, engine.first == nil else {
             throw TrellisError(.invalidRequest(.proxy("only an HTTP proxy is reached through a SOCKS proxy")))
         }
@@ -155,6 +158,16 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
             throw TrellisError(.invalidRequest(.proxy("Digest is not possible behind a SOCKS proxy with credentials")))
         }
         return Proxy(kind: kind, authentication: authentication, engine: engine.reached(through: first))
+    }
+
+    /// The same proxy with Digest authentication, if its challenge decides about the scheme and Digest is possible; `nil` otherwise.
+    var withDigest: Proxy? {
+        guard authentication == .any, let engine, let credentials = engine.credentials, !kind.isSOCKS,
+            engine.first?.credentials == nil
+        else { return nil }
+        let digest = EngineConfiguration.ProxyServer.Credentials(
+            username: credentials.username, password: credentials.password, isDigest: true)
+        return Proxy(kind: kind, authentication: authentication, engine: engine.with(digest))
     }
 
     private static func check(

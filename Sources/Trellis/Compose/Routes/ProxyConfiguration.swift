@@ -74,11 +74,12 @@ public struct ProxyConfiguration: Sendable {
     /// Indicates whether connections are always direct.
     var isDirect: Bool { if case .direct = rule { true } else { false } }
 
-    /// Indicates whether the proxies are chosen by a function or a script, or several may be tried.
+    /// Indicates whether the proxies are chosen by a function or a script, or several may be tried, or one in several ways.
     var mustSelect: Bool {
         switch rule {
-        case .direct, .environment: false
-        case .always(let proxies, _): proxies.count > 1
+        case .direct: false
+        case .environment(let environment): environment.mayWantDigest
+        case .always(let proxies, _): proxies.count > 1 || proxies.contains { $0.withDigest != nil }
         case .selecting, .automatic: true
         }
     }

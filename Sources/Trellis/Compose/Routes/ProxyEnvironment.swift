@@ -29,7 +29,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
             do {
                 proxy = try Proxy(variable: value)
             } catch {
-                why = (error as? TrellisError)?.reason.description ?? "\(error)"
+                why = error.reason.description
             }
         }
     }
@@ -85,6 +85,9 @@ public struct ProxyEnvironment: Sendable, Hashable {
         }
         return ProxyDecision(proxies: [proxy], reason: "from \(variable.name)")
     }
+
+    /// Indicates whether the challenge of a proxy decides about its authentication scheme.
+    var mayWantDigest: Bool { [http, https].contains { $0?.proxy?.withDigest != nil } }
 
     /// Returns whether the variable with the exceptions has an entry for an origin.
     func exempts(_ origin: URLOrigin) -> Bool {

@@ -96,7 +96,9 @@ public struct UnixSocket: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter name: The name, without its leading zero byte.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the name is empty, contains a zero byte, or is longer
     ///   than 107 bytes.
-    public static func abstract(_ name: String) throws -> UnixSocket { try UnixSocket(name, isAbstract: true) }
+    public static func abstract(_ name: String) throws(TrellisError) -> UnixSocket {
+        try UnixSocket(name, isAbstract: true)
+    }
 
     /// The path, or the name after an `@`.
     public var description: String { isAbstract ? "@\(name)" : name }

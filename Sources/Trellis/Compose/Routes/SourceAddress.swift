@@ -20,7 +20,7 @@ public struct SourceAddress: Sendable, Hashable, CustomStringConvertible {
     /// Returns a source for the name of an interface or a literal address.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a text that is neither.
-    public init(_ text: String) throws {
+    public init(_ text: String) throws(TrellisError) {
         self = try IPAddress(text) == nil ? .interface(text) : .address(text)
     }
 
@@ -29,7 +29,7 @@ public struct SourceAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a name that no interface can have: an empty one, one
     ///   with more than 15 bytes, with a slash, a colon, an exclamation mark, a blank or a control character, `.`, `..` or an address.
-    public static func interface(_ name: String) throws -> SourceAddress {
+    public static func interface(_ name: String) throws(TrellisError) -> SourceAddress {
         let isPossible = name.utf8.allSatisfy { byte in
             byte > 0x20 && byte < 0x7F && !"/:!".utf8.contains(byte)
         }
@@ -45,7 +45,7 @@ public struct SourceAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a text that is not a literal address. The zone of an
     ///   IPv6 address (`%eth0`) is not accepted.
-    public static func address(_ text: String) throws -> SourceAddress {
+    public static func address(_ text: String) throws(TrellisError) -> SourceAddress {
         let address = try IPAddress(route: text)
         return SourceAddress(name: address.description, address: address)
     }

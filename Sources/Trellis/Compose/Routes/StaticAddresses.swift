@@ -32,14 +32,14 @@ public struct StaticAddresses: Sendable, Hashable {
     /// Creates a list of entries of the form `HOST:PORT:ADDRESS[,ADDRESS…]`. An entry replaces an earlier one with the same host and port.
     ///
     /// - Throws: As in ``add(_:)``.
-    public init(_ entries: String...) throws { for entry in entries { try add(entry) } }
+    public init(_ entries: String...) throws(TrellisError) { for entry in entries { try add(entry) } }
 
     /// Adds an entry of the form `HOST:PORT:ADDRESS[,ADDRESS…]`, or replaces the one with the same host and port. IPv6 addresses may be in
     /// brackets; a host that is one must be.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a text of another form, a host that no URL can have, a
     ///   port that is not in 1…65535, or an address that is not a literal one. The zone of an IPv6 address (`%eth0`) is not accepted.
-    public mutating func add(_ entry: String) throws {
+    public mutating func add(_ entry: String) throws(TrellisError) {
         var rest = entry[...]
         guard let host = RouteText.part(&rest, isLast: false), let port = RouteText.part(&rest, isLast: false) else {
             throw TrellisError.invalidRoute(
@@ -57,7 +57,7 @@ public struct StaticAddresses: Sendable, Hashable {
     ///   - host: The host, or `*` for any host.
     ///   - port: The port; any port if `nil`.
     /// - Throws: As in ``add(_:)``.
-    public mutating func set(_ addresses: [String], for host: String, port: Int? = nil) throws {
+    public mutating func set(_ addresses: [String], for host: String, port: Int? = nil) throws(TrellisError) {
         let key = try Self.key(host: host, port: port.map(RouteText.port))
         entries[key] = addresses.isEmpty ? nil : try Self.addresses(addresses[...].map { $0[...] })
     }
@@ -93,7 +93,7 @@ public struct StaticAddresses: Sendable, Hashable {
             ?? entries[Key(host: nil, port: port)] ?? entries[Key(host: nil, port: nil)]
     }
 
-    private static func key(host: String, port: Int?) throws -> Key {
+    private static func key(host: String, port: Int?) throws(TrellisError) -> Key {
         Key(host: host == "*" ? nil : TextBytes(try RouteText.host(host)), port: port)
     }
 

@@ -3,7 +3,8 @@ import FoundationEssentials
 /// An evaluator that trusts the servers in whose validated chain one of some certificates occurs.
 ///
 /// A server's certificate is renewed every few months, and then differs from the pinned one even if its key is the same. Pin an authority's
-/// certificate, or use ``PublicKeysTrustEvaluator``.
+/// certificate, or use ``PublicKeysTrustEvaluator``. One certificate alone is an error, unless the creator allows it: when it expires or
+/// its key is lost, no client can reach the server before it is updated.
 ///
 /// Pinned certificates are no authorities here. To trust a self-signed certificate, or an authority that the system does not know, tell so
 /// to the session's ``TLSConfiguration``, which can trust the authorities of a file alone: then the handshake itself accepts no other
@@ -21,17 +22,22 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     /// - Parameters:
     ///   - certificates: The certificates, for example those of a file (``Certificate/certificates(pemRepresentation:)``).
     ///   - enforcement: The handling of servers that have none of the certificates.
+    ///   - allowsSingleCertificate: Indicates whether there may be no backup: one certificate alone.
     ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake. If `false`, the evaluator can be
     ///     used in a session without verification (``TLSConfiguration/insecureWithoutAnyVerification()``), where only the server's own
     ///     certificate counts.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if there are no certificates.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if there are too few certificates.
     public init(
-        certificates: [Certificate], enforcement: PinEnforcement = .enforced, performDefaultValidation: Bool = true
+        certificates: [Certificate], enforcement: PinEnforcement = .enforced, allowsSingleCertificate: Bool = false,
+        performDefaultValidation: Bool = true
     ) throws(TrellisError) {
-        guard !certificates.isEmpty else {
-            throw TrellisError(.invalidRequest(.trustEvaluator("an evaluator of certificates needs a certificate")))
+        let distinct = Set(certificates)
+        guard !distinct.isEmpty, distinct.count > 1 || allowsSingleCertificate else {
+            let need =
+                distinct.isEmpty ? "a certificate" : "a second certificate as a backup, or allowsSingleCertificate"
+            throw TrellisError(.invalidRequest(.trustEvaluator("an evaluator of certificates needs \(need)")))
         }
-        self.certificates = Set(certificates)
+        self.certificates = distinct
         self.enforcement = enforcement
         self.performDefaultValidation = performDefaultValidation
     }

@@ -20,6 +20,7 @@ final class BodyInbox: Sendable {
         var end: Result<Response, any Error>?
         var reader: CheckedContinuation<Data?, any Error>?
         var isAbandoned = false
+        var connection: (any DuplexConnection)?
     }
 
     /// The action that the engine thread must take after it has added bytes.
@@ -92,10 +93,22 @@ final class BodyInbox: Sendable {
         reader.resume(with: end.withoutValue)
     }
 
+    /// Stores the connection that the reader gets in place of a body. Returns `false` if the reader was cancelled.
+    func accept(_ connection: any DuplexConnection) -> Bool {
+        state.withLock { state in
+            guard !state.isAbandoned else { return false }
+            state.connection = connection
+            return true
+        }
+    }
+
     /// Indicates whether the transfer must stay paused.
     var isFull: Bool { state.withLock { $0.isPaused } }
 
     // MARK: Reader's side
+
+    /// The connection on which the server has switched protocols, in place of a body; `nil` if it has not.
+    var connection: (any DuplexConnection)? { state.withLock { $0.connection } }
 
     /// Indicates whether the body has ended, so that no more bytes arrive.
     var hasEnded: Bool { state.withLock { $0.end != nil } }

@@ -35,7 +35,8 @@ final class BodyPump: Sendable {
                 } else {
                     try await send(source, to: target)
                 }
-                target.request?.submitDirectly { $0.finishSending(from: self) }
+                let trailers = try await source.trailers?()
+                target.request?.submitDirectly { $0.finishSending(trailers: trailers, from: self) }
             } catch {
                 let failure = error as? TrellisError ?? TrellisError(.bodyFailed(.sourceFailed), underlying: error)
                 target.request?.submitDirectly { $0.bodyFailed(failure, from: self) }

@@ -55,12 +55,23 @@ struct FieldScanner {
 
     /// Returns the elements of a comma-separated list.
     static func elements(of text: String) -> [Substring] {
+        let bytes = text.utf8.span
         var elements: [Substring] = []
-        var scanner = FieldScanner(text)
-        var start = scanner.rest.startIndex
-        while scanner.skip(past: ",") {
-            elements.append(text[start..<text.utf8.index(before: scanner.rest.startIndex)])
-            start = scanner.rest.startIndex
+        var index = 0
+        while index < bytes.count, bytes[index] == 0x20 || bytes[index] == 0x09 { index += 1 }
+        var start = text.utf8.index(text.startIndex, offsetBy: index)
+        var isQuoted = false
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "\\") where isQuoted: index += 1
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: ",") where !isQuoted:
+                let comma = text.utf8.index(text.startIndex, offsetBy: index)
+                elements.append(text[start..<comma])
+                start = text.utf8.index(after: comma)
+            default: break
+            }
+            index += 1
         }
         elements.append(text[start...])
         return elements

@@ -10,14 +10,22 @@ final class DirectCall: Sendable {
     private let steps: AttachedSteps
     private let conditions: ReadingConditions?
     private let context: CallContext
+    /// The passage through the cache, if it began with the call.
+    private let begunTurn: DirectCacheTurn?
 
     /// The position in the session's list of such calls, which guards it by its lock.
     let listPosition = Atomic(-1)
 
     var call: Call { context.call }
 
-    /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
-    init(_ call: Call, _ steps: AttachedSteps, _ conditions: ReadingConditions?, session: Session) {
+    /// - Parameters:
+    ///   - conditions: The conditions that the caller has of the response; `nil` if it accepts any.
+    ///   - turn: The passage through the cache, if it has begun, because there are no adapters.
+    init(
+        _ call: Call, _ steps: AttachedSteps, _ conditions: ReadingConditions?, _ turn: DirectCacheTurn?,
+        session: Session
+    ) {
+        begunTurn = turn
         self.session = session
         self.steps = steps
         self.conditions = conditions
@@ -30,6 +38,7 @@ final class DirectCall: Sendable {
         let request: Request
         let exchange: ExchangeActor
         let permit: LimitPermit?
+        let turn: DirectCacheTurn?
 
         /// Returns whether the call continues after the exchange.
         func isContinued(after failure: (any Error)?, head: ResponseHead?) -> Bool {
@@ -40,10 +49,12 @@ final class DirectCall: Sendable {
     /// The result of the stages before the exchange.
     private enum Beginning {
         case sending(Sending)
+        /// The response is stored.
+        case stored(StoredAnswer)
         /// The attempt has failed before its exchange, with the request that was adapted, if it was.
         case failed(any Error, Request?)
         /// The call continues as an actor, with this work, because an adapter has set a body that waits for a disk, or a way
-        /// that has to be found.
+        /// that has to be found, or because the request waits for the cache.
         case waiting(RequestActor, @Sendable () async -> Result<StepResponse, any Error>)
     }
 
@@ -54,16 +65,23 @@ final class DirectCall: Sendable {
         let sent: Request?
     }
 
+    /// The end of the first exchange.
+    private enum Ending {
+        case answer(CollectedAnswer)
+        case rest(Rest)
+        case failed(any Error)
+    }
+
     /// Sends the request and returns its response with the complete body.
     func collected() async throws -> CollectedAnswer {
         let asked = try begin()
+        defer { leaveList() }
         let adapted: Result<Request, any Error>
         if steps.direct?.mayWait == true {
             switch adaptInTask(asked) {
             case .adapted(let result): adapted = result
             case .waiting(let work):
-                defer { leaveList() }
-                let actor = session.makeRequest(continuing: call, steps)
+                let actor = makeActor()
                 return try await actor.collected(actor.proceed(after: work, conditions))
             }
         } else {
@@ -72,19 +90,21 @@ final class DirectCall: Sendable {
         let rest: Rest
         switch beginExchange(adapted) {
         case .waiting(let actor, let work):
-            defer { leaveList() }
             return try await actor.collected(actor.proceed(conditions, with: work))
+        case .stored(let answer): return ended(with: answer)
         case .failed(let error, let request): rest = try failed(with: error, request)
         case .sending(let sending):
+            let ending: Ending
             do {
                 let (body, response) = try await sending.exchange.collected()
-                guard let last = end(sending, response, body) else {
-                    return CollectedAnswer(
-                        body: body, response: response, sender: .exchange(sending.exchange, call.observer))
-                }
-                rest = last
+                ending = end(sending, response, body)
             } catch {
-                rest = try failed(sending, with: error)
+                ending = .rest(try failed(sending, with: error))
+            }
+            switch ending {
+            case .answer(let answer): return answer
+            case .rest(let last): rest = last
+            case .failed(let error): throw error
             }
         }
         let answer = try await rest.actor.proceed(after: rest.end, sent: rest.sent, conditions)
@@ -100,7 +120,7 @@ final class DirectCall: Sendable {
         do {
             if Task.isCancelled { throw CancellationError() }
             let request = try session.asked(by: call, tellsUpgrade: true)
-            if hasAdapters { session.actor.calls.add(self) }
+            if hasAdapters { try enterList() }
             return request
         } catch {
             throw ended(with: error)
@@ -110,9 +130,26 @@ final class DirectCall: Sendable {
     /// Indicates whether adapters run before the exchange. While they run, the session knows the call by its list of such calls.
     private var hasAdapters: Bool { steps.direct?.adapters.isEmpty == false }
 
-    /// Removes the call from the session's list, when its exchange has ended or the actor that continues it has ended.
+    /// Adds the call to the session's list. A session that drains waits for the calls in it.
+    private func enterList() throws {
+        session.actor.calls.add(self)
+        // The session looks at the list after it has refused new calls: it has found this call, or this call finds that.
+        guard !session.life.isShutDown else {
+            leaveList()
+            throw TrellisError.sessionIsShutDown
+        }
+    }
+
+    /// Removes the call from the session's list, when the call has ended.
     private func leaveList() {
-        if hasAdapters { session.actor.calls.remove(self) }
+        guard hasAdapters else { return }
+        session.actor.calls.remove(self)
+        if session.life.isShutDown { session.actor.submit { $0.resumeIfEmpty() } }
+    }
+
+    /// Returns the actor that continues the call.
+    private func makeActor(after exchange: ExchangeActor? = nil) -> RequestActor {
+        session.makeRequest(continuing: call, steps, after: exchange, isInFlight: hasAdapters)
     }
 
     /// Cancels the call while it has neither an actor nor an exchange. Either of them finds the error when it begins.
@@ -125,11 +162,39 @@ final class DirectCall: Sendable {
         case .failure(let error): return .failed(error, nil)
         case .success(let request):
             if request.waitsForDisk || session.preparation.mustWait(for: request, session.clock) {
-                let actor = session.makeRequest(continuing: call, steps)
+                begunTurn?.leave()
+                let actor = makeActor()
                 return .waiting(actor) { await Pipeline(actor).proceed(with: adapted) }
             }
-            do { return .sending(try makeExchange(request)) } catch { return .failed(error, request) }
+            do {
+                if let caching = steps.direct?.caching { return try beginExchange(request, caching) }
+                return .sending(try makeExchange(request, cookies?.addingCookies(to: request) ?? request, nil))
+            } catch {
+                return .failed(error, request)
+            }
         }
+    }
+
+    private var cookies: (any ImmediateCookieStorage)? { steps.direct?.cookies }
+
+    /// Creates the exchange of an adapted request, unless a stored response is the response.
+    private func beginExchange(_ request: Request, _ caching: ImmediateCache) throws -> Beginning {
+        if let begunTurn { return .sending(try makeExchange(request, begunTurn.lookup.request, begunTurn)) }
+        let whole = cookies?.addingCookies(to: request) ?? request
+        let lookup = try CacheLookup(whole, caching.cache.policy, session.preparation, hasLeft: false)
+        let limit = whole.maximumBodySize ?? session.configuration.maximumBodySize
+        switch DirectCacheTurn.begin(lookup, caching, limit: limit) {
+        case .sending(let turn): return .sending(try makeExchange(request, whole, turn))
+        case .stored(let answer):
+            let hasRetriers = !steps.steps.retriers.isEmpty
+            guard answer.mayBeContinued(hasRetriers: hasRetriers, hasConditions: conditions != nil) else {
+                caching.cache.record(answer.status)
+                return .stored(answer)
+            }
+        case .waiting: break
+        }
+        let actor = makeActor()
+        return .waiting(actor) { await Pipeline(actor).proceed(with: .success(request)) }
     }
 
     /// Runs the adapters, none of which waits.
@@ -191,8 +256,12 @@ final class DirectCall: Sendable {
         if request.url != asked.url { for budget in steps.budgets { budget.recordRequest(request, of: call) } }
     }
 
-    private func makeExchange(_ request: Request) throws -> Sending {
-        let whole = steps.direct?.cookies?.addingCookies(to: request) ?? request
+    /// Creates an exchange.
+    ///
+    /// - Parameters:
+    ///   - whole: The request with the jar's cookies.
+    ///   - turn: The passage through the cache; `nil` without one.
+    private func makeExchange(_ request: Request, _ whole: Request, _ turn: DirectCacheTurn?) throws -> Sending {
         let permit = try steps.steps.circuitBreaker.map {
             try LimitPermit(of: whole, enteringCircuitOf: $0, context)
         }
@@ -205,9 +274,11 @@ final class DirectCall: Sendable {
                     hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions,
                     adaptedCall: steps.steps.adapters.isEmpty ? nil : call))
             let exchange = try session.makeExchange(
-                whole, start: deadline.start, history, callID: call.id, readers: conditions)
-            return Sending(request: request, exchange: exchange, permit: permit)
+                whole, start: deadline.start, history, callID: call.id, readers: conditions,
+                keepsCoding: turn?.lookup.decodes ?? false)
+            return Sending(request: request, exchange: exchange, permit: permit, turn: turn)
         } catch {
+            turn?.failed()
             permit?.end(with: nil, error, context)
             throw error
         }
@@ -220,18 +291,40 @@ final class DirectCall: Sendable {
 
     // MARK: After the exchange
 
-    /// Handles a response. Returns the rest of the call, if the call continues; `nil` if this is the call's response.
+    /// Handles a response: it is the call's, or the call continues.
     @inline(never)
-    private func end(_ sending: Sending, _ response: Response, _ body: Data) -> Rest? {
-        leaveList()
-        sending.permit?.end(with: response.status, nil, context)
-        session.learnUpgrades(from: response.head, of: sending.exchange.prepared)
-        steps.direct?.cookies?.keepCookies(of: response, to: sending.request)
+    private func end(_ sending: Sending, _ received: Response, _ bytes: Data) -> Ending {
+        sending.permit?.end(with: received.status, nil, context)
+        let prepared = sending.exchange.prepared
+        session.learnUpgrades(from: received.head, of: prepared)
+        cookies?.keepCookies(of: received, to: sending.request)
+        var (response, body) = (received, bytes)
+        if let turn = sending.turn {
+            do {
+                (body, response) = try turn.received(bytes, received, limit: prepared.maximumBodySize, call.observer)
+            } catch {
+                if steps.steps.retriers.isEmpty { return .failed(ended(with: error)) }
+                call.note(prepared.request)
+                return .rest(rest(.failure(error), sending.request, sending.exchange))
+            }
+        }
         if sending.isContinued(after: nil, head: response.head) {
-            return rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange)
+            return .rest(
+                rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange))
         }
         call.observer?.tell(.finished(response))
-        return nil
+        return .answer(
+            CollectedAnswer(body: body, response: response, sender: .exchange(sending.exchange, call.observer)))
+    }
+
+    /// Ends the call with a stored response.
+    @inline(never)
+    private func ended(with stored: StoredAnswer) -> CollectedAnswer {
+        let total = call.clock.now().nanoseconds(since: call.deadline.start)
+        let response = stored.response(callID: call.id, total: total)
+        call.observer?.tell(.cacheUsed(stored.status))
+        call.observer?.tell(.finished(response))
+        return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.request, call.observer))
     }
 
     /// Handles the failure of the exchange. Returns the rest of the call, whose retriers may ask for another attempt.
@@ -239,7 +332,7 @@ final class DirectCall: Sendable {
     /// - Throws: The error of the call, if the call ends with it.
     @inline(never)
     private func failed(_ sending: Sending, with error: any Error) throws -> Rest {
-        leaveList()
+        sending.turn?.failed()
         call.note(sending.exchange.prepared.request, error)
         let isContinued = sending.isContinued(after: error, head: nil)
         // The end of a call at its deadline is an event before the consequence for the host's circuit.
@@ -252,7 +345,6 @@ final class DirectCall: Sendable {
 
     /// Handles a failure before the exchange.
     private func failed(with error: any Error, _ request: Request?) throws -> Rest {
-        leaveList()
         if steps.steps.retriers.isEmpty { throw ended(with: error) }
         return rest(.failure(error), request, nil)
     }
@@ -272,7 +364,7 @@ final class DirectCall: Sendable {
         if case .success = result, let exchange { call.note(exchange.prepared.request) }
         call.record.withLock { $0.sent = exchange?.prepared }
         return Rest(
-            actor: session.makeRequest(continuing: call, steps, after: exchange),
+            actor: makeActor(after: exchange),
             end: AttemptEnd(result: result, context: context), sent: sent)
     }
 }

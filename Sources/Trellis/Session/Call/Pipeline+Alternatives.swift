@@ -6,9 +6,11 @@ extension Pipeline {
     /// to the origin.
     @inline(never)
     func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        // The source of a body may be read while the connection to the service is being made.
-        if request.body?.isReplayable ?? true, let service = session.alternative(for: request),
-            let url = try? session.preparation.parse(request.url),
+        // Protocols are switched on connections for HTTP/1.1. The source of a body may be read while the connection to the service is being
+        // made.
+        if call.delivery != .connection, request.body?.isReplayable ?? true,
+            let service = session.alternative(for: request),
+            let url = try? session.preparation.url(of: request),
             session.configuration.alternativeServices?.begin(service, of: url) == true,
             let answer = try await send(request, to: service, of: url, permit)
         {

@@ -47,7 +47,8 @@ extension Pipeline {
 
     private func response(to exchange: ExchangeActor) async throws -> StepResponse {
         switch call.delivery {
-        case .stream: return try await session.stream(exchange) { try await self.request.head(exchange, inbox: $0) }
+        case .stream, .connection:
+            return try await session.stream(exchange) { try await self.request.head(exchange, inbox: $0) }
         case .memory:
             let (body, response) = try await self.request.collected(exchange)
             return StepResponse(response: response, body: body)

@@ -6,16 +6,16 @@ extension Pipeline {
     @inline(never)
     func sendThroughProxies(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         let routes = session.preparation.routes
-        let url = try session.preparation.parse(request.url)
+        let url = try session.preparation.url(of: request)
         var decision = try await decision(for: request, url)
         var failed: [String] = []
         while true {
             let proxy = decision.proxies.first ?? .direct
             var areNamesKnown = false
             do {
-                let routed = try await routed(request, to: url, through: proxy, decision)
+                let routed = try await routed(request, to: url, through: routes.authenticating(proxy), decision)
                 areNamesKnown = true
-                let answer = try await send(routed, permit)
+                let answer = try await sendAuthenticated(routed, proxy, decision, permit)
                 routes.didWork(proxy, origin: URLOrigin(url))
                 return answer
             } catch let error as TrellisError where error.isOfProxyConnection(request) {

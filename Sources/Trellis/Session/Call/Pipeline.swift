@@ -11,7 +11,7 @@ import CurlEngine
 /// | redirects | for each attempt; each hop is one turn of it | ``hops(_:asked:)`` |
 /// | steps around the hop | for each hop | ``hop(_:)`` |
 /// | cookies | for each exchange: a step around the hop may send several | ``exchange(_:)`` |
-/// | cache | for each exchange, which it may make unnecessary | ``exchangeWithCache(_:_:)`` |
+/// | cache | for each exchange, which it may make unnecessary | ``exchangeWithCache(_:asked:_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try | ``sendThroughProxies(_:_:)`` |
@@ -341,7 +341,9 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func exchangeWithCookies(_ request: Request) async throws -> StepResponse {
-        if let cache = steps.cache { return try await exchangeWithCache(await addingCookies(to: request), cache) }
+        if let cache = steps.cache, call.delivery != .connection {
+            return try await exchangeWithCache(await addingCookies(to: request), asked: request, cache)
+        }
         let answer = try await exchangeWithinLimits(await addingCookies(to: request))
         await keepCookies(of: answer, to: request)
         return answer

@@ -259,7 +259,7 @@ actor RequestActor: EngineActor {
 
     /// Makes the exchange of a streamed response the one that the handle controls: with hedging, another may have begun later.
     private func controlExchange(of answer: StepResponse) {
-        guard case .source(let token) = answer.content, let source = token.source as? StreamSource,
+        guard case .source(let token) = answer.content, let source = token.source.transfer as? StreamSource,
             source.exchange !== exchange
         else { return }
         exchange = source.exchange

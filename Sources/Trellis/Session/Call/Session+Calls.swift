@@ -28,7 +28,10 @@ extension Session {
         switch try send(make, conditions) {
         case .direct(let call): return try await call.collected()
         case .call(let call): return try await call.runCollecting(conditions)
-        case .exchange(let exchange, let request): return try await collected(exchange, request, conditions)
+        case .exchange(let exchange, let request, nil): return try await collected(exchange, request, conditions)
+        case .exchange(let exchange, let request, let turn?):
+            return try await collected(exchange, request, conditions, turn)
+        case .stored(let answer): return answer
         }
     }
 
@@ -36,7 +39,10 @@ extension Session {
     private enum Sending {
         case direct(DirectCall)
         case call(RequestActor)
-        case exchange(ExchangeActor, Request)
+        /// An exchange alone, and the passage of its request through the cache.
+        case exchange(ExchangeActor, Request, DirectCacheTurn?)
+        /// The response is stored.
+        case stored(CollectedAnswer)
     }
 
     /// Makes a request, and the call or the exchange that sends it. Separate from the functions that wait, so that a call that waits keeps
@@ -46,13 +52,55 @@ extension Session {
         let start = clock.now()
         let request = try make()
         if isSurrounded(request) {
+            var turn: DirectCacheTurn?
+            if let hits = steps.immediateHits {
+                switch beginWithCache(request, hits, start, hasConditions: conditions != nil) {
+                case .stored(let answer): return .stored(answer)
+                case .sending(let begun):
+                    // The exchange of a direct call does not complete its URL a second time.
+                    if hits.isAlone, preparation.urlDefaults == nil {
+                        return .exchange(try makeExchange(of: begun, start, conditions), request, begun)
+                    }
+                    turn = begun
+                case .call: break
+                }
+            }
             if let steps = directSteps(of: request) {
-                return .direct(makeDirectCall(request, steps, conditions, start: start))
+                return .direct(makeDirectCall(request, steps, conditions, start: start, turn))
             }
             return .call(makeRequest(request, .memory, start: start))
         }
         let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
-        return .exchange(makeExchange(prepared, readers: conditions), request)
+        return .exchange(makeExchange(prepared, readers: conditions), request, nil)
+    }
+
+    /// Makes the exchange of a request that has passed a cache, and no other step.
+    private func makeExchange(
+        of turn: DirectCacheTurn, _ start: EngineInstant, _ conditions: ReadingConditions?
+    ) throws -> ExchangeActor {
+        let prepared = try preparation.prepare(
+            turn.lookup.request, delivery: .memory, start: start, callID: Call.nextID(),
+            keepsCoding: turn.lookup.decodes)
+        return makeExchange(prepared, readers: conditions)
+    }
+
+    @inline(never)
+    private func collected(
+        _ exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?, _ turn: DirectCacheTurn
+    ) async throws -> CollectedAnswer {
+        let (bytes, received): (Data, Response)
+        do {
+            (bytes, received) = try await exchange.collected()
+        } catch {
+            turn.failed()
+            throw error
+        }
+        let (body, response) = try turn.received(bytes, received, limit: exchange.prepared.maximumBodySize, nil)
+        guard response.status.isRedirect else {
+            return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
+        }
+        return try await follow(exchange, of: request, StepResponse(response: response, body: body))
+            .runCollecting(conditions)
     }
 
     @inline(never)
@@ -120,13 +168,14 @@ extension Session {
     }
 
     private func makeDirectCall(
-        _ request: Request, _ steps: AttachedSteps, _ conditions: ReadingConditions?, start: EngineInstant
+        _ request: Request, _ steps: AttachedSteps, _ conditions: ReadingConditions?, start: EngineInstant,
+        _ turn: DirectCacheTurn?
     ) -> DirectCall {
         let limit = preparation.limits(of: request, delivery: .memory).total
         return DirectCall(
             makeCall(
                 request, nil, .memory, steps, on: engines.first, start: start, limit: limit, isDirect: true),
-            steps, conditions, session: self)
+            steps, conditions, turn, session: self)
     }
 
     /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
@@ -156,7 +205,7 @@ extension Session {
     ///   - isInFlight: Indicates whether the call belongs to a download or a call that the session knows.
     ///   - outer: The steps that run outside the request's own steps; if `nil`, those of the session.
     @inline(never)
-    private func makeRequest(
+    func makeRequest(
         _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
         first: ExchangeActor? = nil, answered: StepResponse? = nil, record: Locked<CallRecord>? = nil,
         isInFlight: Bool = false, behind outer: AttachedSteps? = nil
@@ -210,23 +259,32 @@ extension Session {
             session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
     }
 
+    /// Creates a call of the session's own, with other steps than the session's.
+    func backgroundCall(for request: Request, _ steps: AttachedSteps) -> RequestActor {
+        makeRequest(request, .stream, start: clock.now(), behind: steps)
+    }
+
     /// Creates the actor of a direct call that continues, on the engine of its first exchange.
+    ///
+    /// - Parameter isInFlight: Indicates whether the session knows the call, so that it continues while the session drains.
     func makeRequest(
-        continuing call: Call, _ steps: AttachedSteps, after predecessor: ExchangeActor? = nil
+        continuing call: Call, _ steps: AttachedSteps, after predecessor: ExchangeActor?, isInFlight: Bool
     ) -> RequestActor {
         let engine =
             predecessor.map { engines.engine($0.first) } ?? engines.engine(for: preparation.queue(of: call.request))
-        return RequestActor(call, session: self, engine: engine, steps: steps, after: predecessor)
+        return RequestActor(
+            call, session: self, engine: engine, steps: steps, after: predecessor, isInFlight: isInFlight)
     }
 
     /// Prepares the first request of a call, and creates its exchange.
     @inline(never)
     func makeExchange(
         _ request: Request, start: EngineInstant, _ history: AttemptHistory, callID: UInt64,
-        readers: (any HeadValidator)?
+        readers: (any HeadValidator)?, keepsCoding: Bool
     ) throws -> ExchangeActor {
         makeExchange(
-            try preparation.prepare(request, delivery: .memory, start: start, history: history, callID: callID),
+            try preparation.prepare(
+                request, delivery: .memory, start: start, history: history, callID: callID, keepsCoding: keepsCoding),
             readers: readers)
     }
 
@@ -287,6 +345,8 @@ struct CollectedAnswer: Sendable {
     enum Sender {
         case call(RequestActor, StepResponse)
         case exchange(ExchangeActor, CallObserver? = nil)
+        /// There was none: the response is stored.
+        case cache(Request, CallObserver? = nil)
     }
 
     let body: Data
@@ -304,6 +364,8 @@ struct CollectedAnswer: Sendable {
             Answer(
                 request: call.sentRequest(answered.sent), response: response, body: body,
                 observer: call.call.observer, validationResult: answered.validationResult)
+        case .cache(let request, let observer):
+            Answer(request: request, response: response, body: body, observer: observer)
         }
     }
 }

@@ -37,7 +37,7 @@ extension Session {
         // The certificate is the proof that the service is one of the origin.
         guard let store = configuration.alternativeServices,
             (request.httpVersion ?? configuration.httpVersion) == .automatic,
-            let url = try? preparation.parse(request.url), url.isSecure, verifies(url),
+            let url = try? preparation.url(of: request), url.isSecure, verifies(url),
             let service = store.service(for: url),
             preparation.routes.allowsAlternatives(to: url, of: request)
         else { return nil }
@@ -75,7 +75,7 @@ extension Session {
     @inline(never)
     private func upgraded(_ request: Request, _ call: Call?) -> Request {
         // A URL that cannot be requested fails when it is requested.
-        guard let hsts = configuration.hsts, let url = try? preparation.parse(request.url),
+        guard let hsts = configuration.hsts, let url = try? preparation.url(of: request),
             let text = hsts.upgraded(request.url, url)
         else { return request }
         var request = request

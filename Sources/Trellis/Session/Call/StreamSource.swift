@@ -14,6 +14,9 @@ final class StreamSource: ChunkSource {
         self.session = session
     }
 
+    /// The connection on which the server has switched protocols; `nil` if it has not.
+    var connection: (any DuplexConnection)? { inbox.connection }
+
     var request: Request? { exchange.prepared.request }
 
     var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }

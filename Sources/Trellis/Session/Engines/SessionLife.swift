@@ -5,6 +5,13 @@ import Synchronization
 final class SessionLife: Sendable {
     private let shutDown = Atomic(false)
     private let drained = Atomic(false)
+    private let listeners = Locked(DrainListeners())
+
+    private struct DrainListeners: Sendable {
+        var bodies: [UInt64: @Sendable () -> Void] = [:]
+        var lastNumber: UInt64 = 0
+        var isDraining = false
+    }
 
     /// Indicates whether the session accepts no new requests.
     var isShutDown: Bool { shutDown.load(ordering: .acquiring) }
@@ -20,6 +27,33 @@ final class SessionLife: Sendable {
         shutDown.store(true, ordering: .releasing)
         drained.store(true, ordering: .releasing)
     }
+
+    // MARK: Listeners
+
+    /// Lets `body` be called when the session begins to drain; calls it at once if it drains already. Returns the number of the listener
+    /// for ``forget(_:)``.
+    func whenDraining(_ body: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, isDraining) = listeners.withLock { listeners in
+            listeners.lastNumber += 1
+            if !listeners.isDraining { listeners.bodies[listeners.lastNumber] = body }
+            return (listeners.lastNumber, listeners.isDraining)
+        }
+        if isDraining { body() }
+        return number
+    }
+
+    /// Removes a listener.
+    func forget(_ number: UInt64) { listeners.withLock { $0.bodies[number] = nil } }
+
+    /// Tells the listeners that the session drains, so that what has no end of its own can end.
+    func announceDrain() {
+        let bodies = listeners.withLock { listeners in
+            listeners.isDraining = true
+            defer { listeners.bodies = [:] }
+            return listeners.bodies.values
+        }
+        for body in bodies { body() }
+    }
 }
 
 extension SessionEngines {
@@ -28,20 +62,21 @@ extension SessionEngines {
         close()
         let engines = started
         for engine in engines { engine.actor.submit { $0.close() } }
+        if grace > .zero { life.announceDrain() }
         // The grace begins now, on every engine, because one that is stuck, or becomes so, cannot end it.
         let timer = DrainTimer(self, life)
         for engine in engines { engine.actor.submit { $0.setTimer(of: timer, after: grace) } }
         // A request that was made before the shutdown may still wait to begin on its engine.
         for engine in engines { await engine.settle() }
         life.beginDrain()
-        if await !isQuiet() {
+        if await !isQuiet(life) {
             // Without these, no engine may have had a thread that could set the timer.
-            for engine in started where !engines.contains(where: { $0 === engine }) {
+            for engine in inUse where !engines.contains(where: { $0 === engine }) {
                 engine.actor.submit { $0.setTimer(of: timer, after: grace) }
             }
             repeat {
-                for engine in started { await engine.actor.waitUntilEmpty() }
-            } while await !isQuiet()
+                for engine in inUse { await engine.actor.waitUntilEmpty() }
+            } while await !isQuiet(life)
         }
         life.endDrain()
     }
@@ -81,8 +116,16 @@ extension SessionEngines {
     /// The engines whose threads have started. Only these have requests.
     var started: [SessionEngine] { all.filter(\.executor.hasStarted) }
 
+    /// The engines that have requests, or will have those of the calls that have not reached an engine.
+    private var inUse: [SessionEngine] {
+        let started = started
+        return started.isEmpty ? [first] : started
+    }
+
     /// Returns whether no engine has a request, and none has begun one since the first engine was asked.
-    private func isQuiet() async -> Bool {
+    private func isQuiet(_ life: SessionLife) async -> Bool {
+        // Before the engines: such a call leaves the list after its exchange has begun on one of them.
+        if first.actor.calls.hasDirect, !life.hasDrained { return false }
         var counts: [Int?] = []
         for engine in started { counts.append(await engine.actor.entryCountIfEmpty) }
         for (index, engine) in started.enumerated() {

@@ -1,17 +1,59 @@
 import CurlEngine
 import HTTPTypes
 
-/// The fields of requests before they are sent.
+/// The URLs and fields of requests before they are sent.
 extension RequestPreparation {
-    /// Returns the fields with which a request would be sent, apart from those that describe its body's framing.
+    /// Returns the URL of a request.
+    func url(of request: Request) throws(TrellisError) -> WireURL {
+        try parse(request.url, unchanged: request.sendsURLUnchanged)
+    }
+
+    /// Returns the fields with which a request would be sent, apart from those that describe its body's framing, as a cache reads them.
     ///
     /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
-    func fields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> HTTPFields {
+    func cacheFields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> CacheRequestFields {
+        if request.body == nil, hasDefaultFields(request, url, hasLeft: hasLeft) { return defaultCacheFields }
+        return CacheRequestFields(try fields(of: request, url, hasLeft: hasLeft))
+    }
+
+    /// Returns whether a request without a body is sent with the session's default fields alone.
+    func hasDefaultFields(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Bool {
+        request.headers.isEmpty && !hasLeft && url.user == nil
+            && request.decodesContent ?? configuration.decodesContent == configuration.decodesContent
+    }
+
+    private func fields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> HTTPFields {
         var completed = request
         try complete(&completed, url, hasLeft: hasLeft)
         var fields = completed.headers
         let decodes = request.decodesContent ?? configuration.decodesContent
         if decodes, !fields.contains(.acceptEncoding) { fields.append(.acceptEncoding) }
         return fields
+    }
+}
+
+extension HeaderLines {
+    /// Adds a field. Returns `false` if a byte of the field would end its line.
+    mutating func append(_ field: HTTPField) -> Bool {
+        let name = field.name.rawName
+        if let octets = field.octetsBeyondUTF8 { return append(name: name, value: octets) }
+        // A cookie is sent back with the same octets that were received.
+        return field.name == .cookie && OctetText.hasOctets(field.value)
+            ? append(name: name, value: OctetText.octets(field.value)) : append(name: name, value: field.value)
+    }
+}
+
+extension HTTPField {
+    /// The `Accept-Encoding` field with the codings that can be decoded at run time.
+    static let acceptEncoding = HTTPField(
+        name: .acceptEncoding, value: ContentCoding.accepted.joined(separator: ", "))
+}
+
+extension TrellisError {
+    /// The error of a request that has credentials for a proxy among its fields.
+    static var proxyCredentials: TrellisError {
+        var error = TrellisError(.invalidRequest(.headerField(HTTPField.Name.proxyAuthorization.rawName)))
+        error.detail = "credentials for a proxy belong into its Proxy"
+        return error
     }
 }

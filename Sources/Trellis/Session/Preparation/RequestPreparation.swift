@@ -10,13 +10,20 @@ final class RequestPreparation: Sendable {
     /// libcurl's own limit on connecting, in nanoseconds.
     private static let libcurlConnectLimit: UInt64 = 300_000_000_000
 
+    /// The field that libcurl adds to requests without one.
+    private static let libcurlAccept = "*/*"
+
     let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
     /// An invalid name among the configuration's default fields; `nil` if all names are valid.
     private let invalidDefaultName: String?
+    /// Indicates whether the configuration's default fields have credentials for a proxy, which no request may have.
+    private let hasDefaultProxyCredentials: Bool
     /// The header lines of a request without fields of its own.
     let defaultLines: HeaderLines
+    /// The default fields of a request without a body, as a cache reads them.
+    let defaultCacheFields: CacheRequestFields
     /// The time limits of a request without limits of its own, whose response is collected in memory.
     private let collectedLimits: TimeLimits
     /// The time limits of a stream or upload without limits of its own.
@@ -54,12 +61,22 @@ final class RequestPreparation: Sendable {
         // The framing follows from the body.
         fields[.contentLength] = nil
         fields[.transferEncoding] = nil
+        if let accept = configuration.accept, accept != Self.libcurlAccept, fields[.accept] == nil {
+            fields[.accept] = accept
+        }
         defaultFields = fields
-        dependentNames = [.contentLength, .transferEncoding, .acceptEncoding] + fields.map(\.name)
+        var sent = fields
+        if configuration.decodesContent, !sent.contains(.acceptEncoding) { sent.append(.acceptEncoding) }
+        defaultCacheFields = CacheRequestFields(sent)
+        hasDefaultProxyCredentials = fields.contains(.proxyAuthorization)
+        let accept = configuration.accept == nil ? [HTTPField.Name.accept] : []
+        dependentNames =
+            [.contentLength, .transferEncoding, .acceptEncoding, .proxyAuthorization] + accept + fields.map(\.name)
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
         // libcurl would write the same line, but takes three times as long.
         if configuration.decodesContent, !fields.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
+        if configuration.accept == nil, !fields.contains(.accept) { lines.suppress("Accept") }
         defaultLines = lines
     }
 
@@ -71,9 +88,10 @@ final class RequestPreparation: Sendable {
     ///   - isDeferred: Indicates whether the request belongs to a handle, which starts it later.
     ///   - history: The earlier attempts and hops of the call; `nil` if the call has only one exchange.
     ///   - sizes: The sizes of the body's files.
+    ///   - keepsCoding: Indicates whether the body is delivered in its content coding, as by ``Request/keepsCoding``.
     func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
-        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0
+        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0, keepsCoding: Bool = false
     ) throws -> PreparedRequest {
         // A type that converts requests of other types does not check each of them for a failed URL conversion.
         if let failure = request.conversionFailure { throw failure }
@@ -82,9 +100,9 @@ final class RequestPreparation: Sendable {
             if let urlDefaults, history == nil {
                 return try assemble(
                     urlDefaults.completing(request), delivery, start, isDeferred, history, sizes,
-                    callID)
+                    callID, keepsCoding)
             }
-            return try assemble(request, delivery, start, isDeferred, history, sizes, callID)
+            return try assemble(request, delivery, start, isDeferred, history, sizes, callID, keepsCoding)
         } catch {
             throw error.naming(request)
         }
@@ -92,9 +110,9 @@ final class RequestPreparation: Sendable {
 
     private func assemble(
         _ request: Request, _ delivery: Delivery, _ start: EngineInstant, _ isDeferred: Bool,
-        _ history: AttemptHistory?, _ sizes: FileSizes?, _ callID: UInt64
+        _ history: AttemptHistory?, _ sizes: FileSizes?, _ callID: UInt64, _ keepsCoding: Bool
     ) throws(TrellisError) -> PreparedRequest {
-        let url = try parse(request.url)
+        let url = try url(of: request)
         try Self.check(request)
         let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
         if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
@@ -107,8 +125,11 @@ final class RequestPreparation: Sendable {
         let bandwidth =
             request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
         let expectContinueTimeout = request.bodyWait?.clampedNanoseconds
-        let (body, streamed) = try Self.body(
+        var (body, streamed) = try Self.body(
             request, isStreamed: expectContinueTimeout != nil || bandwidth?.send != nil, sizes)
+        if request.body != nil, let trailers = request.trailers {
+            (body, streamed) = Self.body(body, streamed, with: trailers)
+        }
         let headerLines = try lines(
             &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
             expectsContinue: expectContinueTimeout != nil)
@@ -116,26 +137,27 @@ final class RequestPreparation: Sendable {
         let alternative = request.extras?.extras.alternative
         // The program may send the request of the response again, and then it goes to the origin.
         if alternative != nil { request = request.sent(to: nil) }
+        let keepsCoding = keepsCoding || request.keepsCoding
+        if request.keepsCoding { request.keepsCoding = false }
         let trustEvaluation = try trustEvaluations?.evaluation(for: url)
         let wire = TransferOptions(
             url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
             trust: trust.constant ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
             method: request.method.rawValue, headerLines: headerLines, body: body,
-            version: alternative == nil
-                ? try Self.version(request.httpVersion ?? configuration.httpVersion, url) : .http3Only,
-            mayBeReplayed: request.method.isIdempotent,
-            decodesContent: request.decodesContent ?? configuration.decodesContent,
-            // Collected bodies are mostly small, and older versions of libcurl allocate such a buffer for each transfer.
-            receiveBufferSize: min(delivery == .memory ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
+            version: try version(of: request, url, delivery, isAlternative: alternative != nil),
+            mayBeReplayed: request.method.isIdempotent && !request.isSentOnce,
+            decodesContent: !keepsCoding && request.decodesContent ?? configuration.decodesContent,
+            receiveBufferSize: min(delivery.bufferSize, bandwidth?.receive ?? .max),
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
             mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true,
-            readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)))
+            readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
+            hasTrailers: streamed?.trailers != nil, switchesProtocols: delivery == .connection)
         return PreparedRequest(
             request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire,
             streamedBody: streamed,
             limits: timeLimits,
             maximumBodySize: request.maximumBodySize
-                ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
+                ?? (delivery == .stream ? .unlimited : configuration.maximumBodySize),
             start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
             callID: callID, proxyDecision: chosen.decision, trustEvaluation: trustEvaluation)
     }
@@ -146,7 +168,7 @@ final class RequestPreparation: Sendable {
 
     /// Returns the time limits that apply to a request.
     func limits(of request: Request, delivery: Delivery) -> TimeLimits {
-        let hasDefaultTotal = delivery == .memory && !request.isUpload
+        let hasDefaultTotal = delivery != .stream && !request.isUpload
         guard let timeouts = request.timeouts else { return hasDefaultTotal ? collectedLimits : openLimits }
         return TimeLimits(timeouts.completed(by: configuration.timeouts), hasDefaultTotal: hasDefaultTotal)
     }
@@ -164,7 +186,7 @@ final class RequestPreparation: Sendable {
 
     /// Returns the name of a request's queue before its call begins, if its URL is valid. A step may still change it.
     func queue(of request: Request) -> String? {
-        guard let request = try? completingURL(of: request), let url = try? parse(request.url),
+        guard let request = try? completingURL(of: request), let url = try? url(of: request),
             let version = try? Self.version(request.httpVersion ?? configuration.httpVersion, url),
             let route = try? routes.route(to: url, of: request, isForQueue: true).route
         else { return nil }
@@ -179,7 +201,7 @@ final class RequestPreparation: Sendable {
     func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
         mayAskUser(for: request)
             || trust.mustLoad(clock) {
-                guard let url = try? parse(request.url),
+                guard let url = try? url(of: request),
                     let route = try? routes.route(to: url, of: request, isForQueue: true).route
                 else { return nil }
                 return (tlsHost(of: url), route.secureProxyHost)
@@ -190,7 +212,7 @@ final class RequestPreparation: Sendable {
     ///
     /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
     func loadTrust(for request: Request, now: EngineInstant) async throws -> [TrustEntry.Change] {
-        let url = try parse(request.url)
+        let url = try url(of: request)
         let proxyHost = try routes.route(to: url, of: request, isForQueue: true).route.secureProxyHost
         do {
             return try await trust.load(host: tlsHost(of: url), proxyHost: proxyHost, now: now)
@@ -201,9 +223,9 @@ final class RequestPreparation: Sendable {
 
     // MARK: Checks
 
-    func parse(_ text: String) throws(TrellisError) -> WireURL {
+    func parse(_ text: String, unchanged isUnchanged: Bool = false) throws(TrellisError) -> WireURL {
         do throws(WireURL.ParseFailure) {
-            return try urls.url(parsing: text)
+            return try urls.url(parsing: text, unchanged: isUnchanged)
         } catch {
             switch error {
             case .empty: throw TrellisError(.invalidURL("it is empty"))
@@ -224,21 +246,6 @@ final class RequestPreparation: Sendable {
         }
         if request.body != nil, method == "HEAD" || method == "TRACE" {
             throw TrellisError(.invalidRequest(.body("\(method) has none")))
-        }
-    }
-
-    private static func version(
-        _ policy: HTTPVersionPolicy, _ url: WireURL
-    ) throws(TrellisError) -> TransferOptions.Version {
-        switch policy {
-        case .automatic: return .http2OverTLS
-        case .http1Only: return .http1
-        case .http2PriorKnowledge: return .http2PriorKnowledge
-        case .http3Preferred: return url.isSecure ? .http3WithFallback : .http2OverTLS
-        case .http3Only:
-            guard LibcurlFeatures.current.hasHTTP3 else { throw TrellisError(.unsupported("HTTP/3")) }
-            guard url.isSecure else { throw TrellisError(.unsupported("HTTP/3 without TLS")) }
-            return .http3Only
         }
     }
 
@@ -292,9 +299,8 @@ final class RequestPreparation: Sendable {
         _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool, expectsContinue: Bool
     ) throws(TrellisError) -> HeaderLines? {
         let decodes = request.decodesContent ?? configuration.decodesContent
-        if request.headers.isEmpty, !hasBody, !hasLeft, url.user == nil, decodes == configuration.decodesContent {
-            return nil
-        }
+        if hasDefaultProxyCredentials { throw .proxyCredentials }
+        if !hasBody, hasDefaultFields(request, url, hasLeft: hasLeft) { return nil }
         if !hasBody, !hasLeft, url.user == nil, !expectsContinue, decodes == configuration.decodesContent,
             let lines = try linesBeforeDefaults(&request)
         {
@@ -308,9 +314,12 @@ final class RequestPreparation: Sendable {
             lines.suppress("Expect")
         }
         for field in request.headers where field.name != .contentLength && field.name != .transferEncoding {
+            // In a tunnel, or without a proxy, the server would get the field.
+            if field.name == .proxyAuthorization { throw .proxyCredentials }
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
         }
         if decodes, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
+        if configuration.accept == nil, !request.headers.contains(.accept) { lines.suppress("Accept") }
         if hasBody {
             // libcurl would add a content type of its own, and wait for a response of status 100 that may never be received.
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
@@ -365,23 +374,6 @@ final class RequestPreparation: Sendable {
 
 extension TransferOptions.Body {
     fileprivate var exists: Bool { if case .none = self { false } else { true } }
-}
-
-extension HeaderLines {
-    /// Adds a field. Returns `false` if a byte of the field would end its line.
-    fileprivate mutating func append(_ field: HTTPField) -> Bool {
-        let name = field.name.rawName
-        if let octets = field.octetsBeyondUTF8 { return append(name: name, value: octets) }
-        // A cookie is sent back with the same octets that were received.
-        return field.name == .cookie && OctetText.hasOctets(field.value)
-            ? append(name: name, value: OctetText.octets(field.value)) : append(name: name, value: field.value)
-    }
-}
-
-extension HTTPField {
-    /// The `Accept-Encoding` field with the codings that can be decoded at run time.
-    static let acceptEncoding = HTTPField(
-        name: .acceptEncoding, value: ContentCoding.accepted.joined(separator: ", "))
 }
 
 extension TrellisError {

@@ -25,7 +25,7 @@ extension Session {
         options.bandwidth.download = options.bandwidth.download ?? configuration.bandwidth.download
         options.decodesContent = options.decodesContent || configuration.decodesContent
         // A relative URL without a base is an error here, as when the request is sent.
-        let host = try preparation.parse(request.url).host
+        let host = try preparation.url(of: request).host
         options.route = configuration.route
         options.resolver = resolverSettings
         options.proxy = configuration.proxy

@@ -30,8 +30,7 @@ enum CacheDecision: Hashable, Sendable {
 
     /// A stored response as a candidate for the response to a request.
     struct Candidate: Sendable {
-        let head: StoredHead
-        let selection: VarySelection
+        let facts: CacheFacts
         /// The number of bytes of the complete representation.
         let length: Int64
         /// The stored part of the representation; `nil` if it is complete.
@@ -40,27 +39,28 @@ enum CacheDecision: Hashable, Sendable {
         /// Returns the range of a request that is to be answered; `nil` for the complete representation.
         func range(for request: Request) -> RequestedRange? {
             // The range of another method has no meaning (RFC 9110, section 14.2).
-            guard request.method == .get, head.status == 200 || head.status == 206 else { return nil }
-            if let condition = request.headers.single(.ifRange) {
-                guard let validator = StrongValidator(head.headers), validator.text.hasSameBytes(as: condition) else {
-                    return nil
-                }
+            guard request.fields.presence.contains(.range), request.method == .get,
+                facts.head.status == 200 || facts.head.status == 206
+            else { return nil }
+            if let condition = request.fields.headers.single(.ifRange) {
+                guard let validator = StrongValidator(facts.head.deciding),
+                    validator.text.hasSameBytes(as: condition)
+                else { return nil }
             }
-            return RequestedRange(request.headers)
+            return RequestedRange(request.fields.headers)
         }
     }
 
     /// A request, as far as it matters here.
     struct Request: Sendable {
         let method: HTTPRequest.Method
-        /// The fields as they are to be sent.
-        let headers: HTTPFields
+        let fields: CacheRequestFields
         var mode = CacheMode.default
     }
 
     /// Returns the decision about a request.
     static func decision(
-        for request: Request, _ candidates: [Candidate], at now: CacheTime, _ policy: CachePolicy
+        for request: Request, _ candidates: [Candidate], at now: CacheTime
     ) -> CacheDecision {
         switch request.mode {
         case .noStore, .reload: return .forward(.bypass, validating: nil)
@@ -69,29 +69,24 @@ enum CacheDecision: Hashable, Sendable {
         guard request.method == .get || request.method == .head else {
             return request.mode == .onlyIfCached ? .unsatisfiable : .forward(.method, validating: nil)
         }
-        let directives = CacheDirectives(request: request.headers)
-        let decision = decision(for: request, directives, candidates, at: now, policy)
-        let mustNotBeSent = request.mode == .onlyIfCached || directives.contains("only-if-cached")
+        let decision = possibleDecision(for: request, candidates, at: now)
+        let mustNotBeSent = request.mode == .onlyIfCached || request.fields.directives.contains("only-if-cached")
         if mustNotBeSent, case .forward = decision { return .unsatisfiable }
         return decision
     }
 
-    private static func decision(
-        for request: Request, _ directives: CacheDirectives, _ candidates: [Candidate], at now: CacheTime,
-        _ policy: CachePolicy
+    /// Returns the decision about a request that may be sent.
+    private static func possibleDecision(
+        for request: Request, _ candidates: [Candidate], at now: CacheTime
     ) -> CacheDecision {
-        let matching = candidates.indices.filter { candidates[$0].selection.matches(request.headers) }
-        // The latest of several (RFC 9111, section 4).
-        guard let index = matching.max(by: { candidates[$0].head.isOlder(than: candidates[$1].head) }) else {
+        guard let index = latest(of: candidates, for: request.fields.headers) else {
             return .forward(candidates.isEmpty ? .uriMiss : .varyMiss, validating: nil)
         }
-        let head = candidates[index].head
         // Conditions that only the origin can decide (RFC 9111, section 4.3.2).
-        if request.headers[.ifMatch] != nil || request.headers[.ifUnmodifiedSince] != nil {
-            return .forward(.request, validating: nil)
-        }
-        let usability = CacheUsability(head, directives, request.mode, at: now, policy)
-        let validating = head.hasValidator ? index : nil
+        if request.fields.presence.contains(.ifUnchanged) { return .forward(.request, validating: nil) }
+        let facts = candidates[index].facts
+        let usability = CacheUsability(facts, request.fields.directives, request.mode, at: now)
+        let validating = facts.hasValidator ? index : nil
         switch usability.outcome {
         case .fresh, .staleAllowed, .staleWhileRevalidate:
             var use = Use(index: index, age: usability.age, timeToLive: usability.timeToLive)
@@ -106,30 +101,31 @@ enum CacheDecision: Hashable, Sendable {
             if let part = candidates[index].part, part.clamped(to: needed) != needed {
                 return .forward(.partial, validating: nil)
             }
-            use.isNotModified = head.satisfiesCondition(of: request.headers)
+            use.isNotModified =
+                request.fields.presence.contains(.ifChanged)
+                && facts.head.satisfiesCondition(of: request.fields.headers)
             use.isValidatedAfterwards = usability.outcome == .staleWhileRevalidate
             return .use(use)
         case .mustValidate: return .forward(usability.timeToLive > 0 ? .request : .stale, validating: validating)
         }
     }
-}
 
-extension CacheDirectives {
-    /// Creates the directives of a request: those of `Cache-Control`, or of `Pragma: no-cache` without it (RFC 9111, section 5.4).
-    init(request headers: HTTPFields) {
-        let lines = headers[values: .cacheControl]
-        self.init(parsing: lines)
-        guard lines.isEmpty, let pragma = HTTPField.Name("Pragma") else { return }
-        if CacheDirectives(parsing: headers[values: pragma]).contains("no-cache") { add("no-cache") }
+    /// Returns the index of the latest of the responses that the origin has selected for such a request (RFC 9111, section 4); `nil` if
+    /// there is none.
+    private static func latest(of candidates: [Candidate], for request: HTTPFields) -> Int? {
+        var latest: Int?
+        for index in candidates.indices where candidates[index].facts.selection?.matches(request) ?? false {
+            guard let known = latest else {
+                latest = index
+                continue
+            }
+            if candidates[known].facts.isOlder(than: candidates[index].facts) { latest = index }
+        }
+        return latest
     }
 }
 
 extension StoredHead {
-    /// Returns whether the origin has made another response later.
-    fileprivate func isOlder(than other: StoredHead) -> Bool {
-        date == other.date ? responseTime < other.responseTime : date < other.date
-    }
-
     /// Returns whether the request has a condition that makes this response a 304 (RFC 9110, sections 13.1.2 and 13.1.3).
     func satisfiesCondition(of request: HTTPFields) -> Bool {
         guard status == 200 else { return false }

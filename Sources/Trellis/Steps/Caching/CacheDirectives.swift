@@ -1,4 +1,5 @@
 import CurlEngine
+import HTTPTypes
 
 /// The directives of a `Cache-Control` field (RFC 9111, section 5.2).
 ///
@@ -37,8 +38,16 @@ struct CacheDirectives: Hashable, Sendable {
     init() {}
 
     /// Reads the lines of a field.
-    init(parsing lines: [String]) {
-        for element in lines.flatMap({ FieldScanner.elements(of: $0) }) { read(element) }
+    init(parsing lines: [String]) { for line in lines { read(line: line) } }
+
+    /// Reads the lines of one of several fields.
+    init(parsing name: HTTPField.Name, of headers: HTTPFields) {
+        for field in headers where field.name == name { read(line: field.value) }
+    }
+
+    private mutating func read(line: String) {
+        if readPlain(line) { return }
+        for element in FieldScanner.elements(of: line) { read(element) }
     }
 
     /// Indicates whether there are no directives.
@@ -66,6 +75,39 @@ struct CacheDirectives: Hashable, Sendable {
     /// Adds a directive.
     mutating func add(_ name: String, _ argument: String? = nil) {
         directives.append(Directive(name: name, argument: argument))
+    }
+
+    /// Reads a line that has only names in lower case, and tokens as arguments, as nearly all have. Returns `false` for any other line, of
+    /// which nothing is read.
+    private mutating func readPlain(_ line: String) -> Bool {
+        let bytes = line.utf8.span
+        let count = directives.count
+        var end = 0
+        func text(from start: Int) -> String {
+            let first = line.utf8.index(line.startIndex, offsetBy: start)
+            return String(line[first..<line.utf8.index(first, offsetBy: end - start)])
+        }
+        while true {
+            while end < bytes.count, bytes[end] == 0x20 || bytes[end] == 0x09 || bytes[end] == 0x2C { end += 1 }
+            guard end < bytes.count else { return true }
+            var start = end
+            while end < bytes.count, 0x61...0x7A ~= bytes[end] || bytes[end] == 0x2D { end += 1 }
+            var isPlain = end > start
+            var directive = Directive(name: text(from: start))
+            if end < bytes.count, bytes[end] == UInt8(ascii: "=") {
+                end += 1
+                start = end
+                while end < bytes.count, FieldScanner.isTokenByte(bytes[end]) { end += 1 }
+                isPlain = isPlain && end > start
+                directive.argument = text(from: start)
+            }
+            while end < bytes.count, bytes[end] == 0x20 || bytes[end] == 0x09 { end += 1 }
+            guard isPlain, end == bytes.count || bytes[end] == 0x2C else {
+                directives.removeSubrange(count...)
+                return false
+            }
+            directives.append(directive)
+        }
     }
 
     private mutating func read(_ element: Substring) {

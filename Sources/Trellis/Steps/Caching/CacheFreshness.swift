@@ -21,10 +21,11 @@ struct CacheFreshness: Hashable, Sendable {
     /// Indicates whether the lifetime is the origin's, not an estimate.
     var isExplicit: Bool { source != .none && source != .heuristic }
 
-    init(_ head: StoredHead, _ policy: CachePolicy) {
-        let (directives, isTargeted) = Self.directives(of: head.headers, policy)
+    /// - Parameter date: The date of the head, which takes long to compute.
+    init(_ head: StoredHead, date: CacheTime, _ policy: CachePolicy) {
+        let (directives, isTargeted) = Self.directives(of: head.deciding, policy)
         self.directives = directives
-        (lifetime, source) = Self.lifetime(head, directives, policy, isTargeted: isTargeted)
+        (lifetime, source) = Self.lifetime(head, date, directives, policy, isTargeted: isTargeted)
     }
 
     // MARK: Directives
@@ -35,7 +36,7 @@ struct CacheFreshness: Hashable, Sendable {
             let lines = headers[values: name]
             if !lines.isEmpty, let targeted = targeted(lines) { return (targeted, true) }
         }
-        return (CacheDirectives(parsing: headers[values: .cacheControl]), false)
+        return (CacheDirectives(parsing: .cacheControl, of: headers), false)
     }
 
     /// Returns the directives of a targeted field (RFC 9213, section 2.1); `nil` if its value is empty or malformed. A member whose value
@@ -56,12 +57,12 @@ struct CacheFreshness: Hashable, Sendable {
     // MARK: Lifetime
 
     private static func lifetime(
-        _ head: StoredHead, _ directives: CacheDirectives, _ policy: CachePolicy, isTargeted: Bool
+        _ head: StoredHead, _ date: CacheTime, _ directives: CacheDirectives, _ policy: CachePolicy, isTargeted: Bool
     ) -> (Int64, Source) {
         if policy.isShared, let lifetime = lifetime(directives.seconds("s-maxage")) { return (lifetime, .sharedMaxAge) }
         if let lifetime = lifetime(directives.seconds("max-age")) { return (lifetime, .maxAge) }
-        if !isTargeted, !head.headers[values: .expires].isEmpty { return (expiry(head), .expires) }
-        let heuristic = heuristic(head, directives, policy)
+        if !isTargeted, head.deciding.contains(.expires) { return (expiry(head, date), .expires) }
+        let heuristic = heuristic(head, date, directives, policy)
         return (heuristic, heuristic > 0 ? .heuristic : .none)
     }
 
@@ -75,22 +76,22 @@ struct CacheFreshness: Hashable, Sendable {
     }
 
     /// Returns the lifetime of `Expires`: none if its date is malformed or ambiguous (RFC 9111, section 5.3).
-    private static func expiry(_ head: StoredHead) -> Int64 {
-        guard let text = head.headers.single(.expires),
-            let date = HTTPDate(text, now: head.responseTime.date, isExact: true)
+    private static func expiry(_ head: StoredHead, _ date: CacheTime) -> Int64 {
+        guard let text = head.deciding.single(.expires),
+            let end = HTTPDate(text, now: head.responseTime.date, isExact: true)
         else { return 0 }
-        let seconds = CacheTime(date).milliseconds(since: head.date) / 1000
+        let seconds = CacheTime(end).milliseconds(since: date) / 1000
         return min(max(seconds, 0), CacheDirectives.Seconds.maximum)
     }
 
     /// Returns an estimate from the time since the last modification (RFC 9111, section 4.2.2).
     private static func heuristic(
-        _ head: StoredHead, _ directives: CacheDirectives, _ policy: CachePolicy
+        _ head: StoredHead, _ date: CacheTime, _ directives: CacheDirectives, _ policy: CachePolicy
     ) -> Int64 {
         guard isHeuristicallyCacheable(head.status) || directives.contains("public"),
             let modified = head.lastModified, policy.heuristicShare > 0
         else { return 0 }
-        let seconds = Double(head.date.milliseconds(since: CacheTime(modified))) / 1000 * policy.heuristicShare
+        let seconds = Double(date.milliseconds(since: CacheTime(modified))) / 1000 * policy.heuristicShare
         let limit = Double(policy.maximumHeuristicLifetime.components.seconds)
         return Int64(min(max(seconds, 0), max(limit, 0)))
     }

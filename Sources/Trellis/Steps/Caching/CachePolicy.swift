@@ -21,15 +21,21 @@ public struct CachePolicy: Sendable, Hashable {
     /// The longest time for which a response without explicit freshness is fresh: a day by default.
     public var maximumHeuristicLifetime: Duration = .seconds(86_400)
 
+    /// The longest time for which a request waits for the response to an equal one that was sent before it: 5 seconds by default. With
+    /// zero, every request is sent.
+    public var maximumCollapsedWait: Duration = .seconds(5)
+
     /// Creates the rules with the defaults for all values that are not given.
     public init(
         sharing: Sharing = .private, targetedFieldNames: [HTTPField.Name] = [], heuristicShare: Double = 0.1,
-        maximumHeuristicLifetime: Duration = .seconds(86_400)
+        maximumHeuristicLifetime: Duration = .seconds(86_400),
+        maximumCollapsedWait: Duration = .seconds(5)
     ) {
         self.sharing = sharing
         self.targetedFieldNames = targetedFieldNames
         self.heuristicShare = heuristicShare
         self.maximumHeuristicLifetime = maximumHeuristicLifetime
+        self.maximumCollapsedWait = maximumCollapsedWait
     }
 
     var isShared: Bool { sharing == .shared }

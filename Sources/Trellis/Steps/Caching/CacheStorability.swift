@@ -29,22 +29,13 @@ enum CacheStorability: Hashable, Sendable {
         case notReusable
     }
 
-    /// The request of a response, as far as it matters here.
-    struct Request: Sendable {
-        let method: HTTPRequest.Method
-        /// The fields as they were sent.
-        let headers: HTTPFields
-    }
-
-    /// Returns the decision about a final response.
+    /// Returns the decision about a final response to a request.
     static func decision(
-        _ head: StoredHead, to request: Request, _ policy: CachePolicy
+        _ facts: CacheFacts, to method: HTTPRequest.Method, _ request: CacheRequestFields
     ) -> CacheStorability {
-        let freshness = CacheFreshness(head, policy)
+        let (head, freshness, policy) = (facts.head, facts.freshness, facts.policy)
         let directives = freshness.directives
-        if CacheDirectives(parsing: request.headers[values: .cacheControl]).contains("no-store") {
-            return .refused(.requestNoStore)
-        }
+        if request.directives.contains("no-store") { return .refused(.requestNoStore) }
         if directives.contains("must-understand") {
             // A status that is understood makes `no-store` irrelevant (RFC 9111, section 5.2.2.3).
             guard isUnderstood(head.status) else { return .refused(.unknownStatus) }
@@ -52,15 +43,15 @@ enum CacheStorability: Hashable, Sendable {
             return .refused(.noStore)
         }
         if policy.isShared, directives.contains("private") { return .refused(.private) }
-        guard isStorable(request.method, freshness) else { return .refused(.method) }
-        if policy.isShared, request.headers[.authorization] != nil,
+        guard isStorable(method, freshness) else { return .refused(.method) }
+        if policy.isShared, request.presence.contains(.authorization),
             !["public", "must-revalidate", "s-maxage"].contains(where: directives.contains)
         {
             return .refused(.authorization)
         }
-        guard VarySelection(of: head.headers, request: request.headers) != nil else { return .refused(.varyAny) }
+        guard facts.selection != nil else { return .refused(.varyAny) }
         if head.status == 206, !hasStorableRange(head) { return .refused(.range) }
-        return isReusable(head, freshness, policy) ? .storable : .refused(.notReusable)
+        return isReusable(facts) ? .storable : .refused(.notReusable)
     }
 
     /// Returns whether a response to a method may be stored: to `GET`, and to `POST` with explicit freshness (RFC 9110, section 9.3.3).
@@ -74,14 +65,20 @@ enum CacheStorability: Hashable, Sendable {
 
     /// Returns whether a stored response could ever be used: it is fresh for a time, or the origin can be asked about it, or it may be
     /// used although it is stale.
-    private static func isReusable(_ head: StoredHead, _ freshness: CacheFreshness, _ policy: CachePolicy) -> Bool {
+    private static func isReusable(_ facts: CacheFacts) -> Bool {
+        let (head, freshness) = (facts.head, facts.freshness)
         guard 200...599 ~= head.status, head.status != 304 else { return false }
         if freshness.isExplicit, freshness.lifetime > 0 { return true }
         let mayBeStored =
             freshness.isExplicit || CacheFreshness.isHeuristicallyCacheable(head.status)
             || freshness.directives.contains("public")
-            || !policy.isShared && freshness.directives.contains("private")
-        return mayBeStored && (freshness.lifetime > 0 || head.hasValidator)
+            || !facts.policy.isShared && freshness.directives.contains("private")
+        return mayBeStored && (freshness.lifetime > 0 || facts.hasValidator || mayBeStale(freshness.directives))
+    }
+
+    /// Returns whether a response may be used for a time although it is stale (RFC 5861).
+    private static func mayBeStale(_ directives: CacheDirectives) -> Bool {
+        ["stale-while-revalidate", "stale-if-error"].contains { directives.seconds($0).number ?? 0 > 0 }
     }
 
     /// Returns whether the status is one whose requirements for caches are implemented (RFC 9111, section 3).
@@ -94,9 +91,9 @@ enum CacheStorability: Hashable, Sendable {
 
     /// Returns whether the response has one part of a representation, which a strong validator identifies (RFC 9111, section 3.3).
     private static func hasStorableRange(_ head: StoredHead) -> Bool {
-        guard let text = head.headers.single(.contentRange), case .part(_, _?)? = ContentRange(text) else {
+        guard let text = head.deciding.single(.contentRange), case .part(_, _?)? = ContentRange(text) else {
             return false
         }
-        return StrongValidator(head.headers) != nil
+        return StrongValidator(head.deciding) != nil
     }
 }

@@ -1,43 +1,109 @@
 public import FoundationEssentials
+private import Synchronization
 
-/// A place for the responses of a cache: memory (``MemoryCacheStorage``), or a storage of your own.
+/// A place for the responses of a cache: memory (``MemoryCacheStorage``), a folder (``DiskCacheStorage``), or a storage of your own.
 ///
-/// A storage keeps what it is given and decides nothing about its use. Entries are named by a key, which is the URL of the request without
-/// its fragment, and ``CachedHead/variant``: a new entry replaces the one with the same names. An error of a storage ends no request: the
-/// request is sent, and its response is not stored.
+/// A storage keeps the entries that it is given and decides nothing about their use. Entries are named by a ``CacheKey`` and
+/// ``CachedHead/variant``: a new entry replaces the one with the same names. An error of a storage ends no request: the request is sent,
+/// and its response is not stored. Several tasks call a storage at the same time.
 public protocol CacheStorage: Sendable {
-    /// Returns all entries of a key.
-    func entries(for key: String) async throws -> [CacheEntry]
+    /// Returns all entries of a key, which counts as their use.
+    func entries(for key: CacheKey) async throws -> [CacheEntry]
 
     /// Begins an entry. Nothing of it is visible before ``CacheWriter/commit()``.
     ///
     /// - Parameter length: The length of the body if it is known.
-    func makeWriter(for key: String, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter
+    func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
-    func update(_ entry: CacheEntry, for key: String, to head: CachedHead) async throws
+    func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws
+
+    /// Removes an entry, unless the entry has been removed or replaced.
+    func remove(_ entry: CacheEntry, for key: CacheKey) async throws
 
     /// Removes all entries of a key.
-    func removeEntries(for key: String) async throws
+    func removeEntries(for key: CacheKey) async throws
 
     /// Removes all entries.
     func removeAll() async throws
+
+    /// The keys that have entries, in any order. Entries that are added or removed meanwhile may or may not be among them.
+    var keys: AsyncThrowingStream<CacheKey, any Error> { get }
+
+    /// The number of entries, and of their bytes.
+    var usage: CacheUsage { get async throws }
+}
+
+/// A storage whose operations do not wait.
+protocol ImmediateCacheStorage: CacheStorage {
+    /// Returns the same as ``CacheStorage/entries(for:)``.
+    func entriesAtOnce(for key: CacheKey) -> [CacheEntry]
+    /// Stores an entry whose body is complete: what ``CacheStorage/makeWriter(for:_:length:)`` and its writer do.
+    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws
+    /// Does the same as ``CacheStorage/remove(_:for:)``.
+    func removeAtOnce(_ entry: CacheEntry, for key: CacheKey)
+    /// Does the same as ``CacheStorage/removeEntries(for:)``.
+    func removeEntriesAtOnce(for key: CacheKey)
+}
+
+/// The number of the entries of a ``CacheStorage``, and of their bytes.
+public struct CacheUsage: Sendable, Hashable {
+    /// The number of entries.
+    public var count: Int
+    /// The number of bytes of all entries, with what the storage needs besides their bodies.
+    public var size: Int64
+
+    /// Creates the numbers.
+    public init(count: Int, size: Int64) {
+        self.count = count
+        self.size = size
+    }
 }
 
 /// A response in a ``CacheStorage``.
 public struct CacheEntry: Sendable {
-    /// The name of the entry within its key, as the storage has it.
+    /// The name of the entry within its key, as the storage has it. It changes when the entry is replaced.
     public let id: String
     /// The head.
-    public let head: CachedHead
-    /// The body as it was received, in its content coding.
+    public var head: CachedHead { storage.head }
+    /// The body as it was received, in its content coding. Of a partial response (206), the part.
     public let body: any CachedBody
+    private let storage: Storage
 
     /// Creates an entry.
     public init(id: String, head: CachedHead, body: any CachedBody) {
+        self.init(id: id, head: head, body: body, size: 0)
+    }
+
+    /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
+    init(id: String, head: CachedHead, body: any CachedBody, size: Int) {
         self.id = id
-        self.head = head
         self.body = body
+        storage = Storage(head, size: size)
+    }
+
+    /// The head, with what follows from it under the rules of the first cache that has asked.
+    private final class Storage: Sendable {
+        let head: CachedHead
+        let size: Int
+        let facts = AtomicLazyReference<CacheFacts>()
+
+        init(_ head: CachedHead, size: Int) { (self.head, self.size) = (head, size) }
+    }
+
+    /// The number of bytes that a storage in memory counts for the entry.
+    var size: Int { storage.size }
+
+    /// The text of the head's variant.
+    var variant: String { storage.head.variant }
+
+    /// Returns what follows from the head under the rules of a cache.
+    func facts(_ policy: CachePolicy) -> CacheFacts {
+        if let known = storage.head.facts, known.policy == policy { return known }
+        if let known = storage.facts.load(), known.policy == policy { return known }
+        let facts = CacheFacts(storage.head, policy)
+        _ = storage.facts.storeIfNil(facts)
+        return facts
     }
 }
 
@@ -47,10 +113,12 @@ public protocol CachedBody: Sendable {
     var length: Int64 { get }
 
     /// Returns the bytes of a range within the body.
+    ///
+    /// - Throws: Any error, for example because the bytes are damaged; the entry is then removed.
     func bytes(in range: Range<Int64>) async throws -> Data
 }
 
-/// The writer of an entry. It is called by one task at a time.
+/// The writer of an entry. It is called by one task at a time, and not after ``commit()`` or ``discard()``.
 public protocol CacheWriter: Sendable {
     /// Adds bytes to the body.
     ///

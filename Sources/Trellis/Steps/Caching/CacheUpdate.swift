@@ -35,10 +35,13 @@ enum CacheUpdate {
     /// - Parameters:
     ///   - head: The stored head.
     ///   - newer: The head of a 304, or of the response to a `HEAD`.
-    static func updated(_ head: StoredHead, with newer: StoredHead) -> StoredHead {
+    ///   - policy: The rules. In the cache of many users, the cookies of one user's validation are not stored for the others.
+    static func updated(_ head: StoredHead, with newer: StoredHead, _ policy: CachePolicy) -> StoredHead {
         var updated = head
         (updated.requestTime, updated.responseTime) = (newer.requestTime, newer.responseTime)
-        let fields = ConnectionFields.removed(from: newer.headers).filter { !isKept($0.name) }
+        let fields = ConnectionFields.removed(from: newer.headers).filter { field in
+            !isKept(field.name) && !(policy.isShared && field.name == .setCookie)
+        }
         for name in Set(fields.map(\.name)) { updated.headers[values: name] = [] }
         // The age of the stored response is not that of the newer one.
         updated.headers[values: .age] = []
@@ -50,7 +53,8 @@ enum CacheUpdate {
     private static func isKept(_ name: HTTPField.Name) -> Bool {
         switch name {
         case .contentEncoding, .contentLength, .contentRange, .contentType: true
-        default: false
+        // In a 304, this is the digest of no content (RFC 9530, section 2). Content-MD5 was that of the representation.
+        default: name.canonicalName == "content-digest"
         }
     }
 
@@ -90,20 +94,48 @@ enum CacheUpdate {
     }
 }
 
+/// The fields with digests of a message's content, which another message with the same representation does not have.
+enum ContentDigests {
+    /// The names, in lower case (RFC 9530, section 2, and RFC 1864).
+    static let names: Set<String> = ["content-digest", "content-md5"]
+}
+
 /// The fields that concern a connection, not a message (RFC 9110, section 7.6.1).
 enum ConnectionFields {
-    /// The names that count even if `Connection` does not name them.
-    private static let names = [
-        "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
-        "proxy-authorization", "proxy-authentication-info",
-    ]
-
     /// Returns fields without those of the connection, and those that `Connection` names: they are not stored (RFC 9111, section 3.1).
+    /// Nor is the length of a body that a `Transfer-Encoding` has framed (RFC 9112, section 6.3).
     static func removed(from headers: HTTPFields) -> HTTPFields {
-        let named = HTTPField.Name("Connection").map { headers[values: $0] } ?? []
-        let others = named.flatMap { FieldScanner.elements(of: $0) }
-            .map { String(Substring($0.utf8.trimmingBlanks)).lowercased() }
-        let removed = Set(names + others)
-        return headers.filter { !removed.contains($0.name.canonicalName) }
+        guard headers.contains(where: { isOfConnection($0.name.canonicalName) }) else { return headers }
+        var named: [String] = []
+        for field in headers {
+            if field.name == .transferEncoding { named.append("content-length") }
+            guard field.name == .connection else { continue }
+            for element in FieldScanner.elements(of: field.value) {
+                named.append(String(Substring(element.utf8.trimmingBlanks)).lowercased())
+            }
+        }
+        // Removing the few is faster than making a list of the others.
+        var rest = headers
+        for index in headers.indices.reversed() {
+            let name = headers[index].name.canonicalName
+            if isOfConnection(name) || named.contains(where: { $0.hasSameBytes(as: name) }) { rest.remove(at: index) }
+        }
+        return rest
+    }
+
+    /// Returns whether a field concerns a connection even if `Connection` does not name it.
+    private static func isOfConnection(_ name: String) -> Bool {
+        // Most names have another length, which is found out faster.
+        switch name.utf8.count {
+        case 2: name == "te"
+        case 7: name == "upgrade"
+        case 10: name == "connection" || name == "keep-alive"
+        case 16: name == "proxy-connection"
+        case 17: name == "transfer-encoding"
+        case 18: name == "proxy-authenticate"
+        case 19: name == "proxy-authorization"
+        case 25: name == "proxy-authentication-info"
+        default: false
+        }
     }
 }

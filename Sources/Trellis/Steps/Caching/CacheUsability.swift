@@ -23,33 +23,33 @@ struct CacheUsability: Hashable, Sendable {
     /// - Parameters:
     ///   - request: The directives of the request.
     ///   - mode: The mode of the request.
-    init(_ head: StoredHead, _ request: CacheDirectives, _ mode: CacheMode, at now: CacheTime, _ policy: CachePolicy) {
-        let freshness = CacheFreshness(head, policy)
-        guard let milliseconds = head.age(at: now) else {
+    init(_ facts: CacheFacts, _ request: CacheDirectives, _ mode: CacheMode, at now: CacheTime) {
+        let freshness = facts.freshness
+        guard let milliseconds = facts.age(at: now) else {
             (outcome, age, timeToLive) = (.mustValidate, 0, 0)
             return
         }
-        // The response is fresh while its age is less than its lifetime, in milliseconds.
-        let rest = freshness.lifetime * 1000 - milliseconds
+        let rest = facts.rest(atAge: milliseconds)
         age = milliseconds / 1000
-        timeToLive = rest > 0 ? (rest + 999) / 1000 : rest / 1000
-        outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, policy)
+        timeToLive = CacheFacts.seconds(ofRest: rest)
+        outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, facts.policy)
     }
 
     /// Creates the answer for a stored response in place of a failure; `nil` if the response must not be used (RFC 5861, section 4).
     ///
     /// - Parameter request: The directives of the request.
-    init?(ifError head: StoredHead, _ request: CacheDirectives, at now: CacheTime, _ policy: CachePolicy) {
-        let freshness = CacheFreshness(head, policy)
+    init?(ifError facts: CacheFacts, _ request: CacheDirectives, at now: CacheTime) {
+        let freshness = facts.freshness
         let seconds = freshness.directives.seconds("stale-if-error").number ?? request.seconds("stale-if-error").number
-        guard let seconds, let milliseconds = head.age(at: now), !Self.mustBeFresh(freshness, policy) else {
+        guard let seconds, let milliseconds = facts.age(at: now), !Self.mustBeFresh(freshness, facts.policy)
+        else {
             return nil
         }
-        let rest = freshness.lifetime * 1000 - milliseconds
+        let rest = facts.rest(atAge: milliseconds)
         guard -rest <= seconds * 1000 else { return nil }
         outcome = .staleAllowed
         age = milliseconds / 1000
-        timeToLive = rest > 0 ? (rest + 999) / 1000 : rest / 1000
+        timeToLive = CacheFacts.seconds(ofRest: rest)
     }
 
     private static func outcome(

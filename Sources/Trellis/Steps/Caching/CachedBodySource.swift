@@ -9,125 +9,104 @@ final class CachedBodySource: ChunkSource {
     private let body: any CachedBody
     private let coded: CodedBody?
     private let response: Response
-    /// The bytes that have not been read; `nil` after a cancellation.
-    private let rest: Locked<Range<Int64>?>
+    private let limit: ByteLimit
+    /// Is called when the body cannot be read.
+    private let onFailure: @Sendable () async -> Void
+    private let turn = ReaderTurn()
+    private let state: Locked<State>
 
-    init(_ body: any CachedBody, _ range: Range<Int64>, _ coded: CodedBody?, _ response: Response) {
-        self.body = body
-        self.coded = coded
-        self.response = response
-        rest = Locked(range)
+    private struct State {
+        /// The bytes that have not been read; `nil` after a cancellation.
+        var rest: Range<Int64>?
+        /// The number of bytes that the reader has received.
+        var count = 0
+    }
+
+    /// - Parameters:
+    ///   - range: The bytes of the body that the reader gets, before they are decoded.
+    ///   - limit: The limit on the number of bytes that the reader gets.
+    init(
+        _ body: any CachedBody, _ range: Range<Int64>, _ coded: CodedBody?, _ response: Response, limit: ByteLimit,
+        onFailure: @escaping @Sendable () async -> Void
+    ) {
+        (self.body, self.coded, self.response) = (body, coded, response)
+        (self.limit, self.onFailure) = (limit, onFailure)
+        state = Locked(State(rest: range))
     }
 
     var metrics: Metrics? { get async { response.metrics } }
 
     func next() async throws -> Data? {
+        turn.begin()
+        defer { turn.end() }
+        guard let piece = try await piece() else { return nil }
+        let count = state.withLock { state in
+            state.count += piece.count
+            return state.count
+        }
+        guard !limit.isExceeded(by: count) else { throw TrellisError.bodyTooLarge(limit) }
+        return piece
+    }
+
+    private func piece() async throws -> Data? {
         while true {
             try Task.checkCancellation()
             if let piece = try coded?.next() { return piece }
-            let range = try rest.withLock { rest in
-                guard let all = rest else { throw CancellationError() }
-                let range = all.lowerBound..<min(all.lowerBound + Self.pieceSize, all.upperBound)
-                rest = range.upperBound..<all.upperBound
-                return range
-            }
+            let range = try nextRange()
             guard !range.isEmpty else {
                 try coded?.finish()
                 return nil
             }
-            let bytes = try await body.bytes(in: range)
+            let bytes = try await bytes(in: range)
             guard let coded else { return bytes }
             if let piece = try coded.decode(bytes) { return piece }
         }
     }
 
+    private func nextRange() throws -> Range<Int64> {
+        try state.withLock { state in
+            guard let rest = state.rest else { throw CancellationError() }
+            let range = rest.lowerBound..<min(rest.lowerBound + Self.pieceSize, rest.upperBound)
+            state.rest = range.upperBound..<rest.upperBound
+            return range
+        }
+    }
+
+    private func bytes(in range: Range<Int64>) async throws -> Data {
+        do {
+            return try await body.bytes(in: range)
+        } catch {
+            cancel(explicitly: false)
+            await onFailure()
+            throw TrellisError(
+                .invalidResponse(.bodyCutShort("the stored body cannot be read")), method: .get, url: response.url,
+                phase: .receiving, metrics: response.metrics, underlying: error)
+        }
+    }
+
     func finalResponse() async throws -> Response { response }
 
-    func cancel(explicitly: Bool) { rest.withLock { $0 = nil } }
+    func cancel(explicitly: Bool) { state.withLock { $0.rest = nil } }
 }
 
-/// The body of a response that is stored while it is read: completely, or not at all.
-final class StoringSource: ChunkSource {
-    private let token: TransferToken
-    /// The writer of the entry; `nil` if nothing is stored, or not any more.
-    private let writer: Locked<(any CacheWriter)?>
-    private let coded: CodedBody?
-    private let status: CacheStatus
+/// The turn of the one reader of a body.
+final class ReaderTurn: Sendable {
+    private let isTaken = Locked(false)
 
-    init(_ token: TransferToken, _ writer: (any CacheWriter)?, _ coded: CodedBody?, _ status: CacheStatus) {
-        self.token = token
-        self.writer = Locked(writer)
-        self.coded = coded
-        self.status = status
-    }
-
-    var request: Request? { token.source.request }
-    var observer: (any ReadingObserver)? { token.source.observer }
-    var metrics: Metrics? {
-        get async {
-            var metrics = await token.source.metrics
-            metrics?.cacheStatus = status
-            return metrics
+    func begin() {
+        let isFree = isTaken.withLock { isTaken in
+            defer { isTaken = true }
+            return !isTaken
         }
+        precondition(isFree, "two tasks read a body at the same time")
     }
 
-    func next() async throws -> Data? {
-        while true {
-            if let piece = try coded?.next() { return piece }
-            guard let chunk = try await received() else {
-                try coded?.finish()
-                return nil
-            }
-            guard let coded else { return chunk }
-            if let piece = try coded.decode(chunk) { return piece }
-        }
-    }
+    func end() { isTaken.withLock { $0 = false } }
+}
 
-    /// Returns the next bytes as they were received, after they were stored; `nil` at the end, when the entry is complete.
-    private func received() async throws -> Data? {
-        do {
-            let chunk = try await token.source.next()
-            // A body whose content coding is not complete is not stored.
-            if chunk == nil { try coded?.finish() }
-            guard let writer = writer.withLock({ $0 }) else { return chunk }
-            do {
-                if let chunk {
-                    try await writer.write(chunk)
-                } else {
-                    try await writer.commit()
-                    self.writer.withLock { $0 = nil }
-                }
-            } catch {
-                await drop()
-            }
-            return chunk
-        } catch {
-            await drop()
-            throw error
-        }
+extension TrellisError {
+    /// Returns the error of a body with more bytes than the caller accepts.
+    static func bodyTooLarge(_ limit: ByteLimit) -> TrellisError {
+        TrellisError(.invalidResponse(.bodyTooLarge(limit: limit.bytes)), phase: .receiving)
     }
-
-    private func drop() async {
-        let writer = writer.withLock { writer in
-            defer { writer = nil }
-            return writer
-        }
-        await writer?.discard()
-    }
-
-    func finalResponse() async throws -> Response {
-        while try await next() != nil {}
-        return try await token.source.finalResponse().with(status)
-    }
-
-    func cancel(explicitly: Bool) {
-        let writer = writer.withLock { writer in
-            defer { writer = nil }
-            return writer
-        }
-        if let writer { Task { await writer.discard() } }
-        token.source.cancel(explicitly: explicitly)
-    }
-
-    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
 }

@@ -2,16 +2,28 @@ public import FoundationEssentials
 public import HTTPTypes
 
 /// The head of a response in a cache, with what decides about its use.
-public struct CachedHead: Sendable, Hashable {
+public struct CachedHead: Sendable {
     /// The status and the fields, with the times.
-    var stored: StoredHead
+    var stored: StoredHead {
+        didSet {
+            selection = VarySelection(of: stored.deciding, request: requestHeaders)
+            facts = nil
+        }
+    }
     /// The fields of the request that the response's `Vary` names.
-    public private(set) var requestHeaders: HTTPFields
+    public let requestHeaders: HTTPFields
+    /// The selection by the request's fields; `nil` if the response answers no other request.
+    private(set) var selection: VarySelection?
+    /// The facts that follow from the head under the rules of the last cache that needed them; `nil` if none did.
+    private(set) var facts: CacheFacts?
 
     /// The status.
     public var status: HTTPResponse.Status { HTTPResponse.Status(code: stored.status) }
     /// The fields as they were received, without those that concern only the connection.
-    public var headers: HTTPFields { stored.headers }
+    public var headers: HTTPFields {
+        get { stored.headers }
+        set { stored.headers = newValue }
+    }
     /// The instant at which the request was sent.
     public var requestDate: Date { stored.requestTime.foundationDate }
     /// The instant at which the head was received.
@@ -31,16 +43,42 @@ public struct CachedHead: Sendable, Hashable {
     /// Creates the head of a response to a request with these fields.
     init(_ stored: StoredHead, request: HTTPFields) {
         self.stored = stored
-        let names = VarySelection(of: stored.headers, request: request)?.names ?? []
-        requestHeaders = request.filter { names.contains($0.name) }
+        selection = VarySelection(of: stored.deciding, request: request)
+        let names = selection?.names ?? []
+        requestHeaders = names.isEmpty ? HTTPFields() : request.filter { names.contains($0.name) }
     }
 
-    /// The selection by the request's fields; `nil` if the response answers no other request.
-    var selection: VarySelection? { VarySelection(of: stored.headers, request: requestHeaders) }
+    /// Finds out what follows from the head under the rules of a cache.
+    mutating func judge(_ policy: CachePolicy) -> CacheFacts {
+        let facts = CacheFacts(self, policy)
+        self.facts = facts
+        return facts
+    }
+
+    /// The part of the representation that the body is, and the length of the complete one; `nil` if the body is complete.
+    var part: (range: Range<Int64>, total: Int64)? {
+        guard stored.status == 206, let text = stored.deciding.single(.contentRange),
+            case .part(let range, let total?)? = ContentRange(text)
+        else { return nil }
+        return (range, total)
+    }
 
     /// The text that is the same for the responses of a URL that replace each other: the fields that `Vary` names, with the request's
     /// values in a comparable form.
     public var variant: String { selection?.text ?? "*" }
+}
+
+extension CachedHead: Hashable {
+    /// Returns whether two heads have the same fields, times and request fields.
+    public static func == (one: CachedHead, other: CachedHead) -> Bool {
+        one.stored == other.stored && one.requestHeaders == other.requestHeaders
+    }
+
+    /// Hashes the same parts that are compared.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(stored)
+        hasher.combine(requestHeaders)
+    }
 }
 
 extension CacheTime {

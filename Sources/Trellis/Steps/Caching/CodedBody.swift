@@ -20,7 +20,8 @@ struct CodedBody: Sendable {
 
     /// Returns the content codings of a body, in the order in which they were applied (RFC 9110, section 8.4).
     static func codings(_ headers: HTTPFields) -> [String] {
-        headers[values: .contentEncoding].flatMap { FieldScanner.elements(of: $0) }
+        guard headers.contains(.contentEncoding) else { return [] }
+        return headers[values: .contentEncoding].flatMap { FieldScanner.elements(of: $0) }
             .map { String(Substring($0.utf8.trimmingBlanks)).lowercased() }
             .filter { !$0.isEmpty && !$0.hasSameBytes(as: "identity") }
     }

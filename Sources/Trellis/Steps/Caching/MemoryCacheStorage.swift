@@ -2,34 +2,24 @@ import CurlEngine
 import FoundationEssentials
 
 /// Responses in memory, bounded in their bytes and their number. The entries that were used least recently are removed first.
-public final class MemoryCacheStorage: CacheStorage {
+public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
     /// The bytes that an entry takes besides its body and its fields, as an estimate.
     private static let overhead = 512
 
-    /// The key and the variant of an entry.
-    private struct Name: Hashable {
-        let key: String
-        let variant: String
-    }
-
-    private struct Slot {
-        var entry: CacheEntry
-        var size: Int
-    }
-
     private struct State {
-        var slots: [Name: Slot] = [:]
-        /// The variants of each key.
-        var variants: [String: [String]] = [:]
-        /// The names in the order of their last use, with numbers that are no longer valid among them.
-        var uses = FIFO<(name: Name, number: UInt64)>()
-        /// The number of the last use of each entry.
-        var lastUse: [Name: UInt64] = [:]
+        /// The entries of each key, the oldest variant first.
+        var entries = UseOrder<CacheKey, CacheEntry>()
         var number: UInt64 = 0
+        var count = 0
         var size = 0
+        /// The number of bytes of the bodies that are being written.
+        var sizeInWriters = 0
     }
 
-    /// The largest number of bytes of all entries together.
+    /// The largest number of variants of a key. The oldest one is removed first.
+    static let maximumVariantCount = 32
+
+    /// The largest number of bytes of all entries together, and of the bodies that are being written.
     public let maximumSize: Int
     /// The largest number of entries.
     public let maximumCount: Int
@@ -49,131 +39,186 @@ public final class MemoryCacheStorage: CacheStorage {
         self.maximumBodySize = maximumBodySize ?? self.maximumSize / 8
     }
 
-    /// The number of entries, and the number of their bytes.
-    public var usage: (count: Int, size: Int) { state.withLock { ($0.slots.count, $0.size) } }
+    /// The number of entries, and of their bytes.
+    public var usage: CacheUsage { state.withLock { CacheUsage(count: $0.count, size: Int64($0.size)) } }
 
-    /// The number of recorded uses.
-    var useCount: Int { state.withLock { $0.uses.count } }
-
-    /// Returns all entries of a key, which counts as their use.
-    public func entries(for key: String) -> [CacheEntry] {
-        state.withLock { state in
-            (state.variants[key] ?? []).compactMap { variant in
-                let name = Name(key: key, variant: variant)
-                guard let slot = state.slots[name] else { return nil }
-                Self.use(name, &state)
-                return slot.entry
-            }
+    /// The keys that have entries.
+    public var keys: AsyncThrowingStream<CacheKey, any Error> {
+        let keys = state.withLock { $0.entries.keys }
+        return AsyncThrowingStream { continuation in
+            for key in keys { continuation.yield(key) }
+            continuation.finish()
         }
     }
+
+    /// The number of bytes of the bodies that are being written.
+    var sizeInWriters: Int { state.withLock { $0.sizeInWriters } }
+
+    /// Returns all entries of a key, which counts as their use.
+    public func entries(for key: CacheKey) -> [CacheEntry] { state.withLock { $0.entries.use(key) } }
 
     /// Begins an entry.
     ///
     /// - Throws: ``TooLarge`` if the body is larger than the storage takes.
-    public func makeWriter(for key: String, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
+    public func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
         if let length, length > maximumBodySize { throw TooLarge() }
-        return Writer(self, Name(key: key, variant: head.variant), head)
+        return Writer(self, key, head)
     }
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
-    public func update(_ entry: CacheEntry, for key: String, to head: CachedHead) {
+    public func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
+        let size = size(of: head, entry.body, key)
         state.withLock { state in
-            let old = Name(key: key, variant: entry.head.variant)
-            guard let slot = state.slots[old], slot.entry.id == entry.id else { return }
-            Self.remove(old, &state)
-            add(CacheEntry(id: entry.id, head: head, body: entry.body), Name(key: key, variant: head.variant), &state)
+            guard Self.remove(key, &state, where: { $0.id == entry.id }) else { return }
+            add(CacheEntry(id: entry.id, head: head, body: entry.body, size: size), key, &state)
         }
     }
 
+    /// Removes an entry, unless the entry has been removed or replaced.
+    public func remove(_ entry: CacheEntry, for key: CacheKey) {
+        state.withLock { state in _ = Self.remove(key, &state) { $0.id == entry.id } }
+    }
+
     /// Removes all entries of a key.
-    public func removeEntries(for key: String) {
-        state.withLock { state in
-            for variant in state.variants[key] ?? [] { Self.remove(Name(key: key, variant: variant), &state) }
-        }
+    public func removeEntries(for key: CacheKey) {
+        state.withLock { state in _ = Self.remove(key, &state) { _ in true } }
     }
 
     /// Removes all entries.
     public func removeAll() {
         state.withLock { state in
-            let number = state.number
+            let (number, sizeInWriters) = (state.number, state.sizeInWriters)
             state = State()
-            state.number = number
+            (state.number, state.sizeInWriters) = (number, sizeInWriters)
         }
     }
 
     // MARK: The state
 
-    private func add(_ entry: CacheEntry, _ name: Name, _ state: inout State) {
-        Self.remove(name, &state)
-        let size = Int(entry.body.length) + entry.head.size + name.key.utf8.count + Self.overhead
-        guard size <= maximumSize, maximumCount > 0 else { return }
-        state.slots[name] = Slot(entry: entry, size: size)
-        state.variants[name.key, default: []].append(name.variant)
+    /// Adds an entry in place of the one of the same variant.
+    private func add(_ entry: CacheEntry, _ key: CacheKey, _ state: inout State) {
+        let isKept = entry.size <= maximumSize && maximumCount > 0
+        var (count, size) = (0, 0)
+        state.entries.useAndChange(key) { entries in
+            let variant = entries.isEmpty ? "" : entry.variant
+            entries.removeAll { other in
+                guard other.variant.hasSameBytes(as: variant) else { return false }
+                (count, size) = (count - 1, size - other.size)
+                return true
+            }
+            guard isKept else { return }
+            if entries.count >= Self.maximumVariantCount {
+                size -= entries.removeFirst().size
+                count -= 1
+            }
+            entries.append(entry)
+            (count, size) = (count + 1, size + entry.size)
+        }
+        state.count += count
         state.size += size
-        Self.use(name, &state)
-        while state.size > maximumSize || state.slots.count > maximumCount { Self.removeOldest(&state) }
-    }
-
-    private static func use(_ name: Name, _ state: inout State) {
-        state.number += 1
-        state.lastUse[name] = state.number
-        state.uses.append((name, state.number))
-        // At least as many uses are over as there are entries, so that the cost of a use is constant.
-        if state.uses.count > 2 * state.slots.count + 64 {
-            let last = state.lastUse
-            state.uses.removeAll { last[$0.name] != $0.number }
+        while state.size > maximumSize || state.count > maximumCount, let oldest = state.entries.oldestKey {
+            var isFirst = true
+            _ = Self.remove(oldest, &state) { _ in
+                defer { isFirst = false }
+                return isFirst
+            }
         }
     }
 
-    private static func removeOldest(_ state: inout State) {
-        while let use = state.uses.popFirst() {
-            if state.lastUse[use.name] == use.number { return remove(use.name, &state) }
+    /// Removes the entries of a key that meet a condition. Returns whether there were any.
+    private static func remove(
+        _ key: CacheKey, _ state: inout State, where isRemoved: (CacheEntry) -> Bool
+    ) -> Bool {
+        var (count, size) = (0, 0)
+        state.entries.change(key) { entries in
+            entries.removeAll { entry in
+                guard isRemoved(entry) else { return false }
+                (count, size) = (count + 1, size + entry.size)
+                return true
+            }
+        }
+        state.count -= count
+        state.size -= size
+        return count > 0
+    }
+
+    private func size(of head: CachedHead, _ body: any CachedBody, _ key: CacheKey) -> Int {
+        Int(body.length) + head.size + key.url.utf8.count + key.partition.utf8.count + Self.overhead
+    }
+
+    /// Takes room for a part of a body that is being written. Returns `false` if there is none.
+    private func reserve(_ count: Int) -> Bool {
+        state.withLock { state in
+            guard state.sizeInWriters + count <= maximumSize else { return false }
+            state.sizeInWriters += count
+            return true
         }
     }
 
-    private static func remove(_ name: Name, _ state: inout State) {
-        guard let slot = state.slots.removeValue(forKey: name) else { return }
-        state.lastUse[name] = nil
-        state.size -= slot.size
-        state.variants[name.key]?.removeAll { $0 == name.variant }
-        if state.variants[name.key]?.isEmpty == true { state.variants[name.key] = nil }
-    }
+    private func free(_ count: Int) { state.withLock { $0.sizeInWriters -= count } }
 
-    private func commit(_ body: Data, _ name: Name, _ head: CachedHead) {
+    private func commit(_ body: Data, _ key: CacheKey, _ head: CachedHead) {
+        let body = MemoryBody(data: body)
+        let size = size(of: head, body, key)
         state.withLock { state in
             state.number += 1
-            add(CacheEntry(id: "\(state.number)", head: head, body: MemoryBody(data: body)), name, &state)
+            add(CacheEntry(id: "\(state.number)", head: head, body: body, size: size), key, &state)
         }
     }
 }
 
 extension MemoryCacheStorage {
-    /// The error of a body that is larger than the storage takes.
+    func entriesAtOnce(for key: CacheKey) -> [CacheEntry] { entries(for: key) }
+
+    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws {
+        guard body.count <= maximumBodySize else { throw TooLarge() }
+        commit(body, key, head)
+    }
+
+    func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { remove(entry, for: key) }
+
+    func removeEntriesAtOnce(for key: CacheKey) { removeEntries(for: key) }
+}
+
+extension MemoryCacheStorage {
+    /// The error of a body that is larger than the storage takes, or that has no room beside others that are being written.
     public struct TooLarge: Error, Sendable {}
 
     private final class Writer: CacheWriter {
         private let storage: MemoryCacheStorage
-        private let name: Name
+        private let key: CacheKey
         private let head: CachedHead
         private let body = Locked(Data())
 
-        init(_ storage: MemoryCacheStorage, _ name: Name, _ head: CachedHead) {
-            (self.storage, self.name, self.head) = (storage, name, head)
+        init(_ storage: MemoryCacheStorage, _ key: CacheKey, _ head: CachedHead) {
+            (self.storage, self.key, self.head) = (storage, key, head)
         }
+
+        deinit { discard() }
 
         func write(_ bytes: Data) throws {
-            try body.withLock { body in
-                guard body.count + bytes.count <= storage.maximumBodySize else {
-                    body = Data()
-                    throw TooLarge()
+            let isTaken = body.withLock { body in
+                guard body.count + bytes.count <= storage.maximumBodySize, storage.reserve(bytes.count) else {
+                    return false
                 }
                 body.append(bytes)
+                return true
             }
+            if !isTaken { throw TooLarge() }
         }
 
-        func commit() { storage.commit(body.withLock { $0 }, name, head) }
+        func commit() { storage.commit(take(), key, head) }
 
-        func discard() { body.withLock { $0 = Data() } }
+        func discard() { _ = take() }
+
+        private func take() -> Data {
+            let taken = body.withLock { body in
+                defer { body = Data() }
+                return body
+            }
+            storage.free(taken.count)
+            return taken
+        }
     }
 }
 
@@ -185,13 +230,15 @@ struct MemoryBody: CachedBody {
 
     func bytes(in range: Range<Int64>) -> Data {
         if range == 0..<length { return data }
-        return data[data.startIndex + Int(range.lowerBound)..<data.startIndex + Int(range.upperBound)]
+        return Data(data[data.startIndex + Int(range.lowerBound)..<data.startIndex + Int(range.upperBound)])
     }
 }
 
 extension CachedHead {
     /// The number of bytes of the fields.
     fileprivate var size: Int {
-        (headers + requestHeaders).reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 32 }
+        var size = stored.size
+        for field in requestHeaders { size += field.name.rawName.utf8.count + field.value.utf8.count + 32 }
+        return size
     }
 }

@@ -3,26 +3,72 @@ import HTTPTypes
 
 /// The head of a response in a cache, with the times that its age is computed from.
 struct StoredHead: Hashable, Sendable {
+    private enum Fields: Sendable {
+        case complete(HTTPFields)
+        case received(ReceivedFields)
+    }
+
     /// The status code.
     var status: Int
-    /// The fields as they were received, without those that concern only the connection.
-    var headers: HTTPFields
+    private var fields: Fields
     /// The instant at which the request was sent.
     var requestTime: CacheTime
     /// The instant at which the head was received.
     var responseTime: CacheTime
 
+    init(status: Int, headers: HTTPFields, requestTime: CacheTime, responseTime: CacheTime) {
+        (self.status, fields) = (status, .complete(headers))
+        (self.requestTime, self.responseTime) = (requestTime, responseTime)
+    }
+
+    /// Creates the head of a response that has been received.
+    init(_ head: ResponseHead, requestTime: CacheTime, responseTime: CacheTime, _ policy: CachePolicy) {
+        (status, fields) = (head.status.code, .received(ReceivedFields(head, policy)))
+        (self.requestTime, self.responseTime) = (requestTime, responseTime)
+    }
+
+    /// The fields as they were received, without those that concern only the connection.
+    var headers: HTTPFields {
+        get {
+            switch fields {
+            case .complete(let headers): headers
+            case .received(let received): received.complete
+            }
+        }
+        set { fields = .complete(newValue) }
+    }
+
+    /// The fields that decide about the storing and the use of the response, perhaps with others. Of a head that was received, only
+    /// these are parsed.
+    var deciding: HTTPFields {
+        switch fields {
+        case .complete(let headers): headers
+        case .received(let received): received.deciding
+        }
+    }
+
+    /// The number of bytes that the fields take in memory, about.
+    var size: Int {
+        switch fields {
+        case .complete(let headers):
+            var size = 0
+            for field in headers { size += field.name.rawName.utf8.count + field.value.utf8.count + 32 }
+            return size
+        case .received(let received): return received.size
+        }
+    }
+
     /// The instant at which the origin made the response; that of its reception without a valid `Date` (RFC 9110, section 6.6.1).
     var date: CacheTime {
-        headers.single(.date).flatMap { HTTPDate($0, now: responseTime.date) }.map { CacheTime($0) } ?? responseTime
+        deciding.single(.date).flatMap { HTTPDate($0, now: responseTime.date) }.map { CacheTime($0) } ?? responseTime
     }
 
     /// The strong or weak entity tag; `nil` without a single one.
-    var entityTag: String? { headers.single(.eTag) }
+    var entityTag: String? { deciding.single(.eTag) }
 
     /// The date of the last modification; `nil` without a single valid one.
     var lastModified: HTTPDate? {
-        headers.single(.lastModified).flatMap { HTTPDate($0, now: responseTime.date) }
+        deciding.single(.lastModified).flatMap { HTTPDate($0, now: responseTime.date) }
     }
 
     /// Indicates whether the origin can be asked whether the response is still valid (RFC 9111, section 4.3.1).
@@ -30,8 +76,10 @@ struct StoredHead: Hashable, Sendable {
 
     // MARK: Age
 
-    /// The age at the reception, in milliseconds (RFC 9111, section 4.2.3).
-    private var initialAge: Int64 {
+    /// Returns the age at the reception, in milliseconds (RFC 9111, section 4.2.3).
+    ///
+    /// - Parameter date: The value of ``date``, which takes long to compute.
+    func initialAge(date: CacheTime) -> Int64 {
         let apparent = max(responseTime.milliseconds(since: date), 0)
         let delay = max(responseTime.milliseconds(since: requestTime), 0)
         return max(apparent, receivedAge.addingWithLimit(delay))
@@ -39,7 +87,7 @@ struct StoredHead: Hashable, Sendable {
 
     /// The first number of `Age`, in milliseconds; zero if it is not a number (RFC 9111, section 5.1).
     private var receivedAge: Int64 {
-        guard let line = headers[values: .age].first,
+        guard let line = deciding.first(where: { $0.name == .age })?.value,
             let text = FieldScanner.elements(of: line).first?.utf8.trimmingBlanks,
             let seconds = DeltaSeconds.parse(String(Substring(text)))
         else { return 0 }
@@ -48,7 +96,9 @@ struct StoredHead: Hashable, Sendable {
 
     /// Returns the age in milliseconds (RFC 9111, section 4.2.3); `nil` if the clock is behind the reception by more than a few seconds, so
     /// that the age is not known.
-    func age(at now: CacheTime) -> Int64? {
+    ///
+    /// - Parameter initialAge: The value of ``initialAge(date:)``.
+    func age(at now: CacheTime, initialAge: Int64) -> Int64? {
         let resident = now.milliseconds(since: responseTime)
         guard resident >= -Self.clockTolerance else { return nil }
         return initialAge.addingWithLimit(max(resident, 0))
@@ -56,6 +106,19 @@ struct StoredHead: Hashable, Sendable {
 
     /// The time by which the clock may be set back without consequence, in milliseconds.
     private static let clockTolerance: Int64 = 5000
+}
+
+extension StoredHead {
+    static func == (one: StoredHead, other: StoredHead) -> Bool {
+        one.status == other.status && one.requestTime == other.requestTime && one.responseTime == other.responseTime
+            && one.headers == other.headers
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(status)
+        hasher.combine(responseTime)
+        hasher.combine(headers)
+    }
 }
 
 extension Int64 {
@@ -67,10 +130,17 @@ extension Int64 {
 }
 
 extension HTTPFields {
-    /// The value of a field whose lines are all equal; `nil` without a line, or if they differ.
+    /// The value of a field whose lines are all equal; `nil` without a line, if they differ, or if they are not UTF-8.
     func single(_ name: HTTPField.Name) -> String? {
-        let values = self[values: name]
-        guard let first = values.first, values.allSatisfy({ $0.hasSameBytes(as: first) }) else { return nil }
-        return first
+        var value: String?
+        for field in self where field.name == name {
+            if field.octetsBeyondUTF8 != nil { return nil }
+            guard let known = value else {
+                value = field.value
+                continue
+            }
+            guard known.hasSameBytes(as: field.value) else { return nil }
+        }
+        return value
     }
 }

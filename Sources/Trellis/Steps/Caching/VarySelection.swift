@@ -10,19 +10,24 @@ struct VarySelection: Hashable, Sendable {
         let value: TextBytes?
     }
 
+    /// The largest number of fields of a response that is stored.
+    private static let maximumCount = 64
+
     private let fields: [Field]
 
     /// Creates the selection of a response.
     ///
-    /// - Returns: `nil` if the response answers no other request: its `Vary` has a `*`, or something that is no field name.
+    /// - Returns: `nil` if the response answers no other request: its `Vary` has a `*`, something that is no field name,
+    ///   or more than 64 names.
     init?(of response: HTTPFields, request: HTTPFields) {
         var fields: [Field] = []
-        for line in response[values: .vary] {
-            for element in FieldScanner.elements(of: line) {
+        for line in response where line.name == .vary {
+            for element in FieldScanner.elements(of: line.value) {
                 let text = String(Substring(element.utf8.trimmingBlanks))
                 if text.isEmpty { continue }
                 guard !text.hasSameBytes(as: "*"), let name = HTTPField.Name(text) else { return nil }
                 if fields.contains(where: { $0.name == name }) { continue }
+                guard fields.count < Self.maximumCount else { return nil }
                 fields.append(Field(name: name, value: Self.normalized(request, name)))
             }
         }
@@ -34,7 +39,8 @@ struct VarySelection: Hashable, Sendable {
 
     /// The names and values as a text, which is equal for equal selections.
     var text: String {
-        fields.map { field in
+        if fields.isEmpty { return "" }
+        return fields.map { field in
             let value = field.value.map { "\($0.text.utf8.count):\($0.text)" } ?? "-"
             return "\(field.name.canonicalName)=\(value)"
         }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.joined(separator: ";")
@@ -50,6 +56,9 @@ struct VarySelection: Hashable, Sendable {
     private static func normalized(_ request: HTTPFields, _ name: HTTPField.Name) -> TextBytes? {
         let lines = request[values: name]
         guard !lines.isEmpty else { return nil }
+        let octets = request[fields: name].compactMap(\.octetsBeyondUTF8)
+        // The text of other bytes than UTF-8 is not exact.
+        guard octets.isEmpty else { return TextBytes("\(lines) \(octets)") }
         var elements = lines.flatMap { FieldScanner.elements(of: $0) }
             .map { String(Substring($0.utf8.trimmingBlanks)) }
             .filter { !$0.isEmpty }

@@ -15,7 +15,10 @@ extension RedirectPolicy {
         context: CallContext, hsts: HSTSStore? = nil
     ) async throws -> (hop: RedirectedHop, redirect: Redirect)? {
         if let handler, !handler.followsRedirects { return nil }
-        switch decision(for: response, to: request, redirects: context.redirects, hsts: hsts) {
+        let switchesProtocols = context.call.delivery == .connection
+        switch decision(
+            for: response, to: request, redirects: context.redirects, hsts: hsts, switchesProtocols: switchesProtocols)
+        {
         case .answer: return nil
         case .refuse(let error): throw error
         case .follow(let next, let redirect):
@@ -23,6 +26,7 @@ extension RedirectPolicy {
             guard var changed = try await handler.redirect(to: next, for: response, context: context) else {
                 return nil
             }
+            if switchesProtocols { changed.url = changed.url.withHTTPScheme }
             // If the handler made a request of its own, adapters get that request when it is retried.
             let asked = changed.isSame(as: next) ? asked : nil
             if changed.url.hasSameBytes(as: next.url) { return (hop(changed, redirect, asked), redirect) }

@@ -61,8 +61,11 @@ extension RedirectPolicy {
     ///   - request: The request as it was sent; its URL is absolute.
     ///   - redirects: The redirects that led to the request.
     ///   - hsts: The hosts that are to be reached over https alone; `nil` if none are known.
+    ///   - switchesProtocols: Indicates whether the request asks the server to switch protocols, so that a `Location` may have the scheme
+    ///     `ws` or `wss`.
     func decision(
-        for response: Response, to request: Request, redirects: [Redirect], hsts: HSTSStore? = nil
+        for response: Response, to request: Request, redirects: [Redirect], hsts: HSTSStore? = nil,
+        switchesProtocols: Bool = false
     ) -> Decision {
         guard response.status.isRedirect else { return .answer }
         // An empty `Location` counts as none, as in browsers.
@@ -75,7 +78,9 @@ extension RedirectPolicy {
             guard locations.allSatisfy({ $0.hasSameBytes(as: location) }) else {
                 throw TrellisError(.redirectFailed(.refused("it has several different targets")))
             }
-            let target = try RedirectTarget(location, of: request.url, sentTo: response.url, hsts: hsts)
+            let target = try RedirectTarget(
+                switchesProtocols ? location.withHTTPScheme : location, of: request.url, sentTo: response.url,
+                hsts: hsts)
             guard !target.isDowngrade || allowsDowngrade else {
                 throw TrellisError(.redirectFailed(.refused("it leads from https to http")))
             }
@@ -103,6 +108,7 @@ extension RedirectPolicy {
     ) throws(TrellisError) -> Request {
         var next = request
         next.url = target.url
+        if next.sendsURLUnchanged { next.sendsURLUnchanged = false }
         if Self.makesGET(status, request.method) {
             next.method = .get
             next.removeBody()

@@ -24,7 +24,7 @@ extension Route {
         let target = target(of: url)
         if target != RouteTarget(url) { parts.connectTo = target.description }
         if let next = proxy.nextHop {
-            let known = next.scheme == .https ? nil : addresses.find(next.host, Int(next.port))
+            let known = addresses.find(next.host, Int(next.port))
             parts.proxyAddresses = try Self.addresses(known, of: next.host, family, isSeparate, isProxy: true)
         }
         guard parts.proxy?.looksUpServers ?? true else { return parts }

@@ -25,8 +25,7 @@ extension RouteTable {
         if parts.addresses == .lookedUp, proxy.engine?.looksUpServers ?? true {
             lookups.server = Self.name(way.target(of: url).host)
         }
-        // The name of an `https` proxy is that of its certificate.
-        if parts.proxyAddresses == .lookedUp, let next = proxy.nextHop, next.scheme != .https {
+        if parts.proxyAddresses == .lookedUp, let next = proxy.nextHop {
             lookups.proxy = Self.name(next.host)
         }
         return lookups.server == nil && lookups.proxy == nil ? nil : lookups

@@ -25,6 +25,8 @@ final class RouteTable: Sendable {
         var chosen: [String: Chosen] = [:]
         /// The instants until which proxies that have failed are tried last.
         var failed: [FailedProxy: EngineInstant] = [:]
+        /// The proxies that have accepted only Digest authentication.
+        var digestProxies: Set<Proxy> = []
         /// The scripts that have been asked for proxies.
         var scripts: [PACScript: ProxyScriptState] = [:]
     }
@@ -40,6 +42,8 @@ final class RouteTable: Sendable {
     /// Indicates whether every request of the session without rules of its own has a direct connection.
     private let isDirect: Bool
     private let mustSelectByDefault: Bool
+    /// Indicates whether every request without a way of its own goes to the host of its URL.
+    private let isPlain: Bool
     /// Indicates whether the session has a resolver, so that libcurl looks up no name that the resolver can know.
     let hasResolver: Bool
     /// The addresses from the session's resolver, or from the system's for requests with a source of their own.
@@ -51,7 +55,8 @@ final class RouteTable: Sendable {
         self.route = route
         hasResolver = resolver != nil
         names = ResolverCache(resolver ?? SystemNameResolver())
-        isDirect = route == Route() && proxies.isDirect && !hasResolver
+        isPlain = route == Route()
+        isDirect = isPlain && proxies.isDirect && !hasResolver
         mustSelectByDefault = route.unixSocket == nil && (proxies.mustSelect || hasResolver)
     }
 
@@ -135,6 +140,17 @@ final class RouteTable: Sendable {
         }
     }
 
+    /// Returns the place to which a request goes in place of the host of its URL; `nil` if it goes there.
+    func destination(of request: Request, _ url: WireURL) -> String? {
+        if request.extras == nil, isPlain { return nil }
+        let way = request.extras?.extras.route ?? route
+        if let socket = way.unixSocket { return "socket \(socket)" }
+        let target = way.target(of: url)
+        let addresses = way.addresses.find(target.host, Int(target.port))
+        guard target != RouteTarget(url) || addresses != nil else { return nil }
+        return "\(target) \(addresses ?? [])"
+    }
+
     // MARK: Several proxies
 
     /// Returns the rule for the proxies of a request.
@@ -193,6 +209,20 @@ final class RouteTable: Sendable {
             if state.failed.count >= Self.limit { state.failed = state.failed.filter { now < $0.value } }
             if state.failed.count >= Self.limit { state.failed = [:] }
             state.failed[FailedProxy(proxy: proxy, origin: origin)] = now.advanced(byNanoseconds: coolDown)
+        }
+    }
+
+    /// Returns a proxy with the authentication scheme that it is known to want.
+    func authenticating(_ proxy: Proxy) -> Proxy {
+        guard let digest = proxy.withDigest, state.withLock({ $0.digestProxies.contains(proxy) }) else { return proxy }
+        return digest
+    }
+
+    /// Records whether a proxy accepts only Digest authentication.
+    func setWantsDigest(_ proxy: Proxy, _ wantsDigest: Bool) {
+        state.withLock { state in
+            if state.digestProxies.count >= Self.limit { state.digestProxies = [] }
+            if wantsDigest { state.digestProxies.insert(proxy) } else { state.digestProxies.remove(proxy) }
         }
     }
 

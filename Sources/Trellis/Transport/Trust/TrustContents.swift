@@ -51,6 +51,11 @@ struct TrustContents: Sendable {
     /// Indicates whether the bytes of both are the same.
     func isSame(as other: TrustContents) -> Bool { bytes == other.bytes }
 
+    /// Returns the paths of the files whose bytes differ from earlier contents of the same configuration, in ascending order.
+    func changedPaths(since earlier: TrustContents) -> [String] {
+        bytes.filter { earlier.bytes[$0.key] != $0.value }.compactMap(\.key.path).sorted()
+    }
+
     /// Returns the authorities as one PEM text, marked with a number.
     func authorities(_ configuration: TLSConfiguration, _ number: Int) throws(TrellisError) -> TransferTrust.Authorities
     {

@@ -5,6 +5,7 @@ import Synchronization
 final class TrustEntry: Sendable {
     /// A change of files.
     struct Change: Sendable {
+        /// The paths of the files that differ from the contents in use.
         let paths: [String]
         /// The error because of which the earlier contents stay in use; `nil` if the new ones are used.
         let error: TrellisError?
@@ -23,6 +24,8 @@ final class TrustEntry: Sendable {
         var generation = 0
         /// The marks of the files when they were last read.
         var stamps: [FileContents.Stamp?] = []
+        /// The marks of the files when the contents in use were read.
+        var loadedStamps: [FileContents.Stamp?] = []
         /// The read in progress, which all requests that need it wait for.
         var work: Task<Void, Never>?
         /// The error of the last read before the first that succeeded.
@@ -134,14 +137,17 @@ final class TrustEntry: Sendable {
             let isSame = state.withLock { $0.loaded?.contents?.isSame(as: contents) ?? false }
             if isSame {
                 return finish(now: now) { state in
-                    state.stamps = stamps
+                    (state.stamps, state.loadedStamps) = (stamps, stamps)
                     state.refusal = nil
                 }
             }
             let loaded = try await load(contents, generation)
-            finish(now: now) { [paths] state in
+            finish(now: now) { state in
                 state.stamps = stamps
-                if state.loaded != nil { state.change = Change(paths: paths, error: nil) }
+                if let earlier = state.loaded?.contents {
+                    state.change = Change(paths: contents.changedPaths(since: earlier), error: nil)
+                }
+                state.loadedStamps = stamps
                 state.loaded = loaded
                 state.generation += 1
                 (state.failure, state.refusal) = (nil, nil)
@@ -153,7 +159,8 @@ final class TrustEntry: Sendable {
                 if state.loaded == nil {
                     state.failure = error
                 } else if state.refusal != error.reason {
-                    state.change = Change(paths: paths, error: error)
+                    let changed = zip(paths, zip(stamps, state.loadedStamps)).filter { $0.1.0 != $0.1.1 }.map(\.0)
+                    state.change = Change(paths: changed.isEmpty ? paths : changed, error: error)
                     state.refusal = error.reason
                 }
             }
@@ -235,13 +242,7 @@ final class TrustEntry: Sendable {
         } catch {
             guard error == .encrypted, identity.passphrase != nil else { throw Self.failure(error, identity) }
         }
-        let passphrase: String
-        do {
-            passphrase = try await identity.passphrase?() ?? ""
-        } catch {
-            let name = (identity.key ?? identity.certificate).name
-            throw TrellisError(.securityFailed(.clientIdentity(.noPassphrase(name))), underlying: error)
-        }
+        let passphrase = try await identity.readPassphrase()
         do throws(ClientCertificate.Failure) {
             return try await pem(identity, contents, passphrase: passphrase)
         } catch {

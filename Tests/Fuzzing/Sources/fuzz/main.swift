@@ -6,6 +6,8 @@ let fuzzers: [String: (FuzzInput) -> Void] = [
     "lines": fuzzLines, "events": fuzzEvents, "multipart": fuzzMultipart, "text": fuzzText, "form": fuzzForm,
     "form-data": fuzzFormData,
     "retry-after": fuzzRetryAfter, "cookies": fuzzCookies, "cookie-dates": fuzzCookieDates,
+    "websocket": fuzzWebSocket,
+    "cache-fields": fuzzCacheFields, "cache-file": fuzzCacheFile,
 ]
 
 guard CommandLine.argc > 1, let fuzz = fuzzers[CommandLine.arguments[1]] else {

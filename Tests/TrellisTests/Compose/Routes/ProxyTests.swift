@@ -22,7 +22,7 @@ struct ProxyTests {
         let proxy = try Proxy(text)
         #expect(proxy.url == url)
         #expect(proxy.engine?.url == url)
-        #expect(proxy.authentication == .basic)
+        #expect(proxy.authentication == .any)
     }
 
     @Test(arguments: [

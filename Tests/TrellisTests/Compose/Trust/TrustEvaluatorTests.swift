@@ -35,7 +35,7 @@ struct TrustEvaluatorTests {
         let chain = try TestCertificates.chain()
         let trust = ServerTrust(host: Self.host, chain: [chain[0]], sentChain: chain)
         #expect(await Self.kind(try Self.pins(TestCertificates.rootPin), trust) == .pinMismatch)
-        let certificates = try PinnedCertificatesTrustEvaluator(certificates: [chain[1]])
+        let certificates = try PinnedCertificatesTrustEvaluator(certificates: [chain[1]], allowsSingleCertificate: true)
         #expect(await Self.kind(certificates, trust) == .pinMismatch)
         #expect(await Self.kind(certificates, try TestCertificates.trust()) == nil)
     }
@@ -54,7 +54,7 @@ struct TrustEvaluatorTests {
 
     @Test func aMismatchOfCertificatesListsFingerprints() throws {
         let chain = try TestCertificates.chain()
-        let evaluator = try PinnedCertificatesTrustEvaluator(certificates: [chain[1]])
+        let evaluator = try PinnedCertificatesTrustEvaluator(certificates: [chain[1]], allowsSingleCertificate: true)
         let trust = ServerTrust(host: Self.host, chain: [chain[0]])
         let error = #expect(throws: TrellisError.self) { _ = try evaluator.evaluateAtOnce(trust, forHost: Self.host) }
         guard case .securityFailed(.pinMismatch(let mismatch)) = error?.reason else {
@@ -78,7 +78,14 @@ struct TrustEvaluatorTests {
         #expect(throws: TrellisError.self) {
             _ = try PublicKeysTrustEvaluator(pins: ["sha256/x"], allowsSinglePin: true)
         }
-        #expect(throws: TrellisError.self) { _ = try PinnedCertificatesTrustEvaluator(certificates: []) }
+        let chain = try TestCertificates.chain()
+        for certificates in [[], [chain[0]], [chain[0], chain[0]]] {
+            let error = #expect(throws: TrellisError.self) {
+                _ = try PinnedCertificatesTrustEvaluator(certificates: certificates)
+            }
+            #expect(error?.kind == .invalidRequest)
+        }
+        _ = try PinnedCertificatesTrustEvaluator(certificates: [chain[0], chain[1]])
         #expect(throws: TrellisError.self) { _ = try CompositeTrustEvaluator(evaluators: []) }
     }
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 

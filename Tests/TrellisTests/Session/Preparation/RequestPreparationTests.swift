@@ -55,6 +55,23 @@ struct RequestPreparationTests {
         #expect(lines == ["Accept-Language: de", "User-Agent: test/1"])
     }
 
+    /// The credentials of a proxy never reach a server, which would get the field in a tunnel or without a proxy.
+    @Test func credentialsForAProxyAreNoFieldOfARequest() throws {
+        let fields: HTTPFields = [.proxyAuthorization: "Basic c2VjcmV0"]
+        let requests: [(Request, HTTPFields)] = [
+            (Request("http://localhost/", headers: fields), [:]), (Request("http://localhost/"), fields),
+            (Request("http://localhost/", method: .post, body: .string("x")), fields),
+            (Request("http://localhost/", headers: [.accept: "a"]), fields),
+        ]
+        for (request, defaults) in requests {
+            let error = #expect(throws: TrellisError.self) {
+                _ = try Self.lines(request) { $0.defaultHeaders = defaults }
+            }
+            #expect(error?.reason == .invalidRequest(.headerField("Proxy-Authorization")))
+            #expect(error?.description.contains("c2VjcmV0") == false)
+        }
+    }
+
     @Test func aUserAgentAmongTheFieldsWins() throws {
         let lines = try Self.lines(Request("http://localhost/")) {
             $0.defaultHeaders = [.userAgent: "mine/1"]

@@ -128,13 +128,12 @@ struct CacheDecisionTests {
     ]
 
     @Test(arguments: rows)
-    func theDecisionIsAsInTheRFC(_ row: Row) throws {
+    func theDecisionIsAsInTheRFC(_ row: Row) {
         let head = CacheSamples.head(row.stored, status: row.status)
-        let selection = try #require(VarySelection(of: head.headers, request: [:]))
+        let facts = CacheSamples.facts(head, CachePolicy(sharing: row.sharing))
         let decision = CacheDecision.decision(
-            for: .init(method: row.method, headers: CacheSamples.fields(row.request), mode: row.mode),
-            [.init(head: head, selection: selection, length: 10)], at: CacheSamples.time(row.after),
-            CachePolicy(sharing: row.sharing))
+            for: CacheSamples.asked(row.request, method: row.method, mode: row.mode),
+            [.init(facts: facts, length: 10)], at: CacheSamples.time(row.after))
         let outcome: Row.Outcome =
             switch decision {
             case .use(let use): use.isValidatedAfterwards ? .background : use.isNotModified ? .notModified : .use
@@ -145,14 +144,12 @@ struct CacheDecisionTests {
         #expect(outcome == row.outcome)
     }
 
-    @Test func theAgeAndTheRestOfTheLifetimeAreTold() throws {
+    @Test func theAgeAndTheRestOfTheLifetimeAreTold() {
         let head = CacheSamples.head([Self.minute, "Age: 10"])
-        let selection = try #require(VarySelection(of: head.headers, request: [:]))
         func use(_ after: Double, _ mode: CacheMode = .default) -> CacheDecision {
             CacheDecision.decision(
-                for: .init(method: .get, headers: [:], mode: mode),
-                [.init(head: head, selection: selection, length: 10)],
-                at: CacheSamples.time(after), CachePolicy())
+                for: CacheSamples.asked([], mode: mode), [.init(facts: CacheSamples.facts(head), length: 10)],
+                at: CacheSamples.time(after))
         }
         #expect(use(2.5) == .use(.init(index: 0, age: 12, timeToLive: 48)))
         #expect(use(55, .forceCache) == .use(.init(index: 0, age: 65, timeToLive: -5)))
@@ -184,12 +181,11 @@ struct CacheDecisionTests {
     }
 
     @Test(arguments: ranges)
-    func aRangeIsCutFromWhatIsStored(_ request: [String], _ part: Range<Int64>?, _ outcome: RangeOutcome) throws {
+    func aRangeIsCutFromWhatIsStored(_ request: [String], _ part: Range<Int64>?, _ outcome: RangeOutcome) {
         let head = CacheSamples.head([Self.minute, Self.tag], status: part == nil ? 200 : 206)
-        let selection = try #require(VarySelection(of: head.headers, request: [:]))
         let decision = CacheDecision.decision(
-            for: .init(method: .get, headers: CacheSamples.fields(request)),
-            [.init(head: head, selection: selection, length: 10, part: part)], at: CacheSamples.time(1), CachePolicy())
+            for: CacheSamples.asked(request), [.init(facts: CacheSamples.facts(head), length: 10, part: part)],
+            at: CacheSamples.time(1))
         switch decision {
         case .use(let use): #expect(outcome == use.range.map { .bytes($0) } ?? .whole)
         case .forward(let reason, validating: nil): #expect(outcome == .forward(reason))
@@ -197,23 +193,18 @@ struct CacheDecisionTests {
         }
     }
 
-    @Test func theLatestOfSeveralIsUsed() throws {
+    @Test func theLatestOfSeveralIsUsed() {
         let heads = ([-20, -10, -30] as [Int64]).map {
             CacheSamples.head([Self.minute, "Date: \(CacheSamples.date($0))"])
         }
-        let candidates = try heads.map { head in
-            CacheDecision.Candidate(
-                head: head, selection: try #require(VarySelection(of: head.headers, request: [:])), length: 10)
-        }
-        let decision = CacheDecision.decision(
-            for: .init(method: .get, headers: [:]), candidates, at: CacheSamples.time(1), CachePolicy())
+        let candidates = heads.map { CacheDecision.Candidate(facts: CacheSamples.facts($0), length: 10) }
+        let decision = CacheDecision.decision(for: CacheSamples.asked([]), candidates, at: CacheSamples.time(1))
         #expect(decision == .use(.init(index: 1, age: 11, timeToLive: 49)))
     }
 
     @Test func nothingStoredIsAMiss() {
         func decision(_ mode: CacheMode) -> CacheDecision {
-            CacheDecision.decision(
-                for: .init(method: .get, headers: [:], mode: mode), [], at: CacheSamples.start, CachePolicy())
+            CacheDecision.decision(for: CacheSamples.asked([], mode: mode), [], at: CacheSamples.start)
         }
         #expect(decision(.default) == .forward(.uriMiss, validating: nil))
         #expect(decision(.forceCache) == .forward(.uriMiss, validating: nil))

@@ -59,8 +59,8 @@ struct CacheFreshnessTests {
     @Test(arguments: rows)
     func theLifetimeIsAsInTheRFC(_ row: Row) {
         let head = CacheSamples.head(row.lines, status: row.status)
-        #expect(CacheFreshness(head, CachePolicy()).lifetime == row.own)
-        #expect(CacheFreshness(head, CachePolicy(sharing: .shared)).lifetime == row.shared)
+        #expect(CacheSamples.facts(head).freshness.lifetime == row.own)
+        #expect(CacheSamples.facts(head, CachePolicy(sharing: .shared)).freshness.lifetime == row.shared)
     }
 
     /// RFC 9213, section 2.2.
@@ -79,7 +79,7 @@ struct CacheFreshnessTests {
     func aTargetedFieldReplacesTheOthers(_ lines: [String], _ lifetime: Int64) throws {
         let names = try ["Other-Cache-Control", "CDN-Cache-Control"].map { try #require(HTTPField.Name($0)) }
         let policy = CachePolicy(sharing: .shared, targetedFieldNames: names)
-        #expect(CacheFreshness(CacheSamples.head(lines), policy).lifetime == lifetime)
+        #expect(CacheSamples.facts(CacheSamples.head(lines), policy).freshness.lifetime == lifetime)
     }
 
     // MARK: Age (RFC 9111, section 4.2.3)
@@ -98,6 +98,6 @@ struct CacheFreshnessTests {
 
     @Test(arguments: ages)
     func theAgeIsAsInTheRFC(_ lines: [String], _ delay: Double, _ after: Double, _ age: Int64?) {
-        #expect(CacheSamples.head(lines, delay: delay).age(at: CacheSamples.time(after)) == age)
+        #expect(CacheSamples.facts(CacheSamples.head(lines, delay: delay)).age(at: CacheSamples.time(after)) == age)
     }
 }

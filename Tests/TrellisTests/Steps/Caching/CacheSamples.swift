@@ -48,4 +48,16 @@ enum CacheSamples {
     static func head(_ lines: [String], status: Int = 200, delay: Double = 0) -> StoredHead {
         StoredHead(status: status, headers: fields(lines), requestTime: time(-delay), responseTime: start)
     }
+
+    /// Returns what follows from a head whose request had no fields.
+    static func facts(_ head: StoredHead, _ policy: CachePolicy = CachePolicy()) -> CacheFacts {
+        CacheFacts(CachedHead(head, request: [:]), policy)
+    }
+
+    /// Returns a request with these lines.
+    static func asked(
+        _ lines: [String], method: HTTPRequest.Method = .get, mode: CacheMode = .default
+    ) -> CacheDecision.Request {
+        CacheDecision.Request(method: method, fields: CacheRequestFields(fields(lines)), mode: mode)
+    }
 }

@@ -34,6 +34,10 @@ struct CacheStorabilityTests {
         Row(["Cache-Control: max-age=0"], .refused(.notReusable)),
         Row(["Cache-Control: max-age=0", "ETag: \"a\""], .storable),
         Row(["Cache-Control: s-maxage=60"], .refused(.notReusable), shared: .storable),
+        // RFC 5861
+        Row(["Cache-Control: max-age=0, stale-while-revalidate=60"], .storable),
+        Row(["Cache-Control: max-age=0, stale-if-error=60"], .storable),
+        Row(["Cache-Control: max-age=0, stale-while-revalidate=0"], .refused(.notReusable)),
         // 3: any final status with explicit freshness.
         Row([fresh], .storable, status: 299), Row([fresh], .storable, status: 302),
         Row([fresh], .storable, status: 500),
@@ -77,9 +81,13 @@ struct CacheStorabilityTests {
     func theDecisionIsAsInTheRFC(_ row: Row) throws {
         let head = CacheSamples.head(row.lines, status: row.status)
         let method = try #require(HTTPRequest.Method(row.method))
-        let request = CacheStorability.Request(method: method, headers: CacheSamples.fields(row.request))
-        #expect(CacheStorability.decision(head, to: request, CachePolicy()) == row.own)
-        #expect(CacheStorability.decision(head, to: request, CachePolicy(sharing: .shared)) == row.shared)
+        let request = CacheRequestFields(CacheSamples.fields(row.request))
+        func decision(_ policy: CachePolicy) -> CacheStorability {
+            CacheStorability.decision(
+                CacheFacts(CachedHead(head, request: request.headers), policy), to: method, request)
+        }
+        #expect(decision(CachePolicy()) == row.own)
+        #expect(decision(CachePolicy(sharing: .shared)) == row.shared)
     }
 
     // MARK: Vary

@@ -1,5 +1,6 @@
 import CurlEngine
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 

@@ -99,7 +99,8 @@ struct RoutePartsTests {
 
     /// The proxy, and the origins of the addresses of the server and of the proxy.
     static let proxies: [(String, TransferRoute.Addresses, TransferRoute.Addresses)] = [
-        ("http://p.example:3128", .lookedUp, .fixed(["192.0.2.9"])), ("https://p.example", .lookedUp, .lookedUp),
+        ("http://p.example:3128", .lookedUp, .fixed(["192.0.2.9"])),
+        ("https://p.example", .lookedUp, .fixed(["192.0.2.9"])),
         ("socks5h://p.example", .lookedUp, .fixed(["192.0.2.9"])),
         ("socks5://p.example", .fixed(["192.0.2.1"]), .fixed(["192.0.2.9"])),
         ("socks4://127.0.0.1", .fixed(["192.0.2.1"]), .lookedUp), ("socks4a://localhost/run/s", .lookedUp, .lookedUp),

@@ -1,0 +1,53 @@
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Trellis
+import UnixSignals
+
+/// A reverse proxy: a server in front of one origin, which it reaches through a session, with or without a shared cache.
+public struct Gateway: Sendable {
+    private let settings: GatewaySettings
+
+    /// Creates a gateway. It listens when it runs.
+    public init(_ settings: GatewaySettings) { self.settings = settings }
+
+    /// Listens, and serves until the process gets SIGTERM or SIGINT. Responses that are under way go on to their end, for the drain time of
+    /// the settings at most.
+    ///
+    /// - Parameter whenListening: Gets the port.
+    /// - Throws: The error of listening.
+    public func run(whenListening: @escaping @Sendable (Int) -> Void) async throws {
+        let session = Session(configuration: settings.sessionConfiguration)
+        let logger = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
+        let channel = GatewayChannel(
+            relay: Relay(session: session, origin: settings.origin),
+            limits: ClientLimits(stall: settings.clientTimeout, idle: settings.keepAliveTime))
+        let server = Server(
+            childChannelSetup: channel,
+            configuration: ServerConfiguration(
+                address: .hostname(settings.host, port: settings.port),
+                availableConnectionsDelegate: .maximum(settings.maximumConnections, logger: logger)),
+            onServerRunning: { whenListening($0.localAddress?.port ?? 0) },
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
+        var configuration = ServiceGroupConfiguration(
+            services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        configuration.maximumGracefulShutdownDuration = settings.drainTime
+        let outcome = await Self.outcome(of: ServiceGroup(configuration: configuration))
+        await session.shutdown()
+        try outcome.get()
+    }
+
+    /// Runs the services. The end of the drain time is no failure.
+    private static func outcome(of group: ServiceGroup) async -> Result<Void, any Error> {
+        do {
+            try await group.run()
+            return .success(())
+        } catch is CancellationError {
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+}

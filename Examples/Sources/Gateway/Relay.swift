@@ -1,0 +1,103 @@
+import FoundationEssentials
+import HTTPTypes
+import NIOCore
+import Trellis
+
+/// The passage of requests to the origin, and of its responses to the clients.
+struct Relay: Sendable {
+    typealias Client = NIOAsyncChannelOutboundWriter<ResponsePart>
+
+    let session: Session
+    /// The scheme, host and port of the origin, such as `http://localhost:8080`.
+    let origin: String
+
+    /// Responds to a request of a client.
+    ///
+    /// - Throws: The error of the connection, or `CancellationError` if the client has gone. The connection then ends.
+    func respond(to request: ClientRequest, through client: Client) async throws {
+        switch request {
+        case .refused(let refusal): try await client.write(OwnResponse(refusal))
+        case .received(let head, let body):
+            if let response = OwnResponse(to: head) {
+                try await client.write(response)
+            } else {
+                try await pass(head, body, client)
+            }
+        }
+    }
+
+    private func pass(_ head: RequestHead, _ body: ClientBody?, _ client: Client) async throws {
+        let response: StreamResponse
+        let message: HTTPResponse
+        do {
+            response = try await send(head, body, client)
+            message = try PassedResponse.head(of: response.response)
+        } catch {
+            try Task.checkCancellation()
+            guard let response = OwnResponse(error) else { throw error }
+            return try await client.write(response)
+        }
+        try await client.write(.head(message))
+        do {
+            for try await chunk in response.chunks { try await client.write(chunk) }
+            let trailers = try await response.finalResponse().trailers
+            try await client.write(.end(trailers: PassedResponse.trailers(trailers)))
+        } catch {
+            // Less than the whole body must not look like the whole.
+            try? await client.write(.cut)
+            throw error
+        }
+    }
+
+    /// Sends the request to the origin, and passes on the informational heads before its response.
+    private func send(_ head: RequestHead, _ body: ClientBody?, _ client: Client) async throws -> StreamResponse {
+        let heads = InformationalHeads()
+        var request = PassedRequest(head, to: origin).request
+        request.informationalHeads = heads
+        if var body {
+            if head.expectsContinue {
+                body.whenRead = { try await client.write(.informational(HTTPResponse(status: .continue))) }
+            }
+            var length: Int64?
+            if case .length(let count) = head.framing { length = count }
+            request.body = .stream(body, length: length)
+        }
+        async let passed: Void = pass(heads, client)
+        do {
+            let response = try await session.stream(request)
+            heads.finish()
+            try await passed
+            return response
+        } catch {
+            heads.finish()
+            try? await passed
+            throw error
+        }
+    }
+
+    private func pass(_ heads: InformationalHeads, _ client: Client) async throws {
+        for await head in heads {
+            try await client.write(.informational(PassedResponse.informational(head)))
+        }
+    }
+}
+
+extension NIOAsyncChannelOutboundWriter<ResponsePart> {
+    /// The largest part of a body that is written at once, so that the progress of a slow client is seen.
+    private static var pieceSize: Int { 64 << 10 }
+
+    /// Writes bytes of a body.
+    fileprivate func write(_ chunk: Data) async throws {
+        var rest = chunk
+        while rest.count > Self.pieceSize {
+            try await write(.body(rest.prefix(Self.pieceSize)))
+            rest = rest.dropFirst(Self.pieceSize)
+        }
+        try await write(.body(rest))
+    }
+
+    /// Writes a response of the gateway's own.
+    fileprivate func write(_ response: OwnResponse) async throws {
+        try await write(contentsOf: [.head(response.head), .body(response.body), .end(trailers: HTTPFields())])
+    }
+}

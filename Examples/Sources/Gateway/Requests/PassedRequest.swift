@@ -1,0 +1,63 @@
+import HTTPTypes
+import Trellis
+
+/// A client's request as it goes to the origin.
+///
+/// Its method, target and fields are the client's, apart from the fields of the connection, and from `Host`, which is the authority of the
+/// origin: the origin is one server for all clients, and the cache, whose keys are URLs, must not store what depends on the client's `Host`.
+struct PassedRequest {
+    let request: Request
+
+    /// - Parameter origin: The scheme, host and port of the origin.
+    init(_ head: RequestHead, to origin: String) {
+        let options = ConnectionOptions(head.fields)
+        var fields = head.fields.filter { field in
+            switch field.name {
+            // The framing follows from the body. The fields of the trailer section are dropped, and so is their announcement.
+            case .host, .contentLength, .trailer: false
+            case .expect: head.expectsContinue
+            default: !options.contains(field.name)
+            }
+        }
+        if head.method == .options || head.method == .trace, let hops = head.fields.maximumForwards {
+            fields[.maxForwards] = "\(hops - 1)"
+        }
+        fields.append(HTTPField(name: .via, value: "\(head.isHTTP1_0 ? "1.0" : "1.1") \(GatewayName.pseudonym)"))
+        var request = Request(origin + head.path, method: head.method, headers: HTTPFields(fields))
+        request.sendsURLUnchanged = true
+        request.isSentOnce = true
+        // A length of zero is stated where the client has stated it; a `GET` or `HEAD` request needs none.
+        if head.framing == .length(0), head.method != .get, head.method != .head { request.body = .data(Data()) }
+        self.request = request
+    }
+}
+
+/// The name of the gateway in the fields `Via` and `Proxy-Status` (RFC 9110, section 7.6.3).
+enum GatewayName {
+    static let pseudonym = "trellis"
+}
+
+extension RequestHead {
+    /// The path and query.
+    var path: String {
+        switch target {
+        case .path(let path): path
+        case .server: "/"
+        }
+    }
+}
+
+extension HTTPFields {
+    /// The number of `Max-Forwards` (RFC 9110, section 7.6.2); `nil` if it is missing or malformed.
+    var maximumForwards: Int? {
+        self[.maxForwards].flatMap { text in
+            text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? Int(text) : nil
+        }
+    }
+
+    /// Indicates whether the request has passed this gateway, or one of the same name, more often than makes sense.
+    var showsLoop: Bool {
+        let names = self[values: .via].flatMap { $0.split(separator: ",") }
+        return names.count { $0.split(separator: " ").dropFirst().first == Substring(GatewayName.pseudonym) } >= 10
+    }
+}

@@ -1,0 +1,187 @@
+import FoundationEssentials
+import TerminalKit
+import Trellis
+
+/// The conversation of `trellis ws`: one connection, standard input and standard output.
+struct Conversation: Sendable {
+    /// The number of messages in the report.
+    private static let reportedMessages = 1000
+
+    let options: ConversationOptions
+
+    /// The facts about the conversation, for the report.
+    struct Record: Sendable {
+        var socket: WebSocket?
+        var messages: [JSONValue] = []
+        var received = 0
+        var sent = 0
+        var failure: RequestFailure?
+        var url = ""
+    }
+
+    private let record = Mutexed(Record())
+
+    init(_ options: ConversationOptions) { self.options = options }
+
+    /// Runs the program, and returns its exit status.
+    static func run(_ options: ConversationOptions, _ interruption: Interruption) async -> CInt {
+        let conversation = Conversation(options)
+        let work = Task { await conversation.run() }
+        interruption.whenItHappens { conversation.interrupt(work) }
+        let isDone = await work.value
+        return interruption.hasHappened ? ExitStatus.interrupted : isDone ? ExitStatus.done : ExitStatus.failed
+    }
+
+    /// Closes the connection; cancels the handshake if there is no connection yet.
+    private func interrupt(_ work: Task<Bool, Never>) {
+        guard let socket = record.value.socket else { return work.cancel() }
+        Task { try? await socket.close() }
+    }
+
+    /// Runs the conversation. Returns whether it has ended well.
+    private func run() async -> Bool {
+        let session = Session(configuration: options.sessionConfiguration)
+        record.update { $0.url = options.url }
+        do {
+            try await withDeadline {
+                let socket = try await session.webSocket(
+                    options.url, options: options.webSocketOptions, headers: options.fields,
+                    timeouts: options.deadline.map { Timeouts(total: .seconds($0)) })
+                record.update { ($0.socket, $0.url) = (socket, socket.response.url) }
+                try await converse(over: socket)
+            }
+        } catch is ReaderHasGone {
+            // The rest of the messages is of no interest.
+        } catch {
+            record.update { $0.failure = RequestFailure(error) }
+        }
+        try? await record.value.socket?.close(code: .goingAway)
+        await session.shutdown()
+        return await end()
+    }
+
+    /// Runs `body`, and cancels it at the deadline.
+    private func withDeadline(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        guard let deadline = options.deadline else { return try await body() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                try await Task.sleep(for: .seconds(deadline))
+                throw RequestFailure("timeout_deadline", "timed out after \(deadline) s")
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Sends and receives until the connection has ended.
+    private func converse(over socket: WebSocket) async throws {
+        let goal = Goal(options.limit, inputHasEnded: options.echo)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            if !options.echo {
+                group.addTask {
+                    do { try await sendInput(over: socket) } catch let error as TrellisError
+                        where error.kind == .webSocket
+                    {
+                        // The connection has ended. Its reader knows more.
+                        return
+                    }
+                    if goal.inputDidEnd() { try await socket.close() }
+                }
+            }
+            group.addTask { try await receive(from: socket, goal) }
+            defer { group.cancelAll() }
+            // The input may end first; the end of the messages is the end of the conversation.
+            while !goal.isOver, try await group.next() != nil {}
+        }
+    }
+
+    private func receive(from socket: WebSocket, _ goal: Goal) async throws {
+        defer { goal.end() }
+        while let message = try await socket.receive() {
+            try await print(message)
+            if options.echo {
+                try await socket.send(message)
+                record.update { $0.sent += 1 }
+            }
+            if goal.messageDidArrive() { return try await socket.close() }
+        }
+    }
+
+    private func print(_ message: WebSocketMessage) async throws {
+        let text = options.binary ? nil : message.text
+        let base64 = text == nil ? message.data.base64EncodedString() : nil
+        record.update { record in
+            record.received += 1
+            guard options.report != nil, record.messages.count < Self.reportedMessages else { return }
+            record.messages.append(
+                message.text.map { ["text": .text($0)] } ?? ["base64": .text(message.data.base64EncodedString())])
+        }
+        if options.report == nil { try await StandardOutput.write((text ?? base64 ?? "") + "\n") }
+    }
+
+    // MARK: Input
+
+    private func sendInput(over socket: WebSocket) async throws {
+        var line = Data()
+        for try await chunk in try DescriptorChunks.standardInput() {
+            for piece in chunk.split(separator: 0x0A, maxSplits: .max, omittingEmptySubsequences: false).enumerated() {
+                if piece.offset > 0 {
+                    try await send(line, over: socket)
+                    line = Data()
+                }
+                line.append(piece.element)
+            }
+        }
+        if !line.isEmpty { try await send(line, over: socket) }
+    }
+
+    private func send(_ line: Data, over socket: WebSocket) async throws {
+        let line = line.last == 0x0D ? line.dropLast() : line
+        if options.binary {
+            guard let data = Data(base64Encoded: line) else {
+                throw RequestFailure("invalid_request", "a line of standard input is not Base64")
+            }
+            try await socket.send(data)
+        } else {
+            guard let text = String(validating: line, as: UTF8.self) else {
+                throw RequestFailure("invalid_request", "a line of standard input is not UTF-8")
+            }
+            try await socket.send(text)
+        }
+        record.update { $0.sent += 1 }
+    }
+
+    // MARK: End
+
+    private func end() async -> Bool {
+        let record = record.value
+        let isOK = record.failure == nil
+        if options.report != nil {
+            try? await StandardOutput.write(report(record).text + "\n")
+        } else if let failure = record.failure {
+            Terminal.error.print("trellis: \(failure.message)")
+        }
+        return isOK
+    }
+
+    private func report(_ record: Record) -> JSONValue {
+        let socket = record.socket
+        var close = JSONValue.null
+        if let code = socket?.closeCode {
+            close = [
+                "code": .integer(Int(code.rawValue)), "reason": .string(socket?.closeReason),
+                "clean": .bool(code != .abnormalClosure),
+            ]
+        }
+        return [
+            "ok": .bool(record.failure == nil), "url": .string(record.failure?.url ?? record.url),
+            "status": .integer((socket?.response ?? record.failure?.response)?.status.code),
+            "subprotocol": .string(socket?.subprotocol), "extensions": .string(socket?.extensions),
+            "messages": .array(record.messages), "received": .integer(record.received), "sent": .integer(record.sent),
+            "close": close, "latency_s": socket?.latency.map { .seconds($0) } ?? .null,
+            "error": record.failure.map(JSONValue.init) ?? .null,
+            "metrics": (socket?.response.metrics ?? record.failure?.metrics).map(JSONValue.init) ?? .null,
+        ]
+    }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import Glibc
+
+/// A command of the tool that the first argument names: `trellis gateway …`. Without such a name, the tool sends a request.
+protocol Subcommand: ParsableCommand {
+    /// Runs the command, and returns its exit status.
+    func perform() async -> CInt
+}
+
+/// The commands of the tool besides the sending of a request.
+enum Subcommands {
+    private static let all: [any Subcommand.Type] = [GatewayCommand.self, ConversationOptions.self]
+
+    /// Runs the command that the first of the tool's arguments names, and returns its exit status; `nil` if there is no such command. Ends
+    /// the process if the other arguments are wrong.
+    static func run(_ arguments: [String]) async -> CInt? {
+        guard let type = all.first(where: { $0.configuration.commandName == arguments.first }) else { return nil }
+        return await run(type, arguments)
+    }
+
+    private static func run<Command: Subcommand>(_ type: Command.Type, _ arguments: [String]) async -> CInt {
+        do {
+            guard let command = try Command.parseAsRoot(Array(arguments.dropFirst())) as? Command else {
+                throw CleanExit.helpRequest(type)
+            }
+            return await command.perform()
+        } catch {
+            type.exit(withError: error)
+        }
+    }
+}

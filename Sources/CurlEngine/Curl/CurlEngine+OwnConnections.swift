@@ -1,0 +1,78 @@
+import CCurl
+
+/// The connections that libcurl only makes, and on which the engine itself sends and receives, for transfers that ask their server to
+/// switch protocols.
+///
+/// Such a transfer stays in libcurl until its end, because libcurl closes its connection with it, but libcurl has no interest in its
+/// socket any more, and gives its connection to no other transfer.
+extension CurlEngine {
+    /// Continues a transfer whose connection libcurl has made.
+    func beginOwn(_ transfer: Transfer) {
+        // The transfer is removed with the next changes.
+        guard !transfer.isCancelled else { return }
+        guard let multi, let easy = transfer.easy, transfer.failure == nil, easy.ownSocket >= 0 else {
+            if transfer.failure == nil {
+                transfer.failure = EngineFailure(kind: .connect, message: "libcurl has made no connection")
+            }
+            return end(transfer, CURLE_OK)
+        }
+        easy.socket = easy.ownSocket
+        easy.socketGeneration = unsafe multi.sockets.generation(of: easy.socket)
+        // The buffer of the transfer is small, because libcurl only makes the connection. Older versions receive no more than that at once.
+        easy.set(CURLOPT_BUFFERSIZE, OwnConnections.bufferSize)
+        transfer.handshake = SwitchHandshake(transfer, easy, socket: easy.socket, now: now)
+        ownConnections.add(transfer, on: easy.socket)
+        advanceOwn(transfer)
+    }
+
+    /// Sends and receives on the connection of a transfer, as far as that is possible now.
+    ///
+    /// Called when the socket is ready and when a buffer has changed. TLS may hold bytes that it has received already, and of which the
+    /// kernel knows nothing, so that each call receives first and waits for the socket afterwards.
+    func advanceOwn(_ transfer: Transfer) {
+        guard let multi, let easy = transfer.easy, let handshake = transfer.handshake, !transfer.isCancelled else {
+            return
+        }
+        if let failure = transfer.failure {
+            // The watchdog has shut down the connection.
+            handshake.connection?.didFail(failure)
+            handshake.connection?.wakeReader()
+            return end(transfer, CURLE_OK)
+        }
+        guard let buffer = unsafe ownConnections.buffer else {
+            transfer.failure = EngineFailure(kind: .outOfMemory, message: "no memory to receive")
+            return end(transfer, CURLE_OK)
+        }
+        var step = SwitchHandshake.Step.wait([])
+        if handshake.connection == nil { step = unsafe handshake.advance(ConnectionChannel(multi, easy), buffer) }
+        // The bytes of the connection may have been received with the head.
+        if let connection = handshake.connection, !transfer.isCancelled {
+            let isPlain = ConnectionChannel.avoidsLibcurl && !transfer.options.isEncryptedOnTheWire
+            let channel = ConnectionChannel(multi, easy, plainSocket: isPlain ? handshake.socket : -1)
+            step = unsafe connection.serve(channel, buffer)
+        }
+        guard !transfer.isCancelled else { return }
+        switch step {
+        case .wait(let interest):
+            guard handshake.interest != interest else { return }
+            handshake.interest = interest
+            unsafe multi.sockets.want(handshake.socket, interest, for: ObjectIdentifier(easy))
+        case .goOn: submit { [self] in advanceOwn(transfer) }
+        case .end: end(transfer, CURLE_OK)
+        }
+    }
+
+    /// Sends the last bytes of a connection that ends, as far as the socket's buffer takes them at once.
+    func flushOwn(_ transfer: Transfer) {
+        guard let multi, let easy = transfer.easy, let connection = transfer.handshake?.connection else { return }
+        _ = connection.send(ConnectionChannel(multi, easy))
+    }
+
+    /// Forgets a transfer whose connection was closed.
+    func endOwn(_ transfer: Transfer) {
+        ownConnections.remove(transfer)
+        transfer.handshake?.connection?.dropBytes()
+        // The connection and the transfer refer to each other.
+        transfer.handshake = nil
+    }
+}

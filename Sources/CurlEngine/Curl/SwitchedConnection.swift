@@ -1,0 +1,261 @@
+package import FoundationEssentials
+
+/// The error of a connection that was closed on this side, or with its engine.
+package struct ConnectionClosed: Error, Hashable {
+    /// Creates the error.
+    package init() {}
+}
+
+/// The connection on which a server has switched protocols: bytes in both directions, with bounded buffers.
+///
+/// Any task may read, write and close. The engine thread moves the bytes between the buffers and the socket
+/// (``serve(_:_:)``); a reader whose bytes have been received already, and a writer for whose bytes there is room, do not wait for it.
+package final class SwitchedConnection: Sendable {
+    /// The number of received bytes at which the socket is no longer read until a reader has taken them: 64 KiB.
+    package static let readAhead = 64 << 10
+    /// The number of bytes to send beyond which writers wait: 64 KiB.
+    package static let writeAhead = 64 << 10
+
+    struct State: ~Copyable {
+        var received = ChunkQueue()
+        /// Indicates whether the socket is not read before a reader has taken the received bytes.
+        var isFull = false
+        /// Indicates whether the peer has sent all its bytes.
+        var hasPeerEnded = false
+        var reader: Waiter<Data?>?
+        var outgoing = OutgoingBytes()
+        /// Indicates whether the engine thread has been told of the outgoing bytes, and has not sent all of them.
+        var isSending = false
+        var writers: [Waiter<Void>] = []
+        /// Indicates whether writers wait if there is no room.
+        var waitsForRoom = true
+        /// The bytes that are sent if the connection is ended with an error.
+        var farewell: Data?
+        /// The reason why no more bytes can be sent.
+        var sendFailure: (any Error)?
+        /// The reason why no more bytes are received, for the reader after the received bytes.
+        var receiveFailure: (any Error)?
+        /// The reason why the connection is over, for all calls.
+        var end: (any Error)?
+        var moved: (sent: Int64, received: Int64) = (0, 0)
+        /// The number of the last waiter.
+        var lastNumber: UInt64 = 0
+
+        mutating func nextNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
+        }
+    }
+
+    /// A task that waits.
+    struct Waiter<Value: Sendable>: Sendable {
+        let number: UInt64
+        let reply: Reply<Value>
+    }
+
+    let state = Locked(State())
+    let transfer: Transfer
+    /// The thread of the connection, as an executor.
+    package let engineExecutor: EngineExecutor
+
+    /// Creates the connection of a transfer with the bytes that followed the head.
+    init(_ transfer: Transfer, received: [UInt8]) {
+        self.transfer = transfer
+        engineExecutor = transfer.engine.executor
+        let isStored = state.withLock { state in
+            state.isFull = received.count >= Self.readAhead
+            state.moved.received = Int64(received.count)
+            return received.withBytes { state.received.append($0) }
+        }
+        if !isStored { didFail(EngineFailure(kind: .outOfMemory, message: "no memory for the received bytes")) }
+    }
+
+    /// Releases the memory of the bytes that were not sent, because the transfer has ended.
+    func dropBytes() { state.withLock { $0.outgoing.removeAll() } }
+
+    /// The numbers of bytes that were sent and received since the protocols were switched.
+    var movedBytes: (sent: Int64, received: Int64) { state.withLock { $0.moved } }
+
+    /// Lets the engine thread move bytes, or end the connection.
+    private func wakeEngine() {
+        engineExecutor.submit { [transfer] in transfer.engine.advanceOwn(transfer) }
+    }
+
+    // MARK: Reading
+
+    private enum Next {
+        case bytes(Data, mustRead: Bool)
+        case end
+        case failure(any Error)
+        case wait
+    }
+
+    /// Returns the next bytes of the peer, as soon as there are some; `nil` at the end of the peer's bytes.
+    ///
+    /// - Throws: ``ConnectionClosed`` after ``close()``; the error of ``end(with:)``; ``EngineFailure`` if the connection has failed or
+    ///   another reader waits; `CancellationError` in a cancelled task, after which the connection can be read again.
+    package func read() async throws -> Data? {
+        try Task.checkCancellation()
+        switch state.withLock({ Self.next(&$0) }) {
+        case .bytes(let bytes, let mustRead):
+            if mustRead { wakeEngine() }
+            return bytes
+        case .end: return nil
+        case .failure(let error): throw error
+        case .wait: break
+        }
+        let number = state.withLock { $0.nextNumber() }
+        return try await withTaskCancellationHandler {
+            try await withReply { enter(reader: Waiter(number: number, reply: $0)) }
+        } onCancel: {
+            cancelRead(number)
+        }
+    }
+
+    private static func next(_ state: inout State) -> Next {
+        if let end = state.end { return .failure(end) }
+        if state.received.count > 0 {
+            let bytes = state.received.take()
+            let mustRead = state.isFull && state.received.count < readAhead
+            if mustRead { state.isFull = false }
+            return .bytes(bytes, mustRead: mustRead)
+        }
+        if let failure = state.receiveFailure { return .failure(failure) }
+        return state.hasPeerEnded ? .end : .wait
+    }
+
+    private func enter(reader: Waiter<Data?>) {
+        let next = state.withLock { state -> Next in
+            if Task.isCancelled { return .failure(CancellationError()) }
+            let next = Self.next(&state)
+            guard case .wait = next else { return next }
+            guard state.reader == nil else {
+                return .failure(EngineFailure(kind: .internalError, message: "a connection has one reader at a time"))
+            }
+            state.reader = reader
+            return .wait
+        }
+        switch next {
+        case .wait: break
+        case .bytes(let bytes, let mustRead):
+            if mustRead { wakeEngine() }
+            reader.reply.resume(with: .success(bytes))
+        case .end: reader.reply.resume(with: .success(nil))
+        case .failure(let error): reader.reply.resume(with: .failure(error))
+        }
+    }
+
+    private func cancelRead(_ number: UInt64) {
+        let reader = state.withLock { state -> Waiter<Data?>? in
+            guard state.reader?.number == number else { return nil }
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.reply.resume(with: .failure(CancellationError()))
+    }
+
+    /// Passes what was received to the reader that waits.
+    func wakeReader() {
+        let (reader, next) = state.withLock { state -> (Waiter<Data?>?, Next) in
+            guard let reader = state.reader else { return (nil, .wait) }
+            let next = Self.next(&state)
+            if case .wait = next { return (nil, .wait) }
+            state.reader = nil
+            return (reader, next)
+        }
+        guard let reader else { return }
+        switch next {
+        case .bytes(let bytes, let mustRead):
+            reader.reply.resume(with: .success(bytes))
+            if mustRead { wakeEngine() }
+        case .end: reader.reply.resume(with: .success(nil))
+        case .failure(let error): reader.reply.resume(with: .failure(error))
+        case .wait: break
+        }
+    }
+
+    // MARK: Writing
+
+    /// Adds bytes to those that are sent, and returns when at most ``writeAhead`` bytes of all added ones are not in the socket's own
+    /// buffer yet. Bytes are sent in the order of the calls.
+    ///
+    /// - Throws: ``ConnectionClosed`` after ``close()``; the error of ``end(with:)``; ``EngineFailure`` if the connection has failed;
+    ///   `CancellationError` if the task is cancelled while it waits: the bytes are sent nevertheless.
+    package func write(_ bytes: Data) async throws {
+        let (mustWake, mustWait) = try state.withLock { state throws in
+            if let error = state.end ?? state.sendFailure { throw error }
+            guard state.outgoing.append(bytes) else {
+                throw EngineFailure(kind: .outOfMemory, message: "no memory for the bytes to send")
+            }
+            let mustWake = !state.isSending && state.outgoing.count > 0
+            if mustWake { state.isSending = true }
+            return (mustWake, state.waitsForRoom && state.outgoing.count > Self.writeAhead)
+        }
+        if mustWake { wakeEngine() }
+        if mustWait { try await waitForRoom() }
+    }
+
+    private func waitForRoom() async throws {
+        let number = state.withLock { $0.nextNumber() }
+        try await withTaskCancellationHandler {
+            try await withReply { enter(writer: Waiter(number: number, reply: $0)) }
+        } onCancel: {
+            cancelWrite(number)
+        }
+    }
+
+    private func enter(writer: Waiter<Void>) {
+        let result = state.withLock { state -> Result<Void, any Error>? in
+            if let error = state.end ?? state.sendFailure { return .failure(error) }
+            if !state.waitsForRoom || state.outgoing.count <= Self.writeAhead { return .success(()) }
+            if Task.isCancelled { return .failure(CancellationError()) }
+            state.writers.append(writer)
+            return nil
+        }
+        if let result { writer.reply.resume(with: result) }
+    }
+
+    private func cancelWrite(_ number: UInt64) {
+        let writer = state.withLock { state -> Waiter<Void>? in
+            guard let index = state.writers.firstIndex(where: { $0.number == number }) else { return nil }
+            return state.writers.remove(at: index)
+        }
+        writer?.reply.resume(with: .failure(CancellationError()))
+    }
+
+    /// Ends the waits of writers for room, now and later.
+    package func endWaitsForRoom() {
+        let writers = state.withLock { state in
+            state.waitsForRoom = false
+            defer { state.writers = [] }
+            return state.writers
+        }
+        for writer in writers { writer.reply.resume(with: .success(())) }
+    }
+
+    /// Sets the bytes that are sent if the connection is ended with an error (``end(with:)``); `nil` for none.
+    package func setFarewell(_ bytes: Data?) { state.withLock { $0.farewell = bytes } }
+
+    // MARK: The end
+
+    /// Closes the connection at once: waiting calls throw. Bytes that the socket's own buffer can take at once are still sent.
+    package func close() {
+        setFarewell(nil)
+        end(with: ConnectionClosed())
+    }
+
+    /// Closes the connection as ``close()`` does, with another error for waiting and later calls, and with the farewell as its last bytes.
+    package func end(with error: any Error) {
+        let waiting = state.withLock { state -> (Waiter<Data?>?, [Waiter<Void>])? in
+            guard state.end == nil else { return nil }
+            state.end = error
+            if let farewell = state.farewell, state.sendFailure == nil { _ = state.outgoing.append(farewell) }
+            defer { (state.reader, state.writers) = (nil, []) }
+            return (state.reader, state.writers)
+        }
+        guard let (reader, writers) = waiting else { return }
+        reader?.reply.resume(with: .failure(error))
+        for writer in writers { writer.reply.resume(with: .failure(error)) }
+        wakeEngine()
+    }
+}

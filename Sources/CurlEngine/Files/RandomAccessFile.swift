@@ -1,0 +1,149 @@
+private import CCurl
+package import FoundationEssentials
+private import Glibc
+
+/// A regular file that is read and written at any offset. Every method can wait for a disk: use it off the engine thread.
+package final class RandomAccessFile: Sendable {
+    /// The path at which the file was opened.
+    package let path: String
+    /// The size in bytes when the file was opened.
+    package let initialSize: Int64
+    private let descriptor: Int32
+
+    private init(_ path: String, _ descriptor: Int32, _ status: stat) {
+        (self.path, self.descriptor) = (path, descriptor)
+        initialSize = Int64(status.st_size)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Opens a regular file of this user; `nil` if there is none at the path. Symbolic links are not followed.
+    package static func opened(path: String, forWriting: Bool = false) throws(FileReader.Failure) -> RandomAccessFile? {
+        let flags = (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        let descriptor = unsafe open(path, flags)
+        guard descriptor >= 0 else {
+            if errno == ENOENT || errno == ENOTDIR || errno == ELOOP { return nil }
+            throw .system
+        }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid()
+        else {
+            close(descriptor)
+            return nil
+        }
+        return RandomAccessFile(path, descriptor, status)
+    }
+
+    /// Creates a file that only its user may read, and locks it, so that other processes see that it is being written; `nil` if the
+    /// folder does not exist.
+    ///
+    /// - Throws: The system's reason, also if there is a file at the path.
+    package static func created(path: String) throws(FileReader.Failure) -> RandomAccessFile? {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .system
+        }
+        var status = stat()
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
+            let failure = FileReader.Failure.system
+            close(descriptor)
+            _ = unsafe unlink(path)
+            throw failure
+        }
+        return RandomAccessFile(path, descriptor, status)
+    }
+
+    /// Deletes a file that ``created(path:)`` created, unless it is still being written.
+    package static func removeAbandoned(path: String) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { _ = unsafe unlink(path) }
+    }
+
+    /// Returns the bytes of a range, in one buffer.
+    ///
+    /// - Throws: The system's reason, also if the file ends before the range does.
+    package func bytes(in range: Range<Int64>) throws(FileReader.Failure) -> Data {
+        guard !range.isEmpty else { return Data() }
+        guard range.lowerBound >= 0, let buffer = unsafe malloc(range.count) else {
+            throw FileReader.Failure(why: "out of memory")
+        }
+        var count = 0
+        while count < range.count {
+            let got = unsafe pread(
+                descriptor, buffer + count, range.count - count, off_t(range.lowerBound) + off_t(count))
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else {
+                let failure = got == 0 ? FileReader.Failure.shrunk : .system
+                unsafe free(buffer)
+                throw failure
+            }
+            count += got
+        }
+        return unsafe Data(bytesNoCopy: buffer, count: count, deallocator: .free)
+    }
+
+    /// Writes all of the bytes at their offset.
+    package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
+        try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
+            () throws(FileReader.Failure) in
+            var written = 0
+            while written < data.count {
+                let count = unsafe data.withUnsafeBytes { bytes in
+                    unsafe pwrite(
+                        descriptor, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written,
+                        off_t(offset) + off_t(written))
+                }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw .system }
+                written += count
+            }
+        }
+    }
+
+    /// Renames the file, in the place of any file at the new path. Returns `false` if the new folder does not exist.
+    package func rename(to name: String) throws(FileReader.Failure) -> Bool {
+        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileReader.Failure) in
+            guard unsafe Glibc.rename(path, name) == 0 else {
+                if errno == ENOENT { return false }
+                throw .system
+            }
+            return true
+        }
+    }
+}
+
+/// The files in a folder.
+package enum FolderContents {
+    /// A regular file in a folder.
+    package struct File: Sendable, Hashable {
+        /// The name.
+        package let name: String
+        /// The length in bytes.
+        package let size: Int64
+        /// The modification time, in nanoseconds since 1970.
+        package let modified: Int64
+    }
+
+    /// Returns the regular files of a folder; none if the folder cannot be read.
+    package static func files(in folder: String) -> [File] {
+        guard let stream = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(stream) }
+        let descriptor = unsafe dirfd(stream)
+        var files: [File] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            var status = stat()
+            guard unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                status.st_mode & S_IFMT == S_IFREG
+            else { continue }
+            let modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+            files.append(File(name: name, size: Int64(status.st_size), modified: modified))
+        }
+        return files
+    }
+}

@@ -1,0 +1,23 @@
+public import HTTPTypes
+
+/// A closure that returns the fields behind a request's body.
+public typealias RequestTrailers = @Sendable () async throws -> HTTPFields
+
+extension Request {
+    /// The fields behind the body (RFC 9110, section 6.5), such as a checksum of what was sent; `nil`, the default, if there are none.
+    ///
+    /// The closure is called for each sending, after the last chunk of the body was made. Announce the names in a `Trailer` field if the
+    /// server needs that. The body is sent chunked, even if its length is known, and over HTTP/1.1, because libcurl sends no trailers over
+    /// HTTP/2 and HTTP/3. With ``HTTPVersionPolicy/http2PriorKnowledge`` or ``HTTPVersionPolicy/http3Only``, and on a libcurl before 8.7,
+    /// the request ends with an error of kind ``TrellisError/Kind/unsupported``. A request without a body sends no trailers. An error of
+    /// the closure ends the request as an error of a body's source does. A field that must not be a trailer, such as `Content-Length` or
+    /// `Authorization` (RFC 9110, section 6.5.1), is an error of kind ``TrellisError/Kind/invalidRequest``. Intermediaries may drop
+    /// trailers.
+    public var trailers: RequestTrailers? {
+        get { extras?.extras.trailers }
+        set { changeExtras { $0.trailers = newValue } }
+    }
+
+    /// Returns a copy with fields behind the body: see ``trailers``.
+    public func withTrailers(_ trailers: @escaping RequestTrailers) -> Request { setting(\.trailers, to: trailers) }
+}

@@ -1,0 +1,13 @@
+import CurlEngine
+
+extension String {
+    /// The URL with the scheme `http` in place of `ws`, and `https` in place of `wss`.
+    var withHTTPScheme: String {
+        guard let mark = schemeMark else { return self }
+        switch self[..<mark.lowerBound].lowercased() {
+        case "ws": return "http" + self[mark.lowerBound...]
+        case "wss": return "https" + self[mark.lowerBound...]
+        default: return self
+        }
+    }
+}

@@ -1,0 +1,49 @@
+extension TrellisError {
+    /// The reason why a conversation over a WebSocket (RFC 6455) failed.
+    public enum WebSocketFailure: Error, Sendable, Hashable {
+        /// The server's response has the status 101, but does not belong to the handshake of the request (RFC 6455, section 4.1).
+        case handshake(String)
+        /// The server broke the protocol, and was told so with the close code 1002 or 1007.
+        case protocolViolation(String)
+        /// A frame or a message of the server exceeds its limit in bytes, before or after decompression. The server was told so with the
+        /// close code 1009.
+        case tooLarge(limit: Int)
+        /// The server closed the connection with a code other than 1000 and 1001.
+        case closed(code: Int, reason: String)
+        /// The connection ended without a Close frame, so that messages may be missing (code 1006).
+        case lost(String)
+        /// The server did not answer a Ping frame in time.
+        case noPong(after: Duration)
+        /// The message or the Ping frame cannot be sent, because the connection is closed, or closing.
+        case notOpen
+        /// The code cannot be sent in a Close frame, the subprotocol cannot be offered, or a limit is not positive.
+        case invalidArgument(String)
+    }
+}
+
+extension TrellisError.WebSocketFailure: CustomStringConvertible {
+    /// The failure in words.
+    public var description: String {
+        switch self {
+        case .handshake(let why): "the server accepted no WebSocket: \(why)"
+        case .protocolViolation(let why): "the server broke the WebSocket protocol: \(why)"
+        case .tooLarge(let limit): "a message of the server, or one of its frames, exceeds \(limit) bytes"
+        case .closed(let code, let reason):
+            "the server closed the WebSocket with the code \(code)" + (reason.isEmpty ? "" : " (\(reason))")
+        case .lost(let why): "the WebSocket ended without a Close frame: \(why)"
+        case .noPong(let limit): "the server did not answer a ping within \(limit.rounded)"
+        case .notOpen: "the WebSocket is closed"
+        case .invalidArgument(let why): why
+        }
+    }
+
+    /// Indicates whether another connection may succeed. The codes are those of servers that go away (1001), fail (1011), restart (1012),
+    /// are overloaded (1013) or cannot reach their own server (1014).
+    var isTransient: Bool {
+        switch self {
+        case .lost, .noPong: true
+        case .closed(let code, _): [1001, 1006, 1011, 1012, 1013, 1014].contains(code)
+        case .handshake, .protocolViolation, .tooLarge, .notOpen, .invalidArgument: false
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import CurlEngine
+import HTTPTypes
+
+/// The judgements about a response that was received: whether it is stored, and whether it replaces what is.
+extension CacheLookup {
+    /// The refusal to store a response, whatever a handler makes of its head.
+    struct Refusal {
+        /// The detail in `Cache-Status`; `nil` without one.
+        var detail: String?
+    }
+
+    /// Returns the refusal to store a response; `nil` if its head decides.
+    func refusal(of received: StoredHead) -> Refusal? {
+        if request.cacheMode == .noStore { return Refusal(detail: "mode-no-store") }
+        return isMethodStorable(received) ? nil : Refusal()
+    }
+
+    /// Returns whether a response may be stored.
+    func storability(of facts: CacheFacts, method: HTTPRequest.Method) -> CacheStorability {
+        CacheStorability.decision(facts, to: method, fields)
+    }
+
+    /// Returns whether the method and the status are ones whose responses can be stored.
+    private func isMethodStorable(_ received: StoredHead) -> Bool {
+        switch request.method {
+        case .get:
+            guard received.status == 206 else { return !Self.isAboutRequestAlone(received.status) }
+            return RequestedRange(fields.headers) != nil
+        case .post:
+            // The response to a POST is one to a GET if it says so itself (RFC 9110, section 9.3.3).
+            guard 200...299 ~= received.status, received.status != 206,
+                let location = received.headers.single(.contentLocation)
+            else { return false }
+            let target = URLReference(location).resolved(against: URLReference(url.text)).text
+            return (try? WireURL(parsing: target))?.canonicalText.hasSameBytes(as: url.canonicalText) ?? false
+        default: return false
+        }
+    }
+
+    /// Returns whether a response replaces those that are stored, although it is not stored itself.
+    func replacesStored(_ received: StoredHead) -> Bool {
+        request.method == .get && request.cacheMode != .noStore && received.status < 500
+            && !Self.isAboutRequestAlone(received.status) && !fields.directives.contains("no-store")
+    }
+
+    /// Returns whether a status is about a part, a condition or the credentials of the request, and not about the URL.
+    private static func isAboutRequestAlone(_ status: Int) -> Bool {
+        switch status {
+        case 206, 304, 401, 407, 412, 416, 417: true
+        default: false
+        }
+    }
+}
+
+extension CacheStorability.Reason {
+    /// The reason as a token for `Cache-Status`.
+    var token: String {
+        switch self {
+        case .method: "method"
+        case .requestNoStore: "request-no-store"
+        case .noStore: "no-store"
+        case .private: "private"
+        case .authorization: "authorization"
+        case .unknownStatus: "unknown-status"
+        case .varyAny: "vary-any"
+        case .range: "range"
+        case .notReusable: "not-reusable"
+        }
+    }
+}

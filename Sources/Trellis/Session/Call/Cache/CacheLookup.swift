@@ -1,0 +1,147 @@
+import CurlEngine
+import HTTPTypes
+
+/// A request as a cache sees it.
+final class CacheLookup: Sendable {
+    let request: Request
+    /// The URL without its fragment.
+    let url: WireURL
+    /// The fields as they are to be sent.
+    let fields: CacheRequestFields
+    /// Indicates whether content codings are removed from the body for the caller.
+    let decodes: Bool
+    /// The name of the stored responses to the URL; `nil` if the request's credentials cannot be told from others.
+    let key: CacheKey?
+    private let policy: CachePolicy
+
+    /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
+    init(
+        _ request: Request, _ policy: CachePolicy, _ preparation: RequestPreparation, hasLeft: Bool
+    ) throws(TrellisError) {
+        (self.request, self.policy) = (request, policy)
+        url = try preparation.url(of: request)
+        fields = try preparation.cacheFields(of: request, url, hasLeft: hasLeft)
+        decodes = request.decodesContent ?? preparation.configuration.decodesContent
+        let partition = Self.partition(of: request, url, fields, policy, preparation.routes)
+        key = partition.map { [url] in CacheKey(url: url.canonicalText, partition: $0) }
+    }
+
+    /// Returns the partition of a request: empty, or a digest of its credentials and of its destination; `nil` if there is no digest.
+    private static func partition(
+        of request: Request, _ url: WireURL, _ fields: CacheRequestFields, _ policy: CachePolicy, _ routes: RouteTable
+    ) -> String? {
+        var parts: [String] = []
+        if !policy.isShared, fields.presence.contains(.authorization) {
+            parts = fields.headers[fields: .authorization].map { "\($0.value) \($0.octetsBeyondUTF8 ?? [])" }
+        }
+        let destination = routes.destination(of: request, url)
+        guard !parts.isEmpty || destination != nil else { return "" }
+        let text = (parts + ["", destination ?? ""]).map { "\($0.utf8.count):\($0)" }.joined()
+        return MessageDigest.hash(text, .sha256).map { String($0.prefix(32)) }
+    }
+
+    /// Returns the partitions in which the response to an unsafe request invalidates: that of the request, and that of requests without
+    /// credentials. Those of other credentials are not known.
+    func invalidPartitions(_ key: CacheKey, _ routes: RouteTable) -> [String] {
+        guard fields.presence.contains(.authorization), !policy.isShared else { return [key.partition] }
+        let plain = CacheRequestFields(fields.headers.filter { $0.name != .authorization })
+        return [key.partition] + [Self.partition(of: request, url, plain, policy, routes)].compactMap { $0 }
+    }
+
+    // MARK: The decision
+
+    private var asked: CacheDecision.Request {
+        CacheDecision.Request(method: request.method, fields: fields, mode: request.cacheMode)
+    }
+
+    /// Indicates whether a stored response may be the response.
+    var mayBeAnswered: Bool {
+        guard request.method == .get || request.method == .head else { return false }
+        return request.cacheMode != .noStore && request.cacheMode != .reload
+    }
+
+    /// Indicates whether the response to an equal request is as good as one of its own.
+    var isLikeOthers: Bool {
+        request.method == .get && request.cacheMode == .default && policy.maximumCollapsedWait > .zero
+            && fields.directives.isEmpty && !fields.isConditional && !fields.presence.contains(.range)
+    }
+
+    /// Returns the decision about the request.
+    ///
+    /// - Parameter entries: The stored responses that are usable (``usable(_:)``).
+    func decision(about entries: [CacheEntry], at now: CacheTime) -> CacheDecision {
+        let decision = CacheDecision.decision(for: asked, entries.map(candidate), at: now)
+        // The bytes of a part are no beginning of a body that could be decoded.
+        if case .use(let use) = decision, use.range != nil, isDecoded(entries[use.index]) {
+            return .forward(.request, validating: nil)
+        }
+        return decision
+    }
+
+    /// Returns the stored responses that may answer requests.
+    func usable(_ entries: [CacheEntry]) -> [CacheEntry] {
+        entries.allSatisfy(isUsable) ? entries : entries.filter(isUsable)
+    }
+
+    private func isUsable(_ entry: CacheEntry) -> Bool { entry.facts(policy).isUsable(length: entry.body.length) }
+
+    /// Returns the stored responses that the origin has selected for such a request.
+    func matching(_ entries: [CacheEntry]) -> [CacheEntry] {
+        entries.filter { $0.facts(policy).selection?.matches(fields.headers) ?? false }
+    }
+
+    /// Returns the stored response that the origin has made last; `nil` if there is none.
+    func latest(of entries: [CacheEntry]) -> CacheEntry? {
+        entries.max { $0.facts(policy).date < $1.facts(policy).date }
+    }
+
+    private func candidate(_ entry: CacheEntry) -> CacheDecision.Candidate {
+        let facts = entry.facts(policy)
+        return CacheDecision.Candidate(
+            facts: facts, length: facts.part?.total ?? entry.body.length, part: facts.part?.range)
+    }
+
+    func isDecoded(_ entry: CacheEntry) -> Bool { decodes && entry.facts(policy).isCoded }
+
+    /// Returns the use of a stored response whose age does not matter; `nil` if it has not all the bytes that the request asks for.
+    func use(_ entry: CacheEntry, _ usability: CacheUsability) -> CacheDecision.Use? {
+        let candidate = candidate(entry)
+        var use = CacheDecision.Use(index: 0, age: usability.age, timeToLive: usability.timeToLive)
+        if !isDecoded(entry) { use.range = candidate.range(for: asked)?.bytes(of: candidate.length) }
+        let needed = use.range ?? 0..<candidate.length
+        if let part = candidate.part, part.clamped(to: needed) != needed { return nil }
+        return use
+    }
+
+    // MARK: The response
+
+    /// Returns the head of the response, and the range of the stored bytes that are its body.
+    func head(_ entry: CacheEntry, _ use: CacheDecision.Use) -> (ResponseHead, Range<Int64>) {
+        let facts = entry.facts(policy)
+        let length = entry.body.length
+        let bytes = request.method == .head || use.isNotModified ? 0..<0 : 0..<length
+        if use.isNotModified {
+            let headers = facts.head.headers.filter { Self.isKeptWhenNotModified($0.name) }
+            return (ResponseHead(status: .notModified, headers: headers, age: use.age), bytes)
+        }
+        guard let range = use.range else {
+            return (ResponseHead(status: facts.status, headers: facts.head.headers, age: use.age), bytes)
+        }
+        let start = facts.part?.range.lowerBound ?? 0
+        var headers = facts.head.headers.filter { !ContentDigests.names.contains($0.name.canonicalName) }
+        headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(facts.part?.total ?? length)"
+        headers[.contentLength] = "\(range.count)"
+        return (
+            ResponseHead(status: .partialContent, headers: headers, age: use.age),
+            bytes.isEmpty ? bytes : range.lowerBound - start..<range.upperBound - start
+        )
+    }
+
+    /// Returns whether a 304 has a field of the response that it stands for (RFC 9110, section 15.4.5).
+    private static func isKeptWhenNotModified(_ name: HTTPField.Name) -> Bool {
+        switch name {
+        case .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified, .age: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// Requests that are sent although there is a cache.
+extension CacheTurn {
+    /// Sends a request that the cache has nothing to do with.
+    func forwarded(_ reason: CacheStatus.ForwardReason) async throws -> StepResponse {
+        let answer = try await pipeline.exchangeForCache(request)
+        return answer.replacing(answer.response.with(named(CacheStatus(reason))), answer.content)
+    }
+
+    /// Sends the request, and returns its response, or the stored one that it confirms.
+    ///
+    /// - Parameters:
+    ///   - index: The index of the stored response that is validated; `nil` for none.
+    ///   - leader: The leader of the requests that wait for the response; `nil` if none may.
+    func forwarded(
+        _ reason: CacheStatus.ForwardReason, _ key: CacheKey, validating index: Int?, _ entries: [CacheEntry],
+        _ leader: CacheLeader? = nil
+    ) async throws -> StepResponse {
+        let conditions = index.map { self.conditions(for: entries[$0].head.stored) } ?? HTTPFields()
+        let ticket = cache.exchanges.begin(key)
+        let start = cache.now
+        let answer: StepResponse
+        do {
+            answer = try await send(adding: conditions)
+        } catch {
+            guard (error as? TrellisError)?.isTransient == true,
+                let stale = try await staleResponse(among: entries, reason, nil)
+            else { throw error }
+            return stale
+        }
+        let received = head(of: answer, start)
+        if [500, 502, 503, 504].contains(received.status),
+            let stale = try await staleResponse(among: entries, reason, received.status)
+        {
+            await answer.discard(pipeline.context)
+            return stale
+        }
+        guard received.status == 304, !conditions.isEmpty else {
+            return try await kept(answer, received, reason, ticket, leader)
+        }
+        if let validated = try await validated(received, key, entries, reason, ticket) {
+            await answer.discard(pipeline.context)
+            leader?.settle(.stored)
+            return validated
+        }
+        // The response is about none that is stored, which the caller could not use.
+        await answer.discard(pipeline.context)
+        let second = cache.now
+        let whole = try await send(adding: HTTPFields())
+        return try await kept(whole, head(of: whole, second), reason, ticket, leader)
+    }
+
+    private func head(of answer: StepResponse, _ start: CacheTime) -> StoredHead {
+        StoredHead(answer.response.head, requestTime: start, responseTime: cache.now, cache.policy)
+    }
+
+    /// Returns the conditions for the validation of a stored response; none if the request has conditions of its own.
+    private func conditions(for head: StoredHead) -> HTTPFields {
+        lookup.fields.isConditional ? HTTPFields() : CacheUpdate.conditions(for: head)
+    }
+
+    /// Sends the request. Its response has the body as it was received, in its content coding.
+    private func send(adding conditions: HTTPFields) async throws -> StepResponse {
+        var sent = request
+        if decodes { sent.keepsCoding = true }
+        for field in conditions { sent.headers.append(field) }
+        return try await pipeline.exchangeForCache(sent)
+    }
+
+    /// Returns the stored response that a 304 has confirmed; `nil` if the 304 is about none that is stored, or the body cannot be read.
+    private func validated(
+        _ received: StoredHead, _ key: CacheKey, _ entries: [CacheEntry], _ reason: CacheStatus.ForwardReason,
+        _ ticket: CacheTicket
+    ) async throws -> StepResponse? {
+        let matching = lookup.matching(entries)
+        guard let index = CacheUpdate.index(of: received.headers, in: matching.map(\.head.stored)) else { return nil }
+        let old = matching[index]
+        let (head, isStored) = await update(old, key, with: received, ticket)
+        let entry = CacheEntry(id: old.id, head: head, body: old.body)
+        let usability = CacheUsability(entry.facts(cache.policy), CacheDirectives(), .forceCache, at: cache.now)
+        guard let use = lookup.use(entry, usability) else { return nil }
+        var status = CacheStatus(reason)
+        status.forwardStatus = 304
+        status.timeToLive = usability.timeToLive
+        status.isStored = isStored
+        do {
+            return try await response(entry, use, status)
+        } catch is Unreadable {
+            try? await storage.remove(entry, for: key)
+            return nil
+        }
+    }
+
+    /// Updates a stored head with that of a 304 or of the response to a `HEAD`, and removes the response if it may no longer be stored.
+    /// Returns the updated head, and whether the response is still stored.
+    func update(
+        _ entry: CacheEntry, _ key: CacheKey, with received: StoredHead, _ ticket: CacheTicket
+    ) async -> (CachedHead, isStored: Bool) {
+        let updated = CacheUpdate.updated(entry.head.stored, with: received, cache.policy)
+        var head = CachedHead(updated, request: headers)
+        if let changed = await pipeline.steps.cachedResponseHandler?.headToStore(head, of: request) {
+            head = CachedHead(changed.stored, request: headers)
+        }
+        guard ticket.isValid else { return (head, false) }
+        do {
+            guard case .storable = lookup.storability(of: head.judge(cache.policy), method: .get) else {
+                try await storage.remove(entry, for: key)
+                return (head, false)
+            }
+            try await storage.update(entry, for: key, to: head)
+        } catch {
+            // The old head is validated again.
+            if cache.recordWriting(error) { pipeline.tell { .cacheFailed(error) } }
+        }
+        return (head, true)
+    }
+
+    /// Returns a stale stored response in place of a failure (RFC 5861, section 4); `nil` if that is not allowed.
+    private func staleResponse(
+        among entries: [CacheEntry], _ reason: CacheStatus.ForwardReason, _ failure: Int?
+    ) async throws -> StepResponse? {
+        if Task.isCancelled || lookup.fields.presence.contains(.ifUnchanged) { return nil }
+        guard let entry = lookup.latest(of: lookup.matching(entries)),
+            let usability = CacheUsability(
+                ifError: entry.facts(cache.policy), lookup.fields.directives, at: cache.now),
+            let use = lookup.use(entry, usability)
+        else { return nil }
+        var status = CacheStatus(reason)
+        status.forwardStatus = failure
+        status.timeToLive = usability.timeToLive
+        status.detail = "stale-if-error"
+        status.isStaleIfError = true
+        do { return try await response(entry, use, status) } catch is Unreadable { return nil }
+    }
+}

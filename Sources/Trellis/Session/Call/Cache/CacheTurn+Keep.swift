@@ -1,0 +1,133 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The storing of responses.
+extension CacheTurn {
+    /// Returns the response of the server, and stores it if that is allowed.
+    func kept(
+        _ answer: StepResponse, _ received: StoredHead, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket,
+        _ leader: CacheLeader?
+    ) async throws -> StepResponse {
+        var status = CacheStatus(reason)
+        await invalidate(after: received, ticket)
+        let recording = answer.response.isBodyCut ? nil : await recording(of: received, answer, ticket, leader, &status)
+        if recording == nil {
+            leader?.settle(.notStored)
+            await removeReplaced(by: received, ticket)
+        }
+        return try await delivered(answer, recording, named(status))
+    }
+
+    // MARK: Invalidation
+
+    private func invalidate(after received: StoredHead, _ ticket: CacheTicket) async {
+        let urls = CacheUpdate.invalidatedURLs(request.method, url, status: received.status, received.headers)
+        let partitions =
+            urls.isEmpty ? [] : lookup.invalidPartitions(ticket.key, pipeline.session.preparation.routes)
+        for url in urls {
+            for partition in partitions {
+                let key = CacheKey(url: url.canonicalText, partition: partition)
+                cache.exchanges.invalidate(key)
+                try? await storage.removeEntries(for: key)
+            }
+        }
+        guard request.method == .head, received.status == 200, request.cacheMode != .noStore else { return }
+        // The response to a HEAD updates that of a GET, or shows that it is no longer valid (RFC 9111, section 4.3.5).
+        for entry in await matchingEntries(ticket.key) {
+            if CacheUpdate.isConfirmed(entry.head.stored, by: received) {
+                _ = await update(entry, ticket.key, with: received, ticket)
+            } else {
+                cache.exchanges.invalidate(ticket.key)
+                try? await storage.remove(entry, for: ticket.key)
+            }
+        }
+    }
+
+    /// Removes the stored responses that a newer one replaces, although it is not stored itself.
+    private func removeReplaced(by received: StoredHead, _ ticket: CacheTicket) async {
+        guard lookup.replacesStored(received), ticket.isValid else { return }
+        for entry in await matchingEntries(ticket.key) { try? await storage.remove(entry, for: ticket.key) }
+    }
+
+    private func matchingEntries(_ key: CacheKey) async -> [CacheEntry] {
+        lookup.matching(await storedEntries(key))
+    }
+
+    // MARK: Storing
+
+    /// Begins to store a response; `nil` if the response is not stored.
+    private func recording(
+        of received: StoredHead, _ answer: StepResponse, _ ticket: CacheTicket, _ leader: CacheLeader?,
+        _ status: inout CacheStatus
+    ) async -> CacheRecording? {
+        if let refusal = lookup.refusal(of: received) {
+            status.detail = refusal.detail
+            return nil
+        }
+        var head = CachedHead(received, request: headers)
+        if let handler = pipeline.steps.cachedResponseHandler {
+            guard let changed = await handler.headToStore(head, of: request) else {
+                status.detail = "handler"
+                return nil
+            }
+            head = CachedHead(changed.stored, request: headers)
+        }
+        let facts = head.judge(cache.policy)
+        if case .refused(let reason) = lookup.storability(of: facts, method: request.method) {
+            status.detail = reason.token
+            return nil
+        }
+        if received.status == 206, await isPartUnneeded(head, ticket) { return nil }
+        // The exchange of a POST began before its own invalidation of the URL.
+        let ticket = request.method == .post ? cache.exchanges.begin(ticket.key) : ticket
+        let length = received.headers[.contentLength].flatMap { Int64($0) }
+        let pipeline = pipeline
+        do {
+            let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
+            status.isStored = true
+            status.timeToLive = facts.timeToLive(at: cache.now)
+            return CacheRecording(writer, head, ticket, leader, in: cache) { error in
+                pipeline.tell { .cacheFailed(error) }
+            }
+        } catch {
+            if cache.recordWriting(error) { pipeline.tell { .cacheFailed(error) } }
+            status.detail = "storage"
+            return nil
+        }
+    }
+
+    /// Returns whether a part of a representation need not be stored, because its length is not known, or the complete one is stored.
+    private func isPartUnneeded(_ head: CachedHead, _ ticket: CacheTicket) async -> Bool {
+        guard head.part != nil else { return true }
+        return await matchingEntries(ticket.key).contains { entry in
+            entry.head.part == nil && entry.head.status == .ok
+                && entry.head.stored.entityTag.map { head.stored.entityTag?.hasSameBytes(as: $0) ?? false } ?? false
+        }
+    }
+
+    /// Returns the response with the body for the caller, which is stored as it is read.
+    private func delivered(
+        _ answer: StepResponse, _ recording: CacheRecording?, _ status: CacheStatus
+    ) async throws -> StepResponse {
+        switch answer.content {
+        case .data(let body):
+            // All readers have refused the head, and have its beginning alone.
+            if answer.response.isBodyCut { return answer.replacing(answer.response.with(status), .data(body)) }
+            let coded = decodes && !body.isEmpty ? try CodedBody(answer.response.headers) : nil
+            let decoded = try coded?.decoded(body, limit: bodyLimit.bytes) ?? body
+            if !body.isEmpty { await recording?.write(body) }
+            await recording?.commit()
+            var status = status
+            if let recording, !recording.isStored {
+                status.isStored = false
+                status.detail = "storage"
+            }
+            return answer.replacing(answer.response.with(status), .data(decoded))
+        case .source(let token):
+            let coded = decodes ? try CodedBody(answer.response.headers) : nil
+            let source = StoringSource(token, recording, coded, limit: streamLimit, status)
+            return answer.replacing(answer.response.with(status), .source(TransferToken(source)))
+        }
+    }
+}

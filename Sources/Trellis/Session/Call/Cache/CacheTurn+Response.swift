@@ -1,0 +1,74 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// Stored responses as the responses to requests.
+extension CacheTurn {
+    /// The response to a request that must not be sent, and for which nothing is stored (RFC 9111, section 5.2.1.7).
+    var unsatisfiable: StepResponse {
+        let head = ResponseHead(status: .gatewayTimeout, headers: HTTPFields())
+        let response = Response(head: head, url: request.url, metrics: metrics(.unsatisfiable))
+        return StepResponse(response: response, body: Data())
+    }
+
+    /// Returns a stored response as the response to the request.
+    ///
+    /// - Throws: ``Unreadable`` if the body cannot be read.
+    func response(
+        _ entry: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus
+    ) async throws -> StepResponse {
+        let (head, bytes) = lookup.head(entry, use)
+        let response = Response(
+            head: head, url: url.text, metrics: metrics(status), redirects: pipeline.context.redirects)
+        let coded: CodedBody?
+        do { coded = decodes && !bytes.isEmpty ? try CodedBody(head.headers) : nil } catch {
+            throw Unreadable(underlying: error)
+        }
+        guard pipeline.call.delivery == .memory else {
+            let (storage, key) = (storage, key)
+            let source = CachedBodySource(entry.body, bytes, coded, response, limit: streamLimit) {
+                if let key { try? await storage.remove(entry, for: key) }
+            }
+            return StepResponse(response: response, content: .source(TransferToken(source)))
+        }
+        let limit = bodyLimit
+        guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
+        return StepResponse(response: response, body: try await body(entry, bytes, coded, limit))
+    }
+
+    private func body(
+        _ entry: CacheEntry, _ bytes: Range<Int64>, _ coded: CodedBody?, _ limit: ByteLimit
+    ) async throws -> Data {
+        guard !bytes.isEmpty else { return Data() }
+        do {
+            let body = try await entry.body.bytes(in: bytes)
+            return try coded?.decoded(body, limit: limit.bytes) ?? body
+        } catch let error as TrellisError where error.kind == .bodyTooLarge {
+            throw error
+        } catch {
+            throw Unreadable(underlying: error)
+        }
+    }
+
+    /// The limit on the body in memory.
+    var bodyLimit: ByteLimit { request.maximumBodySize ?? pipeline.session.configuration.maximumBodySize }
+
+    /// The limit on the body of a stream.
+    var streamLimit: ByteLimit { request.maximumBodySize ?? .unlimited }
+
+    private func metrics(_ status: CacheStatus) -> Metrics {
+        var metrics = Metrics()
+        metrics.callID = pipeline.call.id
+        metrics.total = pipeline.elapsed
+        metrics.attemptCount = pipeline.context.attempt
+        metrics.cacheStatus = named(status)
+        return metrics
+    }
+
+    /// Returns a status with the key.
+    func named(_ status: CacheStatus) -> CacheStatus {
+        var status = status
+        status.key = key?.url
+        return status
+    }
+}

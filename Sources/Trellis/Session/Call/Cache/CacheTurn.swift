@@ -1,0 +1,152 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The passage of one request through a cache.
+struct CacheTurn {
+    let pipeline: Pipeline
+    let cache: HTTPCache
+    /// The request with the cookies of the session, as the cache sees it.
+    let lookup: CacheLookup
+    /// The request without the cookies.
+    let asked: Request
+
+    var request: Request { lookup.request }
+    var url: WireURL { lookup.url }
+    var headers: HTTPFields { lookup.fields.headers }
+    var decodes: Bool { lookup.decodes }
+    var key: CacheKey? { lookup.key }
+    var storage: any CacheStorage { cache.storage }
+
+    /// The error of a stored body that cannot be read or decoded.
+    struct Unreadable: Error {
+        let underlying: any Error
+    }
+
+    init(_ pipeline: Pipeline, _ cache: HTTPCache, _ request: Request, asked: Request) throws {
+        (self.pipeline, self.cache, self.asked) = (pipeline, cache, asked)
+        lookup = try CacheLookup(
+            request, cache.policy, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
+    }
+
+    /// Returns the response to the request: a stored one, or that of the server.
+    func run() async throws -> StepResponse {
+        // The response to a request with a body is for that body (RFC 9110, section 9.3.1).
+        guard let key, request.body == nil || request.method != .get else { return try await forwarded(.bypass) }
+        var wait: CacheStatus.ForwardReason?
+        var mayWait = lookup.isLikeOthers
+        while true {
+            let entries = lookup.mayBeAnswered ? await storedEntries(key) : []
+            switch lookup.decision(about: entries, at: cache.now) {
+            case .unsatisfiable: return unsatisfiable
+            case .use(let use) where use.isValidatedAfterwards && pipeline.context.hasLeftOrigin:
+                // The call in the background would not know which fields were removed.
+                return try await forwarded(.stale, key, validating: use.index, entries)
+            case .use(let use):
+                do {
+                    return try await used(entries[use.index], use, collapsed: wait)
+                } catch let error as Unreadable {
+                    try await drop(entries[use.index], key, because: error)
+                }
+            case .forward(let reason, let index):
+                guard mayWait, reason != .request, reason != .partial else {
+                    return try await forwarded(reason, key, validating: index, entries)
+                }
+                let name = CacheFlights.Key(key: key, variant: variant(among: entries))
+                switch cache.flights.join(name) {
+                case .leader(let leader):
+                    return try await led(leader) {
+                        try await forwarded(reason, key, validating: index, entries, leader)
+                    }
+                case .waiter(let flight):
+                    switch try await outcome(of: flight) {
+                    case .stored: (wait, mayWait) = (reason, false)
+                    case .left: break
+                    case .notStored: mayWait = false
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Stored responses
+
+    /// Returns the stored responses to the URL that may answer requests.
+    func storedEntries(_ key: CacheKey) async -> [CacheEntry] {
+        guard let entries = try? await storage.entries(for: key) else { return [] }
+        // A stored failure is not the response to another attempt.
+        let isRepeated = pipeline.context.attempt > 1
+        let usable = lookup.usable(entries)
+        return isRepeated ? usable.filter { $0.head.stored.status < 400 } : usable
+    }
+
+    /// Returns the selection of the latest stored response's variant by the request; `nil` if nothing is stored.
+    private func variant(among entries: [CacheEntry]) -> String? {
+        lookup.latest(of: entries).flatMap { VarySelection(of: $0.head.stored.deciding, request: headers)?.text }
+    }
+
+    /// Returns a stored response, and validates it in the background if it is stale.
+    private func used(
+        _ entry: CacheEntry, _ use: CacheDecision.Use, collapsed reason: CacheStatus.ForwardReason?
+    ) async throws -> StepResponse {
+        var status = CacheStatus(reason)
+        status.isCollapsed = reason != nil
+        status.timeToLive = use.timeToLive
+        if use.isValidatedAfterwards {
+            status.detail = "stale-while-revalidate"
+            validateInBackground(entry)
+        }
+        return try await response(entry, use, status)
+    }
+
+    private func validateInBackground(_ entry: CacheEntry) {
+        guard let key else { return }
+        let name = CacheFlights.Key(key: key, variant: variant(among: [entry]))
+        guard case .leader(let leader) = cache.flights.join(name) else { return }
+        pipeline.session.validateInBackground(asked, pipeline.steps, leader)
+    }
+
+    private func drop(_ entry: CacheEntry, _ key: CacheKey, because error: Unreadable) async throws {
+        try Task.checkCancellation()
+        if cache.recordWriting(error.underlying) { pipeline.tell { .cacheFailed(error.underlying) } }
+        do {
+            try await storage.remove(entry, for: key)
+        } catch {
+            throw TrellisError(
+                .invalidResponse(.bodyCutShort("the stored body cannot be read")), phase: .receiving, underlying: error)
+        }
+    }
+
+    // MARK: Equal requests
+
+    /// Waits for the end of an equal request, for the time that the policy allows.
+    private func outcome(of flight: CacheFlight) async throws -> CacheFlights.Outcome {
+        let (context, limit) = (pipeline.context, cache.policy.maximumCollapsedWait)
+        context.call.record.withLock { $0.wait = .sharedAnswer(since: context.now) }
+        defer { context.call.record.withLock { $0.wait = nil } }
+        let outcome = await withTaskGroup(of: CacheFlights.Outcome?.self) { group in
+            group.addTask { await flight.wait() }
+            group.addTask {
+                try? await context.wait(for: limit)
+                return .notStored
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        try Task.checkCancellation()
+        return outcome ?? .left
+    }
+
+    /// Performs the request for which others wait. After a failure, each of them sends its own.
+    private func led(
+        _ leader: CacheLeader, _ body: () async throws -> StepResponse
+    ) async throws -> StepResponse {
+        do {
+            return try await body()
+        } catch {
+            if !Task.isCancelled { leader.settle(.notStored) }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The passage of a request through a cache in memory, for a call without a task of its own. The stages are those of ``CacheTurn``, whose
+/// judgements are those of ``CacheLookup``. A request that waits for another one, or about which the origin is asked, needs a task.
+final class DirectCacheTurn: Sendable {
+    /// The first stage of a passage.
+    enum Beginning {
+        /// A stored response is the response.
+        case stored(StoredAnswer)
+        /// The request is sent.
+        case sending(DirectCacheTurn)
+        /// The call needs a task.
+        case waiting
+    }
+
+    let lookup: CacheLookup
+    private let immediate: ImmediateCache
+    private let reason: CacheStatus.ForwardReason
+    private let ticket: CacheTicket
+    /// The leader of the requests that wait for the response; `nil` if none may.
+    private let leader: CacheLeader?
+    private let start: CacheTime
+
+    private var cache: HTTPCache { immediate.cache }
+
+    private init(
+        _ lookup: CacheLookup, _ immediate: ImmediateCache, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket,
+        _ leader: CacheLeader?, _ start: CacheTime
+    ) {
+        (self.lookup, self.immediate, self.reason) = (lookup, immediate, reason)
+        (self.ticket, self.leader, self.start) = (ticket, leader, start)
+    }
+
+    /// Begins the passage of a request.
+    ///
+    /// - Parameter limit: The limit on the body.
+    static func begin(_ lookup: CacheLookup, _ immediate: ImmediateCache, limit: ByteLimit) -> Beginning {
+        guard let key = lookup.key, lookup.request.method == .get, lookup.request.body == nil else { return .waiting }
+        let (cache, now) = (immediate.cache, immediate.cache.now)
+        let entries = lookup.mayBeAnswered ? lookup.usable(immediate.storage.entriesAtOnce(for: key)) : []
+        switch lookup.decision(about: entries, at: now) {
+        case .use(let use):
+            guard let answer = lookup.answer(entries[use.index], use, limit: limit) else { return .waiting }
+            return .stored(answer)
+        case .forward(let reason, validating: nil) where reason == .uriMiss || reason == .bypass:
+            // A part may complete another one, and a condition may confirm what another request has stored.
+            guard immediate.stores != nil, !lookup.fields.isConditional, !lookup.fields.presence.contains(.range) else {
+                return .waiting
+            }
+            var leader: CacheLeader?
+            if lookup.isLikeOthers {
+                guard case .leader(let first) = cache.flights.join(CacheFlights.Key(key: key, variant: nil)) else {
+                    return .waiting
+                }
+                leader = first
+            }
+            return .sending(DirectCacheTurn(lookup, immediate, reason, cache.exchanges.begin(key), leader, now))
+        case .forward, .unsatisfiable: return .waiting
+        }
+    }
+
+    /// Handles the response: stores it if that is allowed. Returns the response with its status and with the body for the caller.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/contentCoding`` or ``TrellisError/Kind/bodyTooLarge`` if the body cannot be
+    ///   decoded.
+    func received(
+        _ body: Data, _ response: Response, limit: ByteLimit, _ observer: CallObserver?
+    ) throws(TrellisError) -> (Data, Response) {
+        var status = CacheStatus(reason)
+        status.key = lookup.key?.url
+        let head = StoredHead(response.head, requestTime: start, responseTime: cache.now, cache.policy)
+        let stored = response.isBodyCut ? nil : headToStore(head, &status)
+        let decoded: Data
+        do {
+            decoded = try response.isBodyCut ? body : self.decoded(body, head.deciding, limit)
+        } catch {
+            // A body whose content coding is not valid is not stored.
+            leader?.settle(.notStored)
+            var failure = error
+            (failure.method, failure.metrics) = (lookup.request.method, response.metrics)
+            failure.url = URLRedaction.redact(lookup.url.text)
+            throw failure
+        }
+        if let stored {
+            store(stored, body, &status, observer)
+        } else {
+            leader?.settle(.notStored)
+            removeReplaced(by: head)
+        }
+        cache.record(status)
+        observer?.tell(.cacheUsed(status))
+        return (decoded, response.with(status))
+    }
+
+    /// Ends the passage without a response: the call begins another one, or another request takes its place.
+    func leave() { leader?.settle(.left) }
+
+    /// Handles the failure of the request: each of the requests that wait sends its own, unless this one was cancelled.
+    func failed() { leader?.settle(Task.isCancelled ? .left : .notStored) }
+
+    private func decoded(_ body: Data, _ headers: HTTPFields, _ limit: ByteLimit) throws(TrellisError) -> Data {
+        guard lookup.decodes, !body.isEmpty, let coded = try CodedBody(headers) else { return body }
+        return try coded.decoded(body, limit: limit.bytes)
+    }
+
+    /// Returns the head with which a response is stored; `nil` if the response is not stored.
+    private func headToStore(_ received: StoredHead, _ status: inout CacheStatus) -> CachedHead? {
+        if let refusal = lookup.refusal(of: received) {
+            status.detail = refusal.detail
+            return nil
+        }
+        guard immediate.stores == true else {
+            status.detail = "handler"
+            return nil
+        }
+        var head = CachedHead(received, request: lookup.fields.headers)
+        let facts = head.judge(cache.policy)
+        if case .refused(let reason) = lookup.storability(of: facts, method: .get) {
+            status.detail = reason.token
+            return nil
+        }
+        status.timeToLive = facts.timeToLive(at: received.responseTime)
+        return head
+    }
+
+    private func store(
+        _ head: CachedHead, _ body: Data, _ status: inout CacheStatus, _ observer: CallObserver?
+    ) {
+        guard ticket.mayStore(head.variant) else {
+            status.detail = "storage"
+            leader?.settle(.notStored)
+            return
+        }
+        do {
+            try immediate.storage.storeAtOnce(head, body, for: ticket.key)
+        } catch {
+            if cache.recordWriting(error) { observer?.tell(.cacheFailed(error)) }
+            status.detail = "storage"
+            leader?.settle(.notStored)
+            return
+        }
+        status.isStored = true
+        _ = cache.recordWriting(nil)
+        // The invalidation may have removed the entries just before this one became visible.
+        if !ticket.isValid { immediate.storage.removeEntriesAtOnce(for: ticket.key) }
+        leader?.settle(.stored)
+    }
+
+    private func removeReplaced(by received: StoredHead) {
+        guard lookup.replacesStored(received), ticket.isValid else { return }
+        for entry in lookup.matching(lookup.usable(immediate.storage.entriesAtOnce(for: ticket.key))) {
+            immediate.storage.removeAtOnce(entry, for: ticket.key)
+        }
+    }
+}

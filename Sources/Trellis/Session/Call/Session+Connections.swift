@@ -1,0 +1,71 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The response to a request that asks the server to switch protocols (RFC 9110, section 7.8).
+package struct ProtocolSwitch: Sendable {
+    /// The response: of status 101 if the server has switched protocols.
+    package let response: Response
+    /// The connection after a response of status 101; `nil` if the server has refused. The connection stays open until it is closed or
+    /// released, and its place among the connections to its origin is taken until then.
+    package let connection: (any DuplexConnection)?
+    /// The body of a response that refuses, up to 64 KiB.
+    package let body: Data
+}
+
+extension Session {
+    /// The number of bytes of a refusing response that are read.
+    private static let refusedBodyLimit = 64 << 10
+
+    /// Sends a request that asks the server to switch protocols, on an HTTP/1.1 connection of its own, with all steps of the session and of
+    /// the request: adapters, authentication, redirects, retries, cookies, proxies, limits. The cache and alternative services are not
+    /// used.
+    ///
+    /// The limits of time apply to the handshake; they end with a response of status 101, and a limit in total is the default one unless
+    /// the request has its own.
+    ///
+    /// - Parameters:
+    ///   - request: The request, without a body. The scheme `ws` stands for `http`, and `wss` for `https` (RFC 6455, section 3). Its fields
+    ///     `Upgrade` and `Connection` are replaced.
+    ///   - name: The name of the protocol for the field `Upgrade`.
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
+    package func switchProtocols(to name: String, _ request: Request) async throws -> ProtocolSwitch {
+        let start = clock.now()
+        let answer = try await makeRequest(try Self.asking(request, for: name), .connection, start: start).run()
+        if case .source(let token) = answer.content, let source = token.source.transfer as? StreamSource,
+            let connection = source.connection
+        {
+            return ProtocolSwitch(
+                response: answer.response, connection: SessionConnection(connection, token), body: Data())
+        }
+        let body = try await Self.start(of: answer)
+        return ProtocolSwitch(response: answer.response, connection: nil, body: body)
+    }
+
+    /// Returns the request with the fields that ask for a protocol.
+    private static func asking(_ request: Request, for name: String) throws -> Request {
+        guard request.body == nil else {
+            throw TrellisError(.invalidRequest(.body("a request to switch protocols has none")), method: request.method)
+        }
+        var request = request
+        request.url = request.url.withHTTPScheme
+        request.httpVersion = .http1Only
+        request.headers[.upgrade] = name
+        request.headers[.connection] = "Upgrade"
+        return request
+    }
+
+    /// Returns the first bytes of a body. A body that fails has the bytes before its failure: its head says more.
+    private static func start(of answer: StepResponse) async throws -> Data {
+        var body = Data()
+        do {
+            for try await chunk in answer.body {
+                body.append(chunk.prefix(refusedBodyLimit - body.count))
+                if body.count == refusedBodyLimit { break }
+            }
+        } catch {
+            try Task.checkCancellation()
+        }
+        return body
+    }
+}

@@ -1,0 +1,50 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The connection of a call whose server has switched protocols. It keeps its session alive; released, it closes.
+final class SessionConnection: DuplexConnection {
+    /// The token that ends the exchange when the connection is released.
+    private let token: TransferToken
+    private let connection: any DuplexConnection
+    private let method: HTTPRequest.Method?
+    private let url: String?
+
+    init(_ connection: any DuplexConnection, _ token: TransferToken) {
+        self.connection = connection
+        self.token = token
+        method = token.source.request?.method
+        url = (token.source.request?.url).map { URLRedaction.redact($0) }
+    }
+
+    func read() async throws -> Data? {
+        do { return try await connection.read() } catch { throw completed(error, .receiving) }
+    }
+
+    func write(_ bytes: Data) async throws {
+        do { return try await connection.write(bytes) } catch { throw completed(error, .sending) }
+    }
+
+    func endWaitsForRoom() { connection.endWaitsForRoom() }
+
+    func setFarewell(_ bytes: Data?) { connection.setFarewell(bytes) }
+
+    func close() { connection.close() }
+
+    var executor: (any TaskExecutor)? { connection.executor }
+
+    /// Returns the error of a call of the connection as that of its request.
+    private func completed(_ error: any Error, _ phase: TrellisError.Phase) -> any Error {
+        var completed: TrellisError
+        switch error {
+        case let error as TrellisError: completed = error
+        case let error as EngineFailure: completed = TrellisError(TransportFailure(error).reason)
+        case is ConnectionClosed: completed = TrellisError(.cancelled(.explicitly))
+        default: return error
+        }
+        if completed.method == nil { completed.method = method }
+        if completed.url == nil { completed.url = url }
+        completed.phase = phase
+        return completed
+    }
+}

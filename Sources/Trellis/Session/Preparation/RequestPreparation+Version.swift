@@ -1,0 +1,37 @@
+import CurlEngine
+
+extension RequestPreparation {
+    /// Returns the HTTP versions of a transfer. A connection that switches protocols is one of HTTP/1.1, even if an adapter has set another
+    /// version (RFC 9113, section 8.6), and so is that of a request with trailers, which libcurl sends over HTTP/1.1 only.
+    func version(
+        of request: Request, _ url: WireURL, _ delivery: Delivery, isAlternative: Bool
+    ) throws(TrellisError) -> TransferOptions.Version {
+        if isAlternative { return .http3Only }
+        if delivery == .connection { return .http1 }
+        let policy = request.httpVersion ?? configuration.httpVersion
+        guard request.trailers != nil, request.body != nil else { return try Self.version(policy, url) }
+        guard LibcurlFeatures.current.sendsTrailers else {
+            throw TrellisError(.unsupported("trailers of a request before libcurl 8.7"))
+        }
+        switch policy {
+        case .automatic, .http1Only, .http3Preferred: return .http1
+        case .http2PriorKnowledge, .http3Only: throw TrellisError(.unsupported("trailers of a request over \(policy)"))
+        }
+    }
+
+    /// Returns the HTTP versions that a policy allows.
+    static func version(
+        _ policy: HTTPVersionPolicy, _ url: WireURL
+    ) throws(TrellisError) -> TransferOptions.Version {
+        switch policy {
+        case .automatic: return .http2OverTLS
+        case .http1Only: return .http1
+        case .http2PriorKnowledge: return .http2PriorKnowledge
+        case .http3Preferred: return url.isSecure ? .http3WithFallback : .http2OverTLS
+        case .http3Only:
+            guard LibcurlFeatures.current.hasHTTP3 else { throw TrellisError(.unsupported("HTTP/3")) }
+            guard url.isSecure else { throw TrellisError(.unsupported("HTTP/3 without TLS")) }
+            return .http3Only
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The storing of a response while its body is received: completely, or not at all.
+final class CacheRecording: Sendable {
+    private enum State {
+        case open
+        /// An operation of the writer is under way.
+        case busy
+        /// An operation of the writer is under way, after which the entry is dropped.
+        case leaving
+        /// The entry was stored.
+        case stored
+        /// The entry was dropped.
+        case dropped
+    }
+
+    private let writer: any CacheWriter
+    private let head: CachedHead
+    private let ticket: CacheTicket
+    private let leader: CacheLeader?
+    private let cache: HTTPCache
+    /// Is called if the storage fails, and has not failed before.
+    private let onFailure: @Sendable (any Error) -> Void
+    private let state = Locked(State.open)
+
+    init(
+        _ writer: any CacheWriter, _ head: CachedHead, _ ticket: CacheTicket, _ leader: CacheLeader?,
+        in cache: HTTPCache, onFailure: @escaping @Sendable (any Error) -> Void
+    ) {
+        (self.writer, self.head, self.ticket, self.leader) = (writer, head, ticket, leader)
+        (self.cache, self.onFailure) = (cache, onFailure)
+    }
+
+    deinit {
+        if case .open = state.withLock({ $0 }) { Task { [writer] in await writer.discard() } }
+    }
+
+    /// Indicates whether the response is stored, or will be if the rest of its body is received.
+    var isStored: Bool {
+        state.withLock { state in
+            switch state {
+            case .open, .busy, .stored: true
+            case .leaving, .dropped: false
+            }
+        }
+    }
+
+    /// Adds bytes to the entry, unless it was dropped.
+    func write(_ bytes: Data) async {
+        guard begin() else { return }
+        do {
+            try await writer.write(bytes)
+            await end(.open)
+        } catch {
+            await fail(error)
+        }
+    }
+
+    /// Makes the entry visible, unless it was dropped, or its response is out of date.
+    func commit() async {
+        guard begin() else { return }
+        guard ticket.mayStore(head.variant) else { return await end(.dropped) }
+        do {
+            try await writer.commit()
+        } catch {
+            return await fail(error)
+        }
+        state.withLock { $0 = .stored }
+        _ = cache.recordWriting(nil)
+        // The invalidation may have removed the entries just before this one became visible.
+        if !ticket.isValid { try? await cache.storage.removeEntries(for: ticket.key) }
+        leader?.settle(.stored)
+    }
+
+    /// Drops the entry, unless it was stored. Any thread may call the method.
+    func discard() {
+        let isOpen = state.withLock { state in
+            switch state {
+            case .open:
+                state = .dropped
+                return true
+            case .busy:
+                state = .leaving
+                return false
+            case .leaving, .stored, .dropped: return false
+            }
+        }
+        if isOpen { Task { [writer] in await writer.discard() } }
+    }
+
+    /// Ends the wait of equal requests, because they cannot have this response.
+    func release(_ outcome: CacheFlights.Outcome) { leader?.settle(outcome) }
+
+    private func begin() -> Bool {
+        state.withLock { state in
+            guard case .open = state else { return false }
+            state = .busy
+            return true
+        }
+    }
+
+    private func end(_ next: State) async {
+        let isDropped = state.withLock { state in
+            if case .leaving = state { state = .dropped } else { state = next }
+            if case .dropped = state { return true }
+            return false
+        }
+        guard isDropped else { return }
+        await writer.discard()
+        leader?.settle(.notStored)
+    }
+
+    private func fail(_ error: any Error) async {
+        if cache.recordWriting(error) { onFailure(error) }
+        await end(.dropped)
+    }
+}

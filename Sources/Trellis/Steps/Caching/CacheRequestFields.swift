@@ -1,0 +1,59 @@
+import HTTPTypes
+
+/// The fields of a request as they are to be sent, with what a cache reads in them.
+struct CacheRequestFields: Sendable {
+    /// The fields that decide about the use of a cache, besides `Cache-Control` and `Pragma`.
+    struct Presence: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        static let authorization = Presence(rawValue: 1)
+        static let range = Presence(rawValue: 2)
+        static let ifRange = Presence(rawValue: 4)
+        /// `If-None-Match` and `If-Modified-Since`, which a stored response can meet with a 304.
+        static let ifChanged = Presence(rawValue: 8)
+        /// `If-Match` and `If-Unmodified-Since`, which only the origin can decide (RFC 9111, section 4.3.2).
+        static let ifUnchanged = Presence(rawValue: 16)
+
+        /// The fields that make a request conditional (RFC 9110, section 13.1).
+        static let conditions: Presence = [.ifRange, .ifChanged, .ifUnchanged]
+    }
+
+    /// The fields.
+    let headers: HTTPFields
+    /// The directives of `Cache-Control`, or of `Pragma: no-cache` without it (RFC 9111, section 5.4).
+    let directives: CacheDirectives
+    /// The fields that are present.
+    let presence: Presence
+
+    init(_ headers: HTTPFields) {
+        var presence: Presence = []
+        var hasDirectives = false
+        for field in headers {
+            switch field.name.canonicalName {
+            case "authorization": presence.insert(.authorization)
+            case "range": presence.insert(.range)
+            case "if-range": presence.insert(.ifRange)
+            case "if-none-match", "if-modified-since": presence.insert(.ifChanged)
+            case "if-match", "if-unmodified-since": presence.insert(.ifUnchanged)
+            case "cache-control", "pragma": hasDirectives = true
+            default: break
+            }
+        }
+        self.headers = headers
+        self.presence = presence
+        directives = hasDirectives ? CacheDirectives(request: headers) : CacheDirectives()
+    }
+
+    /// Indicates whether the request is conditional.
+    var isConditional: Bool { !presence.isDisjoint(with: .conditions) }
+}
+
+extension CacheDirectives {
+    /// Creates the directives of a request: those of `Cache-Control`, or of `Pragma: no-cache` without it (RFC 9111, section 5.4).
+    fileprivate init(request headers: HTTPFields) {
+        let lines = headers[values: .cacheControl]
+        self.init(parsing: lines)
+        guard lines.isEmpty, let pragma = HTTPField.Name("Pragma") else { return }
+        if CacheDirectives(parsing: headers[values: pragma]).contains("no-cache") { add("no-cache") }
+    }
+}

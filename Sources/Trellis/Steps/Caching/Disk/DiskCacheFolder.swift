@@ -1,0 +1,306 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The name of the files of a key: the first 128 bits of the key's SHA-256.
+struct CacheFileName: Hashable, Sendable {
+    let high, low: UInt64
+
+    /// The number of the folder that the files are in, from 0 to 255.
+    var shard: Int { Int(high >> 56) }
+
+    init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+
+    /// - Throws: `FileReader.Failure` if the process has no library that computes the digest.
+    init(_ key: CacheKey) throws(FileReader.Failure) {
+        guard let digest = MessageDigest(.sha256) else { throw Self.isUnavailable }
+        digest.update(Array("\(key.url.utf8.count):\(key.url)\(key.partition)".utf8))
+        guard let bytes = digest.finishBytes() else { throw Self.isUnavailable }
+        high = bytes[0..<8].reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private static let isUnavailable = FileReader.Failure(why: "there is no OpenSSL that computes SHA-256")
+
+    /// Returns the name of the file in a slot.
+    func text(slot: Int) -> String { "\(Self.digits(high))\(Self.digits(low))-\(slot)" }
+
+    /// Reads the name of a file.
+    static func parse(_ text: String) -> (name: CacheFileName, slot: Int)? {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 34 || bytes.count == 35, bytes[32] == UInt8(ascii: "-"),
+            let high = UInt64(String(decoding: bytes[0..<16], as: UTF8.self), radix: 16),
+            let low = UInt64(String(decoding: bytes[16..<32], as: UTF8.self), radix: 16),
+            let slot = Int(String(decoding: bytes[33...], as: UTF8.self)), 0..<DiskCacheFolder.slotCount ~= slot
+        else { return nil }
+        let name = CacheFileName(high: high, low: low)
+        return name.text(slot: slot) == text ? (name, slot) : nil
+    }
+
+    private static func digits(_ word: UInt64) -> String {
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+}
+
+/// The files of a ``DiskCacheStorage``. Every method can wait for a disk.
+///
+/// The entries of a key are in the slots 0, 1, 2 and so on, without a gap. Files are added, moved and removed with the lock of their
+/// folder, and read without it.
+struct DiskCacheFolder: Sendable {
+    /// The number of files in a slot's folder and of slots for a key: the largest number of variants.
+    static let slotCount = 32
+    /// The number of folders with entries.
+    static let shardCount = 256
+    /// The number of attempts to take a lock, which take about two seconds. Locks are held while some files are renamed.
+    private static let attemptCount = 100
+    private static let isLocked = FileReader.Failure(why: "another process holds the lock of a folder")
+
+    /// The folder of the storage.
+    let path: String
+    /// The folder of this version's files.
+    var root: String { "\(path)/entries-\(CacheFileFormat.version)" }
+    private var temporary: String { root + "/new" }
+
+    /// Returns the folder of a shard.
+    func shardPath(_ shard: Int) -> String {
+        let digits = String(shard, radix: 16)
+        return "\(root)/\(digits.utf8.count == 1 ? "0" + digits : digits)"
+    }
+
+    /// Returns whether a shard has a folder, or may get one, because its lock exists. Both are created with its first file.
+    func hasFolder(ofShard shard: Int) -> Bool { exists(shardPath(shard)) || exists(shardPath(shard) + ".lock") }
+
+    private func filePath(_ name: CacheFileName, _ slot: Int) -> String {
+        "\(shardPath(name.shard))/\(name.text(slot: slot))"
+    }
+
+    /// Runs `body` on a thread that may wait for a disk, and again while another task or process holds a lock that it needs.
+    ///
+    /// - Throws: ``DiskCacheStorage/Failure`` with the reason of the system, or another error of `body`.
+    func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        var attempt = 0
+        while true {
+            do {
+                return try await BlockingThreadPool.trying { () throws(any Error) in try body() }
+            } catch let failure as FileReader.Failure {
+                guard failure == Self.isLocked, attempt < Self.attemptCount else {
+                    throw DiskCacheStorage.Failure(directory: path, why: failure.why)
+                }
+                attempt += 1
+                // The pause is random, so that the waiting tasks do not all try at the same time.
+                try? await Task.sleep(for: .milliseconds(Int.random(in: 1...min(2 * attempt, 40))))
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// Returns the files of a key in the order of their slots, and whether one of them is damaged.
+    func files(_ name: CacheFileName, for key: CacheKey) throws -> (files: [CacheFile], isDamaged: Bool) {
+        var files: [CacheFile] = []
+        var isDamaged = false
+        for slot in 0..<Self.slotCount {
+            do {
+                guard let file = try CacheFile.opened(path: filePath(name, slot)) else { break }
+                // Another key with the same beginning of its digest.
+                if file.names.key.hasSameBytes(as: key) { files.append(file) } else { isDamaged = true }
+            } catch is CacheFile.Damaged {
+                isDamaged = true
+            }
+        }
+        return (files, isDamaged)
+    }
+
+    /// Returns the number of slots that are taken, up to the first that is free.
+    private func usedSlots(_ name: CacheFileName) -> Int {
+        (0..<Self.slotCount).first { !exists(filePath(name, $0)) } ?? Self.slotCount
+    }
+
+    private func exists(_ path: String) -> Bool { WholeFile.version(path: path) != nil }
+
+    // MARK: Writing
+
+    /// Calls `body` with the lock of a shard.
+    ///
+    /// - Throws: ``isLocked`` if another task or process holds the lock; the errors of `body`.
+    func withLock<Result>(
+        ofShard shard: Int, _ body: () throws(FileReader.Failure) -> Result
+    ) throws(FileReader.Failure) -> Result {
+        let path = shardPath(shard) + ".lock"
+        var lock: FileLock?
+        do throws(FileReader.Failure) { lock = try FileLock.taken(path: path) } catch {
+            guard !exists(root) else { throw error }
+            try makeFolders()
+            lock = try FileLock.taken(path: path)
+        }
+        guard let lock else { throw Self.isLocked }
+        return try lock.whileHeld(body)
+    }
+
+    /// Creates the folders that are missing.
+    func makeFolders() throws(FileReader.Failure) {
+        try FileSystem.makePrivateFolder(path)
+        try FileSystem.makePrivateFolder(root)
+        try FileSystem.makePrivateFolder(temporary)
+    }
+
+    /// Creates a file for an entry that is not complete.
+    func makeTemporaryFile() throws(FileReader.Failure) -> RandomAccessFile {
+        let name = "\(temporary)/\(ProcessNumber.current)-\(String(UInt64.random(in: 0...(.max)), radix: 16))"
+        if let file = try RandomAccessFile.created(path: name) { return file }
+        try makeFolders()
+        guard let file = try RandomAccessFile.created(path: name) else {
+            throw FileReader.Failure(why: "its folder is removed by another process")
+        }
+        return file
+    }
+
+    /// Deletes the incomplete files of processes that have ended.
+    func removeAbandonedFiles() {
+        for file in FolderContents.files(in: temporary) {
+            RandomAccessFile.removeAbandoned(path: "\(temporary)/\(file.name)")
+        }
+    }
+
+    /// Moves a complete file to the slot of its variant. Returns the slot. Call this with the shard's lock.
+    func install(
+        _ file: RandomAccessFile, _ names: CacheFileHead, at name: CacheFileName
+    ) throws(FileReader.Failure) -> Int {
+        var slot = 0
+        var oldest: (slot: Int, time: CacheTime)?
+        search: while slot < Self.slotCount {
+            let existing: CacheFile?
+            do { existing = try CacheFile.opened(path: filePath(name, slot)) } catch is CacheFile.Damaged {
+                break search
+            } catch let failure as FileReader.Failure { throw failure } catch { break search }
+            guard let existing, existing.names.key.hasSameBytes(as: names.key),
+                !existing.names.variant.hasSameBytes(as: names.variant)
+            else { break search }
+            let time = existing.names.head.stored.responseTime
+            if oldest.map({ time < $0.time }) ?? true { oldest = (slot, time) }
+            slot += 1
+        }
+        if slot == Self.slotCount { slot = oldest?.slot ?? 0 }
+        if try file.rename(to: filePath(name, slot)) { return slot }
+        try FileSystem.makePrivateFolder(shardPath(name.shard))
+        guard try file.rename(to: filePath(name, slot)) else {
+            throw FileReader.Failure(why: "its folder is removed by another process")
+        }
+        return slot
+    }
+
+    /// Replaces the head of a file, unless the file is gone, and returns its slot and the file's size. Call this with the shard's lock.
+    func update(
+        _ id: String, at name: CacheFileName, to names: CacheFileHead
+    ) throws -> [(slot: Int, size: Int64)] {
+        var changed: [(slot: Int, size: Int64)] = []
+        for slot in (0..<usedSlots(name)).reversed() {
+            let path = filePath(name, slot)
+            guard let file = try? CacheFile.opened(path: path) else { continue }
+            if file.id == id {
+                try replaceHead(of: file, at: path, with: names)
+                changed.append((slot, WholeFile.size(path: path)))
+            } else if file.names.variant.hasSameBytes(as: names.variant), file.names.key.hasSameBytes(as: names.key) {
+                // The validation has changed the variant to one that was stored before.
+                changed.append((slot, 0))
+            }
+        }
+        return changed.contains { $0.size > 0 } ? changed : []
+    }
+
+    private func replaceHead(of file: CacheFile, at path: String, with names: CacheFileHead) throws {
+        let head = names.encoded
+        let prologue = file.prologue
+        guard head.count > prologue.capacity else {
+            guard let opened = try RandomAccessFile.opened(path: path, forWriting: true) else { return }
+            let place = CacheFileFormat.place(head, revision: file.revision + 1, number: prologue.number)
+            try opened.write(place, at: Int64(prologue.placeStart(1 - file.place)))
+            return
+        }
+        try rewrite(file, at: path, head)
+    }
+
+    /// Writes a file with room for a larger head, in the place of another.
+    private func rewrite(_ file: CacheFile, at path: String, _ head: Data) throws {
+        guard let old = try RandomAccessFile.opened(path: path) else { return }
+        var prologue = try CacheFileFormat.Prologue.suitable(for: head)
+        // The checksums of the body depend on the number.
+        prologue.number = file.prologue.number
+        let new = try makeTemporaryFile()
+        do {
+            try new.write(prologue.start(with: head, revision: file.revision + 1), at: 0)
+            var (from, to) = (file.prologue.bodyStart, prologue.bodyStart)
+            while from < file.size {
+                let piece = try old.bytes(in: from..<min(from + 1 << 20, file.size))
+                try new.write(piece, at: to)
+                (from, to) = (from + Int64(piece.count), to + Int64(piece.count))
+            }
+            _ = try new.rename(to: path)
+        } catch {
+            FileSystem.remove(new.path)
+            throw error
+        }
+    }
+
+    // MARK: Removing
+
+    /// Removes the file in a slot, and moves the file in the last slot there. Returns the last slot; `nil` if nothing was removed. Call
+    /// this with the shard's lock.
+    func remove(_ name: CacheFileName, slot: Int) -> Int? {
+        let last = usedSlots(name) - 1
+        guard slot <= last else { return nil }
+        if slot == last {
+            return FileSystem.remove(filePath(name, slot)) ? last : nil
+        }
+        return FileSystem.rename(filePath(name, last), to: filePath(name, slot)) ? last : nil
+    }
+
+    /// Returns the slot of the file that has a number; `nil` if there is none.
+    func slot(of id: String, at name: CacheFileName) -> Int? {
+        (0..<usedSlots(name)).first { (try? CacheFile.opened(path: filePath(name, $0)))??.id == id }
+    }
+
+    /// Returns the slots of the files that cannot be read, or are about another key, the last first.
+    func damagedSlots(_ name: CacheFileName, for key: CacheKey) -> [Int] {
+        (0..<usedSlots(name)).reversed().filter { slot in
+            do {
+                guard let file = try CacheFile.opened(path: filePath(name, slot)) else { return true }
+                return !file.names.key.hasSameBytes(as: key)
+            } catch { return error is CacheFile.Damaged }
+        }
+    }
+
+    /// Removes the files of all slots, those after a gap too.
+    func removeAll(_ name: CacheFileName) {
+        for slot in (0..<Self.slotCount).reversed() { FileSystem.remove(filePath(name, slot)) }
+    }
+
+    /// Removes all files of a shard.
+    func removeAll(inShard shard: Int) {
+        let path = shardPath(shard)
+        for file in FolderContents.files(in: path) { FileSystem.remove("\(path)/\(file.name)") }
+    }
+
+    // MARK: Listing
+
+    /// Returns the files of a shard whose names are those of entries.
+    func list(shard: Int) -> [(name: CacheFileName, slot: Int, file: FolderContents.File)] {
+        FolderContents.files(in: shardPath(shard)).compactMap { file in
+            CacheFileName.parse(file.name).map { ($0.name, $0.slot, file) }
+        }
+    }
+
+    /// Returns the keys of a shard.
+    func keys(inShard shard: Int) -> [CacheKey] {
+        list(shard: shard).filter { $0.slot == 0 }.compactMap { name, slot, _ in
+            (try? CacheFile.opened(path: filePath(name, slot)))??.names.key
+        }
+    }
+}
+
+extension CacheKey {
+    /// Returns whether the bytes are the same: `==` treats canonically equivalent texts as equal.
+    func hasSameBytes(as other: CacheKey) -> Bool {
+        url.hasSameBytes(as: other.url) && partition.hasSameBytes(as: other.partition)
+    }
+}

@@ -1,0 +1,181 @@
+import CurlEngine
+
+/// The bookkeeping of the process that owns a ``DiskCacheStorage``'s folder: it alone removes entries that were not used for long.
+///
+/// The lock of the folder decides which process owns it, so that another becomes the owner when the process ends, for any reason. The index
+/// is kept in memory, and saved when the storage is closed. It is advisory: without a saved one, or when other processes have added
+/// entries, the folders are read again in the background.
+final class DiskCacheOwner: Sendable {
+    private let folder: DiskCacheFolder
+    private let lock: FileLock
+    private let shards: [Locked<DiskCacheIndex>]
+    private let totals = Locked(CacheUsage(count: 0, size: 0))
+
+    /// The first word of a saved index.
+    private static let mark: UInt64 = 0x0A78_6469_6C65_7254
+
+    /// Takes the ownership; `nil` if another storage has it.
+    ///
+    /// - Returns: The owner, and whether the folders have to be read.
+    static func taken(_ folder: DiskCacheFolder) throws(FileReader.Failure) -> (
+        owner: DiskCacheOwner, isComplete: Bool
+    )? {
+        try folder.makeFolders()
+        guard let lock = try FileLock.taken(path: folder.ownerLockPath) else { return nil }
+        let owner = DiskCacheOwner(folder, lock)
+        let isComplete = owner.load()
+        return (owner, isComplete && !folder.hasForeignEntries)
+    }
+
+    private init(_ folder: DiskCacheFolder, _ lock: consuming FileLock) {
+        self.folder = folder
+        self.lock = lock
+        shards = (0..<DiskCacheFolder.shardCount).map { _ in Locked(DiskCacheIndex()) }
+    }
+
+    /// Indicates whether the lock's file is still the one at its path. Otherwise the folder was removed, and another process may own
+    /// the new one.
+    var isInPlace: Bool { lock.isInPlace(path: folder.ownerLockPath) }
+
+    var usage: CacheUsage { totals.withLock { $0 } }
+
+    // MARK: Records
+
+    /// Changes the records of a shard.
+    func change<Result>(_ shard: Int, _ body: (inout DiskCacheIndex) -> Result) -> Result {
+        shards[shard].withLock { index in
+            let (count, size) = (index.count, index.size)
+            let result = body(&index)
+            let (addedCount, addedSize) = (index.count - count, index.size - size)
+            if addedCount != 0 || addedSize != 0 {
+                totals.withLock { totals in
+                    totals.count += addedCount
+                    totals.size += addedSize
+                }
+            }
+            return result
+        }
+    }
+
+    /// Records that a file was removed, and that the file in the last slot has taken its place.
+    func recordRemoval(_ name: CacheFileName, slot: Int, last: Int) {
+        change(name.shard) { index in
+            index.remove(name, slot: slot)
+            guard last != slot, var moved = index.remove(name, slot: last) else { return }
+            moved.slot = slot
+            index.insert(moved)
+        }
+    }
+
+    // MARK: Reading the folders
+
+    /// Reads the folders, and records the files in them. Returns `false` if another task or process held the lock of one.
+    func readFolders() -> Bool {
+        folder.removeAbandonedFiles()
+        var isComplete = true
+        for shard in 0..<DiskCacheFolder.shardCount {
+            // A process that adds the first file creates the folder before it records the file.
+            let isEmpty = change(shard) { index in
+                guard !folder.hasFolder(ofShard: shard) else { return false }
+                index = DiskCacheIndex()
+                return true
+            }
+            if isEmpty { continue }
+            let isRead: Void? = try? folder.withLock(ofShard: shard) { () throws(FileReader.Failure) in
+                let files = folder.list(shard: shard)
+                change(shard) { index in
+                    let old = index
+                    index = DiskCacheIndex()
+                    for (name, slot, file) in files {
+                        let lastUse = old.record(name, slot: slot)?.lastUse ?? UInt64(max(file.modified, 0))
+                        index.insert(.init(name: name, slot: slot, size: file.size, lastUse: lastUse))
+                    }
+                }
+            }
+            if isRead == nil { isComplete = false }
+        }
+        return isComplete
+    }
+
+    // MARK: Removing the oldest
+
+    /// Removes the entries that were not used for the longest time, until the storage is a tenth below its limits.
+    func removeOldest(maximumSize: Int64, maximumCount: Int) {
+        let usage = usage
+        guard usage.size > maximumSize || usage.count > maximumCount else { return }
+        let target = CacheUsage(count: maximumCount - maximumCount / 10, size: maximumSize - maximumSize / 10)
+        var uses: [(lastUse: UInt64, size: Int64)] = []
+        for shard in shards { uses += shard.withLock { $0.records.map { ($0.lastUse, $0.size) } } }
+        uses.sort { $0.lastUse < $1.lastUse }
+        var rest = usage
+        var end: UInt64 = 0
+        for use in uses where rest.size > target.size || rest.count > target.count {
+            end = use.lastUse
+            rest.size -= use.size
+            rest.count -= 1
+        }
+        // Entries of the last instant are removed as far as that is needed.
+        for shard in shards.indices { remove(inShard: shard, until: target) { $0 < end } }
+        for shard in shards.indices { remove(inShard: shard, until: target) { $0 == end } }
+    }
+
+    private func remove(inShard shard: Int, until target: CacheUsage, where isOld: (UInt64) -> Bool) {
+        // The last slots first, so that no other file moves.
+        let old = shards[shard].withLock { $0.records.filter { isOld($0.lastUse) } }.sorted { $0.slot > $1.slot }
+        guard !old.isEmpty else { return }
+        try? folder.withLock(ofShard: shard) { () throws(FileReader.Failure) in
+            for record in old {
+                let usage = usage
+                guard usage.size > target.size || usage.count > target.count else { return }
+                let last = folder.remove(record.name, slot: record.slot)
+                recordRemoval(record.name, slot: record.slot, last: last ?? record.slot)
+            }
+        }
+    }
+
+    // MARK: The saved index
+
+    /// Saves the index.
+    func save() {
+        guard isInPlace else { return }
+        var words: [UInt64] = [Self.mark, 0]
+        for shard in shards { words += shard.withLock { $0.encoded } }
+        words[1] = UInt64(words.count)
+        words.append(WordFile.checksum(words[...]))
+        try? WordFile.write(words, path: folder.indexPath)
+    }
+
+    /// Reads and removes the saved index: without it, the next owner reads the folders, as it must after this one has ended early.
+    private func load() -> Bool {
+        guard let words = WordFile.read(path: folder.indexPath) else { return false }
+        FileSystem.remove(folder.indexPath)
+        guard words.count >= 3, words[0] == Self.mark, words[1] == UInt64(words.count - 1),
+            words.count % DiskCacheIndex.wordCount == 3, WordFile.checksum(words.dropLast()) == words.last
+        else { return false }
+        var (count, size) = (0, Int64(0))
+        for start in stride(from: 2, to: words.count - 1, by: DiskCacheIndex.wordCount) {
+            let record = DiskCacheIndex.record(words[start..<start + DiskCacheIndex.wordCount])
+            shards[record.name.shard].withLock { $0.insert(record) }
+            (count, size) = (count + 1, size + record.size)
+        }
+        totals.withLock { $0 = CacheUsage(count: count, size: size) }
+        return true
+    }
+}
+
+extension DiskCacheFolder {
+    /// The path of the lock that the owner of the folder holds.
+    var ownerLockPath: String { root + "/owner.lock" }
+    /// The path of the saved index.
+    var indexPath: String { root + "/index" }
+    private var foreignMarkPath: String { root + "/foreign" }
+
+    /// Indicates whether other processes than the owner have added entries that the owner has not seen.
+    var hasForeignEntries: Bool { WholeFile.version(path: foreignMarkPath) != nil }
+
+    /// Records that there are entries that the owner has not seen.
+    func markForeignEntries() { try? WholeFile.create(path: foreignMarkPath) }
+
+    /// Records that the owner is about to read the folders.
+    func clearForeignMark() { FileSystem.remove(foreignMarkPath) }
+}

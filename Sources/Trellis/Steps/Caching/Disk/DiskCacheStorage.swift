@@ -1,0 +1,350 @@
+import CurlEngine
+import FoundationEssentials
+
+/// Responses in a folder, which stay there when the process ends, bounded in their bytes and their number.
+///
+/// ```swift
+/// let storage = DiskCacheStorage(directory: "/var/cache/fetcher", maximumSize: 1 << 30)
+/// configuration.steps.cache = HTTPCache(storage: storage)
+/// // At the end of the process:
+/// await storage.close()
+/// ```
+///
+/// Each entry is a file that only the user of the process may read. It becomes visible when it is complete, and its bytes are compared with
+/// checksums when they are read: an entry that is damaged, for example after a loss of power, is removed, and its request is sent.
+///
+/// Several processes may use a folder at the same time. The first of them owns it: it alone removes the entries that were not used for the
+/// longest time, as far as it knows of their uses. Another becomes the owner when it ends. A process that stores much while the owner does
+/// nothing stops storing after an eighth of ``maximumSize``. The folder should be on a local disk, because the owner is decided by a lock
+/// (`flock`). The folder and the one that it is in must belong to users whom the process trusts.
+///
+/// All work with files is done on threads that may wait for a disk. The folder is created when it is needed, and again if it is removed.
+public final class DiskCacheStorage: CacheStorage {
+    /// The error of a body that is larger than the storage takes, or of a head of more than 4 MiB.
+    public struct TooLarge: Error, Sendable {}
+
+    /// The reason why a folder cannot be used.
+    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The path of the folder.
+        public let directory: String
+        /// The reason in words, from the system if the system refused.
+        public let why: String
+        /// A description with the path and the reason.
+        public var description: String { "the cache in \(directory) cannot be used: \(why)" }
+    }
+
+    private enum Ownership {
+        /// The storage has not tried to become the owner since it was created or closed.
+        case unknown
+        case owner(DiskCacheOwner)
+        /// Another storage is the owner.
+        case guest
+    }
+
+    private struct State {
+        var ownership = Ownership.unknown
+        /// Indicates whether the owner knows all entries.
+        var isComplete = false
+        /// Indicates whether the background work is under way.
+        var isMaintained = false
+        /// The number of operations since the storage looked for other processes' work.
+        var operations = 0
+        /// The number of bytes that were stored while another storage owned the folder and had not seen them.
+        var unseenSize: Int64 = 0
+    }
+
+    /// The number of operations after which the storage looks for other processes' work.
+    private static let period = 64
+
+    /// The path of the folder.
+    public let directory: String
+    /// The largest number of bytes of all files together. Bodies that are being received, and entries of other processes that the owner has
+    /// not seen, come on top.
+    public let maximumSize: Int64
+    /// The largest number of entries.
+    public let maximumCount: Int
+    /// The largest number of bytes of one body.
+    public let maximumBodySize: Int64
+    private let folder: DiskCacheFolder
+    private let state = Locked(State())
+    /// Is locked while the background work runs.
+    private let maintenance = Locked(())
+
+    /// Creates the storage of a folder. Nothing is read or written before the first use.
+    ///
+    /// - Parameters:
+    ///   - directory: The path of the folder, which is created with permissions for its user alone.
+    ///   - maximumSize: The largest number of bytes of all files together; 4 GiB by default.
+    ///   - maximumCount: The largest number of entries; 1,000,000 by default.
+    ///   - maximumBodySize: The largest number of bytes of one body; half of `maximumSize` by default.
+    public init(
+        directory: String, maximumSize: Int64 = 4 << 30, maximumCount: Int = 1_000_000, maximumBodySize: Int64? = nil
+    ) {
+        self.directory = directory
+        self.maximumSize = max(maximumSize, 0)
+        self.maximumCount = max(maximumCount, 0)
+        self.maximumBodySize = maximumBodySize ?? self.maximumSize / 2
+        folder = DiskCacheFolder(path: directory)
+    }
+
+    deinit {
+        let (owner, isComplete) = ownerAndCompleteness
+        if let owner, isComplete { BlockingThreadPool.begin { owner.save() } }
+    }
+
+    /// Saves the index of the folder, and gives the ownership to another process. The storage may be used afterwards.
+    ///
+    /// Without the call, nothing is lost but the order of the last uses, and the next owner reads the complete folder.
+    public func close() async {
+        await BlockingThreadPool.run { [self] in
+            maintenance.withLock { _ in
+                let (owner, isComplete) = ownerAndCompleteness
+                if let owner, isComplete { owner.save() }
+                state.withLock { $0 = State() }
+            }
+        }
+    }
+
+    // MARK: Entries
+
+    /// Returns all entries of a key, which counts as their use.
+    public func entries(for key: CacheKey) async throws -> [CacheEntry] { try await folder.run { try self.read(key) } }
+
+    /// Begins an entry.
+    ///
+    /// - Throws: ``TooLarge`` if the body is larger than the storage takes.
+    public func makeWriter(
+        for key: CacheKey, _ head: CachedHead, length: Int64?
+    ) async throws -> any CacheWriter {
+        if let length, length > maximumBodySize { throw TooLarge() }
+        return try CacheFileWriter(folder, CacheFileHead(key, head), maximumLength: maximumBodySize) {
+            [self] file, names, size in try commit(file, names, size)
+        }
+    }
+
+    /// Replaces the head of an entry, unless the entry has been removed or replaced.
+    public func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws {
+        try await folder.run { try self.replaceHead(of: entry.id, CacheFileHead(key, head)) }
+    }
+
+    /// Removes an entry, unless the entry has been removed or replaced.
+    public func remove(_ entry: CacheEntry, for key: CacheKey) async throws {
+        try await folder.run {
+            let name = try CacheFileName(key)
+            try self.remove(name) { self.folder.slot(of: entry.id, at: name).map { [$0] } ?? [] }
+        }
+    }
+
+    /// Removes all entries of a key.
+    public func removeEntries(for key: CacheKey) async throws {
+        try await folder.run {
+            let name = try CacheFileName(key)
+            // This is done without the lock: what was invalidated must not be used.
+            self.folder.removeAll(name)
+            self.currentOwner?.change(name.shard) { index in
+                for slot in 0..<DiskCacheFolder.slotCount { index.remove(name, slot: slot) }
+            }
+        }
+    }
+
+    /// Removes all entries.
+    public func removeAll() async throws {
+        try await folder.run {
+            let owner = self.currentOwner
+            for shard in 0..<DiskCacheFolder.shardCount {
+                self.folder.removeAll(inShard: shard)
+                owner?.change(shard) { $0 = DiskCacheIndex() }
+            }
+        }
+    }
+
+    /// The keys that have entries.
+    public var keys: AsyncThrowingStream<CacheKey, any Error> {
+        let rest = Locked((shard: 0, keys: [CacheKey]()))
+        return AsyncThrowingStream { [folder] in
+            while true {
+                if let key = rest.withLock({ $0.keys.popLast() }) { return key }
+                let shard = rest.withLock { rest in
+                    defer { rest.shard += 1 }
+                    return rest.shard
+                }
+                guard shard < DiskCacheFolder.shardCount, !Task.isCancelled else { return nil }
+                let keys = await BlockingThreadPool.run { folder.keys(inShard: shard) }
+                rest.withLock { $0.keys = keys }
+            }
+        }
+    }
+
+    /// The number of entries, and of the bytes of their files.
+    public var usage: CacheUsage {
+        get async throws {
+            try await folder.run {
+                let (owner, isComplete) = self.ownerAndCompleteness
+                if let owner, isComplete { return owner.usage }
+                var usage = CacheUsage(count: 0, size: 0)
+                for shard in 0..<DiskCacheFolder.shardCount {
+                    let files = self.folder.list(shard: shard)
+                    usage.count += files.count
+                    usage.size += files.reduce(0) { $0 + $1.file.size }
+                }
+                return usage
+            }
+        }
+    }
+
+    // MARK: Work on a thread that may wait
+
+    private func read(_ key: CacheKey) throws -> [CacheEntry] {
+        let name = try CacheFileName(key)
+        let (files, isDamaged) = try folder.files(name, for: key)
+        if isDamaged { try? remove(name) { folder.damagedSlots(name, for: key) } }
+        // A folder in which nothing can be written can still be read.
+        let owner = try? owner()
+        if let owner, !isDamaged, !files.isEmpty {
+            let now = Self.now
+            owner.change(name.shard) { index in
+                for slot in files.indices { index.use(name, slot: slot, at: now) }
+            }
+        }
+        lookAround(owner)
+        return files.map(\.entry)
+    }
+
+    private func commit(
+        _ file: RandomAccessFile, _ names: CacheFileHead, _ size: Int64
+    ) throws(FileReader.Failure) {
+        let name = try CacheFileName(names.key)
+        let owner = try owner()
+        if owner == nil { try reserveUnseen(size) }
+        try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
+            if owner == nil { folder.markForeignEntries() }
+            let slot = try folder.install(file, names, at: name)
+            owner?.change(name.shard) { index in
+                index.insert(.init(name: name, slot: slot, size: size, lastUse: Self.now))
+            }
+        }
+        lookAround(owner)
+    }
+
+    /// - Throws: `FileReader.Failure` if the owner does not see what this process stores.
+    private func reserveUnseen(_ size: Int64) throws(FileReader.Failure) {
+        let unseen = state.withLock { state in
+            state.unseenSize += size
+            return state.unseenSize
+        }
+        guard unseen > maximumSize / 8 else { return }
+        guard !folder.hasForeignEntries else {
+            throw FileReader.Failure(why: "the process that owns it does not remove old entries")
+        }
+        state.withLock { $0.unseenSize = size }
+    }
+
+    private func replaceHead(of id: String, _ names: CacheFileHead) throws {
+        let name = try CacheFileName(names.key)
+        let owner = try? owner()
+        let result = try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
+            Result {
+                let changed = try folder.update(id, at: name, to: names)
+                for (slot, size) in changed where size > 0 {
+                    owner?.change(name.shard) { index in
+                        index.insert(.init(name: name, slot: slot, size: size, lastUse: Self.now))
+                    }
+                }
+                // In the order from the last slot to the first, in which no other of them moves.
+                for (slot, size) in changed where size == 0 { remove(name, slot: slot, owner) }
+            }
+        }
+        try result.get()
+    }
+
+    private func remove(_ name: CacheFileName, slots: () -> [Int]) throws(FileReader.Failure) {
+        let owner = currentOwner
+        try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
+            for slot in slots() { remove(name, slot: slot, owner) }
+        }
+    }
+
+    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) {
+        let last = folder.remove(name, slot: slot)
+        owner?.recordRemoval(name, slot: slot, last: last ?? slot)
+    }
+
+    private static var now: UInt64 { UInt64(max(Date().timeIntervalSince1970, 0) * 1e9) }
+
+    // MARK: Ownership
+
+    private var ownerAndCompleteness: (DiskCacheOwner?, Bool) {
+        state.withLock { state in
+            guard case .owner(let owner) = state.ownership else { return (nil, false) }
+            return (owner, state.isComplete)
+        }
+    }
+
+    private var currentOwner: DiskCacheOwner? { ownerAndCompleteness.0 }
+
+    /// Indicates whether this storage owns the folder.
+    package var isOwner: Bool { currentOwner != nil }
+
+    /// Returns the owner of the folder if it is this storage, which becomes the owner if there is none.
+    private func owner() throws(FileReader.Failure) -> DiskCacheOwner? {
+        let result = state.withLock { state -> Result<DiskCacheOwner?, FileReader.Failure> in
+            switch state.ownership {
+            case .owner(let owner): return .success(owner)
+            case .guest: return .success(nil)
+            case .unknown:
+                do throws(FileReader.Failure) {
+                    guard let (owner, isComplete) = try DiskCacheOwner.taken(folder) else {
+                        state.ownership = .guest
+                        return .success(nil)
+                    }
+                    state.ownership = .owner(owner)
+                    state.isComplete = isComplete
+                    return .success(owner)
+                } catch { return .failure(error) }
+            }
+        }
+        return try result.get()
+    }
+
+    /// Begins the background work if there is some.
+    private func lookAround(_ owner: DiskCacheOwner?) {
+        let (isDue, isComplete) = state.withLock { state in
+            state.operations += 1
+            guard state.operations >= Self.period else { return (false, state.isComplete) }
+            state.operations = 0
+            return (true, state.isComplete)
+        }
+        guard let owner else {
+            if isDue { state.withLock { if case .guest = $0.ownership { $0.ownership = .unknown } } }
+            return
+        }
+        let usage = owner.usage
+        guard isDue || !isComplete || usage.size > maximumSize || usage.count > maximumCount else { return }
+        let begins = state.withLock { state in
+            defer { state.isMaintained = true }
+            return !state.isMaintained
+        }
+        guard begins else { return }
+        BlockingThreadPool.begin { [self] in
+            maintain()
+            state.withLock { $0.isMaintained = false }
+        }
+    }
+
+    /// Does the background work, and waits for its end.
+    func settle() async { await BlockingThreadPool.run { [self] in maintain() } }
+
+    private func maintain() {
+        maintenance.withLock { _ in
+            let (owner, isComplete) = ownerAndCompleteness
+            guard let owner else { return }
+            guard owner.isInPlace else { return state.withLock { $0 = State() } }
+            if !isComplete || folder.hasForeignEntries {
+                folder.clearForeignMark()
+                let isComplete = owner.readFolders()
+                state.withLock { $0.isComplete = isComplete }
+            }
+            owner.removeOldest(maximumSize: maximumSize, maximumCount: maximumCount)
+        }
+    }
+}

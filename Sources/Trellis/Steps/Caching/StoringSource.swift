@@ -1,0 +1,95 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The body of a response that was received for a session with a cache: it is stored while it is read, if the response is, and its content
+/// codings are removed for the reader.
+final class StoringSource: ChunkSource {
+    private let token: TransferToken
+    /// The entry that is being stored; `nil` if the response is not.
+    private let recording: CacheRecording?
+    private let coded: CodedBody?
+    private let limit: ByteLimit
+    private let status: CacheStatus
+    private let turn = ReaderTurn()
+    /// The number of bytes that the reader has received.
+    private let count = Locked(0)
+
+    /// - Parameter limit: The limit on the number of bytes that the reader gets.
+    init(
+        _ token: TransferToken, _ recording: CacheRecording?, _ coded: CodedBody?, limit: ByteLimit,
+        _ status: CacheStatus
+    ) {
+        (self.token, self.recording, self.coded) = (token, recording, coded)
+        (self.limit, self.status) = (limit, status)
+    }
+
+    var transfer: any ChunkSource { token.source.transfer }
+    var request: Request? { token.source.request }
+    var observer: (any ReadingObserver)? { token.source.observer }
+    var metrics: Metrics? {
+        get async {
+            var metrics = await token.source.metrics
+            metrics?.cacheStatus = presentStatus
+            return metrics
+        }
+    }
+
+    /// The status, without the intention to store a response that was not stored after all.
+    private var presentStatus: CacheStatus {
+        var status = status
+        if status.isStored, recording?.isStored != true {
+            status.isStored = false
+            status.detail = "not-complete"
+        }
+        return status
+    }
+
+    func next() async throws -> Data? {
+        turn.begin()
+        defer { turn.end() }
+        do {
+            guard let piece = try await piece() else { return nil }
+            let count = count.withLock { count in
+                count += piece.count
+                return count
+            }
+            guard !limit.isExceeded(by: count) else { throw TrellisError.bodyTooLarge(limit) }
+            return piece
+        } catch {
+            recording?.discard()
+            // The requests that wait do not follow one after the other into the same failure.
+            recording?.release(Task.isCancelled ? .left : .notStored)
+            token.source.cancel(explicitly: false)
+            throw error
+        }
+    }
+
+    private func piece() async throws -> Data? {
+        while true {
+            if let piece = try coded?.next() { return piece }
+            guard let chunk = try await token.source.next() else {
+                // A body whose content coding is not complete is not stored.
+                try coded?.finish()
+                await recording?.commit()
+                return nil
+            }
+            await recording?.write(chunk)
+            guard let coded else { return chunk }
+            if let piece = try coded.decode(chunk) { return piece }
+        }
+    }
+
+    func finalResponse() async throws -> Response {
+        while try await next() != nil {}
+        return try await token.source.finalResponse().with(presentStatus)
+    }
+
+    func cancel(explicitly: Bool) {
+        recording?.discard()
+        // Equal requests do not wait until the last owner of the source is gone.
+        recording?.release(.left)
+        token.source.cancel(explicitly: explicitly)
+    }
+
+    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
+}

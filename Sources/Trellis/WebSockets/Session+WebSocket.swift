@@ -1,0 +1,111 @@
+import CurlEngine
+import FoundationEssentials
+public import HTTPTypes
+
+extension Session {
+    /// Opens a WebSocket, runs `body` with it, and closes it.
+    ///
+    /// The connection is closed with the code 1000 after `body` has returned, 1011 after it has thrown an error, and 1001 as soon as the
+    /// task is cancelled. The function returns when the connection has ended, at the latest ``WebSocketOptions/closeTimeout`` later.
+    ///
+    /// - Parameters:
+    ///   - request: The request of the handshake: `wss` stands for `https` and `ws` for `http`. See
+    ///     ``webSocket(_:options:headers:timeouts:interceptor:)``.
+    ///   - options: The settings of the connection.
+    ///   - body: The conversation.
+    /// - Returns: The result of `body`.
+    /// - Throws: The errors of ``webSocket(_:options:headers:timeouts:interceptor:)``, and those of `body`.
+    public func withWebSocket<Result>(
+        _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
+        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        _ body: (WebSocket) async throws -> Result
+    ) async throws -> Result {
+        let socket = try await webSocket(
+            request, options: options, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        do {
+            let result = try await withTaskCancellationHandler {
+                try await body(socket)
+            } onCancel: {
+                socket.beginClosing()
+            }
+            await socket.end(Task.isCancelled ? .goingAway : .normalClosure)
+            return result
+        } catch {
+            await socket.end(Task.isCancelled ? .goingAway : .internalError)
+            throw error
+        }
+    }
+
+    /// Opens a WebSocket, which is closed by ``WebSocket/close(code:reason:)``, or when its last reference is released.
+    ///
+    /// The handshake takes the ordinary steps of a request: adapters, authentication, redirects, retries, cookies, proxies, and limits on
+    /// time, which end with the handshake. The connection is one of HTTP/1.1 of its own, and counts among the connections to its origin.
+    ///
+    /// - Parameters:
+    ///   - request: The request of the handshake: a GET without a body. `wss` stands for `https` and `ws` for `http`. The fields of the
+    ///     handshake itself are replaced.
+    ///   - options: The settings of the connection.
+    /// - Throws: ``TrellisError``: of kind ``TrellisError/Kind/unacceptableStatus`` with the response and the beginning of its body if its
+    ///   status is not 101, of kind ``TrellisError/Kind/webSocket`` if it does not belong to the handshake; `CancellationError` in a
+    ///   cancelled task.
+    public func webSocket(
+        _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
+        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> WebSocket {
+        var request = try request.asRequest().adjusted(headers, timeouts, interceptor)
+        try options.check()
+        guard request.method == .get else {
+            throw TrellisError(
+                .webSocketFailed(.invalidArgument("the handshake of a WebSocket is a GET")), method: request.method,
+                url: request.url)
+        }
+        var random = SecureRandom()
+        let handshake = WebSocketHandshake(options, &random)
+        handshake.add(to: &request.headers)
+        let answer = try await switchProtocols(to: "websocket", request)
+        guard let connection = answer.connection else {
+            throw Answer(request: request, response: answer.response, body: answer.body)
+                .error(.validationFailed(.status(answer.response.status.code)))
+        }
+        let agreement: WebSocketHandshake.Agreement
+        do throws(TrellisError.WebSocketFailure) {
+            agreement = try handshake.check(answer.response.headers)
+        } catch {
+            connection.close()
+            throw Answer(request: request, response: answer.response, body: nil).error(.webSocketFailed(error))
+        }
+        return await open(connection, options, agreement, answer.response)
+    }
+
+    private func open(
+        _ connection: any DuplexConnection, _ options: WebSocketOptions, _ agreement: WebSocketHandshake.Agreement,
+        _ response: Response
+    ) async -> WebSocket {
+        let site = WebSocketSite(
+            clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, metrics: response.metrics)
+        let open = WebSocketConnection(connection, options, agreement.compression, site)
+        await open.start()
+        return WebSocket(open, agreement, response)
+    }
+}
+
+extension WebSocketOptions {
+    /// Checks that the subprotocols can be offered (different tokens: RFC 6455, section 4.1), and that the limits are positive.
+    func check() throws(TrellisError) {
+        let limits = [
+            ("the limit on a message", maximumMessageSize > 0), ("the limit on a frame", maximumFrameSize ?? 1 > 0),
+            ("the time between pings", pingInterval ?? .seconds(1) > .zero),
+            ("the time for the answer to a ping", pongTimeout ?? .seconds(1) > .zero),
+        ]
+        if let limit = limits.first(where: { !$0.1 }) {
+            throw TrellisError(.webSocketFailed(.invalidArgument("\(limit.0) of a WebSocket is not positive")))
+        }
+        for (index, name) in subprotocols.enumerated() {
+            let isToken = !name.isEmpty && name.utf8.allSatisfy(FieldScanner.isTokenByte)
+            guard isToken, !subprotocols[..<index].contains(where: { $0.hasSameBytes(as: name) }) else {
+                let why = isToken ? "is offered twice" : "is no token"
+                throw TrellisError(.webSocketFailed(.invalidArgument("the subprotocol \"\(name)\" \(why)")))
+            }
+        }
+    }
+}

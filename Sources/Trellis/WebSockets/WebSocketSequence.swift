@@ -1,0 +1,143 @@
+import CurlEngine
+import FoundationEssentials
+public import HTTPTypes
+
+/// A WebSocket that is opened again whenever it has ended, as a sequence of open connections.
+///
+/// ```swift
+/// for try await socket in session.webSockets("wss://example.com/news") {
+///     do {
+///         for try await message in socket.messages { show(message) }
+///     } catch let error as TrellisError {
+///         log(error)  // lost: the loop continues with the next connection
+///     }
+/// }
+/// ```
+///
+/// A connection is opened when it is requested. The next iteration closes the one before, and waits: for
+/// ``EventSourceReconnection/initialDelay`` after a connection that was closed with the code 1000 or none, with a random part after 1001
+/// (so that the clients of a server that restarts do not all return at once), and with the backoff after one that was lost, could not be
+/// opened, or was closed with another code. A connection on which the server has sent a message begins a new count of failures. Errors that
+/// no new connection can correct end the sequence, such as a status that is not transient or an untrusted certificate, and so does the last
+/// of ``EventSourceReconnection/maximumFailures`` failures in a row. Leaving the loop closes the connection.
+public struct WebSocketSequence: AsyncSequence, Sendable {
+    /// An open connection.
+    public typealias Element = WebSocket
+
+    let session: Session
+    /// A closure that opens a connection.
+    let open: @Sendable () async throws -> WebSocket
+    let reconnection: EventSourceReconnection
+    /// A closure that returns random numbers from 0 up to 1.
+    let random: @Sendable () -> Double
+
+    /// Returns an iterator that opens connections of its own.
+    public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
+
+    /// The iterator over the connections.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let sequence: WebSocketSequence
+        private var current: WebSocket?
+        private var backoff: WebSocketBackoff
+        private var isEnded = false
+
+        fileprivate init(sequence: WebSocketSequence) {
+            self.sequence = sequence
+            backoff = WebSocketBackoff(sequence.reconnection)
+        }
+
+        /// Returns the next open connection, however long that takes. Never `nil`, unless an error was thrown before.
+        ///
+        /// - Throws: ``TrellisError`` that no new connection can correct, or the last of several failures; `CancellationError` in a
+        ///   cancelled task; the error of the request's conversion.
+        public mutating func next() async throws -> WebSocket? {
+            guard !isEnded else { return nil }
+            do {
+                if let last = current.take() {
+                    await last.end(.normalClosure)
+                    let delay = backoff.delay(
+                        after: last.closeCode, hasMessages: last.hasMessages, random: sequence.random())
+                    guard let delay else { throw await last.endError }
+                    try await wait(delay)
+                }
+                while true {
+                    do {
+                        let socket = try await sequence.open()
+                        current = socket
+                        return socket
+                    } catch let error as TrellisError {
+                        guard let delay = backoff.delay(after: error, random: sequence.random()) else { throw error }
+                        try await wait(delay)
+                    }
+                }
+            } catch {
+                isEnded = true
+                throw error
+            }
+        }
+
+        private func wait(_ duration: Duration) async throws {
+            guard try await sequence.session.timekeeper.delay(for: duration) else {
+                throw TrellisError(.cancelled(.sessionShutDown))
+            }
+        }
+    }
+}
+
+/// The waits between the connections of a sequence. A pure value.
+struct WebSocketBackoff {
+    let rules: EventSourceReconnection
+    /// The number of failures since a connection that ended properly, or on which the server has sent a message.
+    private var failures = 0
+
+    init(_ rules: EventSourceReconnection) { self.rules = rules }
+
+    /// Returns the time to wait after a connection that was open; `nil` if another one is not allowed.
+    mutating func delay(after code: WebSocketCloseCode?, hasMessages: Bool, random: Double) -> Duration? {
+        if hasMessages || code?.isNormal == true { failures = 0 }
+        if code?.isNormal == true {
+            let isRandom = code == .goingAway
+            return rules.delay(failures: isRandom ? 1 : 0, reconnectionTime: nil, random: random)
+        }
+        return delayAfterFailure(random)
+    }
+
+    /// Returns the time to wait after a connection that could not be opened; `nil` if another one is useless or not allowed.
+    mutating func delay(after error: TrellisError, random: Double) -> Duration? {
+        guard error.isTransient else { return nil }
+        return delayAfterFailure(random)
+    }
+
+    private mutating func delayAfterFailure(_ random: Double) -> Duration? {
+        failures += 1
+        if let limit = rules.maximumFailures, failures >= limit { return nil }
+        return rules.delay(failures: failures, reconnectionTime: nil, random: random)
+    }
+}
+
+extension Session {
+    /// Returns a WebSocket that is opened again whenever it has ended, as a sequence of open connections.
+    ///
+    /// - Parameters:
+    ///   - request: The request of the handshake, converted for each connection.
+    ///   - options: The settings of each connection.
+    ///   - reconnection: The rules for opening the connection again, those of event sources.
+    public func webSockets(
+        _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
+        reconnecting reconnection: EventSourceReconnection = .init(), headers: HTTPFields = HTTPFields(),
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) -> WebSocketSequence {
+        webSockets(reconnection, random: { Double.random(in: 0..<1) }) {
+            try await self.webSocket(
+                request, options: options, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        }
+    }
+
+    /// Returns the connections as the public method does, with the caller's random numbers.
+    func webSockets(
+        _ reconnection: EventSourceReconnection, random: @escaping @Sendable () -> Double,
+        open: @escaping @Sendable () async throws -> WebSocket
+    ) -> WebSocketSequence {
+        WebSocketSequence(session: self, open: open, reconnection: reconnection, random: random)
+    }
+}

@@ -1,0 +1,107 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// A transfer that asks its server to switch protocols, on an engine without a session.
+struct SwitchRun: Sendable {
+    /// The part of the outcome that came first.
+    enum Outcome: Sendable {
+        case switched(WireHead, SwitchedConnection)
+        case ended(WireHead?, [UInt8], TransferEnd)
+    }
+
+    /// A delegate that stores the outcome of the transfer, and is used on the engine thread.
+    private final class Delegate: TransferDelegate {
+        private var head: WireHead?
+        private var body: [UInt8] = []
+        private var first: (@Sendable (Outcome) -> Void)?
+        private let last: LoopbackServer.Gate
+
+        init(_ last: LoopbackServer.Gate, _ first: @escaping @Sendable (Outcome) -> Void) {
+            self.last = last
+            self.first = first
+        }
+
+        private func tell(_ outcome: Outcome) {
+            first?(outcome)
+            first = nil
+        }
+
+        func transferIsConnected() {}
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) { self.head = head }
+        func transferDidReceiveBody(_ bytes: RawSpan) {
+            unsafe bytes.withUnsafeBytes { unsafe body.append(contentsOf: $0) }
+        }
+        func transferNeedsBody() {}
+        func transferDidSwitchProtocols(_ head: WireHead, _ connection: SwitchedConnection) {
+            tell(.switched(head, connection))
+        }
+        func transferDidEnd(_ end: TransferEnd) {
+            tell(.ended(head, body, end))
+            last.open()
+        }
+    }
+
+    var run = EngineRun()
+    /// The gate that opens when the transfer has ended.
+    let end = LoopbackServer.Gate()
+
+    static func options(_ url: String, limit: Int = 64 << 10) throws -> TransferOptions {
+        let lines = HeaderLines(lines: ["Upgrade: echo", "Connection: Upgrade", "X-Empty;", "Accept-Encoding:"])
+        return TransferOptions(
+            url: try WireURL(parsing: url), method: "GET", headerLines: lines, version: .http1,
+            maximumHeaderBytes: limit, switchesProtocols: true)
+    }
+
+    /// Sends the request, and returns what comes first: the switched connection or the end of the transfer.
+    func start(_ options: TransferOptions) async -> Outcome {
+        await withContinuation { continuation in
+            run.executor.submit {
+                _ = run.engine.start(options, delegate: Delegate(end) { continuation.resume(returning: $0) })
+            }
+        }
+    }
+
+    /// Sends the request to a server that must switch protocols.
+    func connect(_ url: String, sourceLocation: SourceLocation = #_sourceLocation) async throws -> SwitchedConnection {
+        guard case .switched(let head, let connection) = await start(try Self.options(url)) else {
+            throw NotSwitched()
+        }
+        #expect(head.status == 101, sourceLocation: sourceLocation)
+        return connection
+    }
+
+    struct NotSwitched: Error {}
+}
+
+extension SwitchedConnection {
+    /// Returns exactly `count` bytes, or fewer at the end.
+    func read(_ count: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count, let more = try await read() { bytes += more }
+        return bytes
+    }
+}
+
+extension LoopbackServer {
+    static let switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n"
+
+    /// Starts a server that switches protocols and then follows a script.
+    static func switching(_ script: @escaping Script) throws -> LoopbackServer {
+        try LoopbackServer { connection in
+            guard try connection.readHead() != nil else { return }
+            try connection.write(switching)
+            try script(connection)
+        }
+    }
+
+    /// Starts a server that switches protocols and sends back all bytes.
+    static func echo() throws -> LoopbackServer {
+        try switching { connection in
+            while case let bytes = try connection.read(), !bytes.isEmpty { try connection.write(bytes) }
+        }
+    }
+}

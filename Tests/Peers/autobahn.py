@@ -1,0 +1,45 @@
+"""The cases of the Autobahn test suite for WebSocket clients, run by the package kosoku. Prints {"ca": "", "ports": {"ws": PORT}}.
+
+Arguments are the cases, such as `1.*`; a case after a hyphen is left out. Paths are those of Autobahn: /getCaseCount sends the number
+of cases, /runCase?case=N&agent=A runs one, /updateReports?agent=A ends the run. The question `results` is answered, after the end of
+the run, with a list of cases: {"case", "behavior", "close", "what"}.
+"""
+
+import asyncio
+import sys
+
+import kosoku
+import peer
+
+
+def row(result):
+    return {
+        "case": result.case_id,
+        "behavior": result.behavior.value,
+        "close": result.behavior_close.value,
+        "what": f"{result.result} {result.result_close} {result.received}"[:1000],
+    }
+
+
+async def results(server):
+    try:
+        return await server.get_result()
+    except kosoku.FailureError as error:
+        return error.results
+
+
+async def main():
+    cases = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    left_out = [argument[1:] for argument in sys.argv[1:] if argument.startswith("-")]
+    async with kosoku.run_fuzzingserver(cases or None, left_out or None, host="127.0.0.1", port=0) as server:
+        peer.say({"ca": "", "ports": {"ws": server.port}})
+        reader = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := await reader.readline():
+            if line.strip() == b"results":
+                peer.say([row(result) for result in await results(server)])
+            else:
+                peer.say({"error": f"unknown command {line!r}"})
+
+
+peer.run(main)

@@ -1,0 +1,259 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The separation of stored responses, and their end.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheSafetyTests {
+    private typealias World = CacheWorld
+
+    // MARK: Keys
+
+    /// In the cache of one user, credentials separate responses; in that of many, the rules forbid to store them.
+    @Test(arguments: ["field", "URL"])
+    func credentialsSeparateResponses(_ place: String) async throws {
+        let world = World { request in World.response(request.headers[.authorization] ?? "none") }
+        func request(_ user: String?) -> Request {
+            guard let user else { return Request(World.url) }
+            if place == "URL" { return Request("http://\(user):x@localhost/a") }
+            return Request(World.url, headers: [.authorization: user])
+        }
+        var texts: Set<String> = []
+        for user in ["a", "b", nil] {
+            let first = try await world.get(request(user))
+            #expect(first[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+            #expect(try await world.get(request(user)) == [first[0], "trellis; hit; ttl=60"])
+            texts.insert(first[0])
+        }
+        #expect(texts.count == 3)
+        for try await key in world.cache.storage.keys {
+            #expect(key.url == World.url && !key.partition.contains("a:") && [0, 32].contains(key.partition.count))
+        }
+        try await world.cache.remove(World.url)
+        #expect(try await world.storedCount == 0)
+    }
+
+    /// A change with credentials also concerns the stored response to requests without credentials.
+    @Test func aChangeWithCredentialsInvalidatesWhatWasStoredWithout() async throws {
+        let world = World { _ in World.response("one") }
+        _ = try await world.get()
+        var change = Request(World.url, method: .post)
+        change.headers[.authorization] = "Bearer a"
+        _ = try await world.get(change)
+        #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(world.transport.requests.count == 3)
+    }
+
+    @Test func routesSeparateResponses() async throws {
+        let world = World { _ in World.response("one") }
+        for path in ["/tmp/one", "/tmp/two"] {
+            let request = Request(World.url).withRoute(try .unixSocket(path))
+            #expect(try await world.get(request)[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+            #expect(try await world.get(request)[1] == "trellis; hit; ttl=60")
+        }
+        var route = Route()
+        route.addressFamily = .ipv4
+        #expect(try await world.get(Request(World.url).withRoute(route))[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+    }
+
+    @Test func theHostIsTheSameInAnyCase() async throws {
+        let world = World { _ in World.response("one") }
+        _ = try await world.get(Request("http://LOCALHOST:80/a#b"))
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+        #expect(try await world.get(Request("http://localhost/A"))[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(try await world.session.data(World.url).1.cacheStatus?.key == World.url)
+    }
+
+    @Test func responsesAreRemovedByTheirURLs() async throws {
+        let world = World { _ in World.response("one") }
+        for path in ["a", "b", "c/d"] { _ = try await world.get(Request("http://localhost/\(path)")) }
+        try await world.cache.removeAll { $0.url.hasSuffix("/a") || $0.url.contains("/c/") }
+        var keys: [CacheKey] = []
+        for try await key in world.cache.storage.keys { keys.append(key) }
+        #expect(keys == [CacheKey(url: "http://localhost/b")])
+    }
+
+    // MARK: Responses that are no longer valid
+
+    @Test(arguments: [200, 404])
+    func aNewerResponseThatIsNotStoredEndsTheOldOne(_ status: Int) async throws {
+        let count = Locked(0)
+        let world = World { _ in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            return isFirst ? World.response("old") : World.response("new", status: status, [.cacheControl: "no-store"])
+        }
+        _ = try await world.get()
+        #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "new")
+        #expect(try await world.get() == ["new", "trellis; fwd=uri-miss; detail=no-store"])
+    }
+
+    @Test(arguments: ["304", "HEAD"])
+    func anUpdateThatForbidsStoringRemoves(_ way: String) async throws {
+        let world = World { request in
+            if request.headers.contains(.ifNoneMatch) {
+                return World.response("", status: 304, [.cacheControl: "no-store", .eTag: "\"1\""])
+            }
+            let isHead = request.method == .head
+            return World.response(
+                isHead ? "" : "one",
+                [.cacheControl: isHead ? "no-store" : "max-age=60", .eTag: "\"1\"", .contentLength: "3"])
+        }
+        _ = try await world.get()
+        if way == "HEAD" {
+            let head = Request(World.url, method: .head)
+            _ = try await world.get(head.withCacheMode(.noStore))
+            #expect(try await world.storedCount == 1)
+            _ = try await world.get(head.withCacheMode(.reload))
+        } else {
+            world.pass(61)
+            #expect(try await world.get()[0] == "one")
+        }
+        #expect(try await world.storedCount == 0)
+    }
+
+    /// A retry asks the server again, also if the failure may be stored.
+    @Test func aStoredFailureIsNotTheResponseToARetry() async throws {
+        let count = Locked(0)
+        let world = World({ $0.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .zero)) }) { _ in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            return World.response(isFirst ? "down" : "up", status: isFirst ? 503 : 200)
+        }
+        #expect(try await world.get()[0] == "up")
+        #expect(world.transport.requests.count == 2)
+    }
+
+    @Test func aStaleResponseWithoutValidatorStandsInForAFailure() async throws {
+        let isDown = Locked(false)
+        let world = World { _ in
+            isDown.withLock { $0 }
+                ? World.response("down", status: 503, [:])
+                : World.response("one", [.cacheControl: "max-age=60, stale-if-error=100"])
+        }
+        _ = try await world.get()
+        isDown.withLock { $0 = true }
+        world.pass(100)
+        #expect(try await world.get() == ["one", "trellis; fwd=stale; fwd-status=503; ttl=-40; detail=stale-if-error"])
+        #expect(world.cache.statistics.staleCount == 1)
+        #expect(try await world.get(Request(World.url, headers: [.ifMatch: "\"1\""]))[0] == "down")
+    }
+
+    // MARK: Storages
+
+    /// A storage whose bodies cannot be read.
+    private struct Damaged: CacheStorage {
+        struct Failure: Error {}
+        struct Body: CachedBody {
+            let length: Int64
+            func bytes(in range: Range<Int64>) async throws -> Data { throw Failure() }
+        }
+        let memory = MemoryCacheStorage()
+
+        func entries(for key: CacheKey) async throws -> [CacheEntry] {
+            memory.entries(for: key).map { entry in
+                CacheEntry(id: entry.id, head: entry.head, body: Body(length: entry.body.length))
+            }
+        }
+        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter {
+            try memory.makeWriter(for: key, head, length: length)
+        }
+        func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
+            memory.update(entry, for: key, to: head)
+        }
+        func remove(_ entry: CacheEntry, for key: CacheKey) { memory.remove(entry, for: key) }
+        func removeEntries(for key: CacheKey) { memory.removeEntries(for: key) }
+        func removeAll() { memory.removeAll() }
+        var keys: AsyncThrowingStream<CacheKey, any Error> { memory.keys }
+        var usage: CacheUsage { memory.usage }
+    }
+
+    @Test func aStoredBodyThatCannotBeReadIsRequestedAgain() async throws {
+        let world = World(storage: Damaged()) { _ in
+            World.response("one", [.cacheControl: "max-age=60", .eTag: "\"1\""])
+        }
+        for count in 1...3 {
+            #expect(try await world.get() == ["one", "trellis; fwd=uri-miss; ttl=60; stored"])
+            #expect(world.transport.requests.count == count)
+        }
+        let stream = try await world.session.stream(World.url)
+        let error = await #expect(throws: TrellisError.self) { for try await _ in stream.body {} }
+        #expect(error?.kind == .truncatedBody && error?.isRetryable == true)
+        #expect(try await world.storedCount == 0)
+    }
+
+    @Test(arguments: [false, true])
+    func theLimitOfTheBodyHoldsForStreams(_ isHit: Bool) async throws {
+        let world = World { _ in World.response("0123456789") }
+        if isHit { _ = try await world.get() }
+        var request = Request(World.url)
+        request.maximumBodySize = .bytes(9)
+        let stream = try await world.session.stream(request)
+        let error = await #expect(throws: TrellisError.self) { for try await _ in stream.body {} }
+        #expect(error?.kind == .bodyTooLarge)
+        #expect(try await world.storedCount == (isHit ? 1 : 0))
+    }
+
+    @Test func theFinalResponseOfAStreamHasTheStatus() async throws {
+        let world = World(storage: MemoryCacheStorage(maximumBodySize: 5)) { _ in World.response("0123456789") }
+        var stream = try await world.session.stream(World.url)
+        #expect(stream.response.cacheStatus?.isStored == true)
+        let response = try await stream.finalResponse()
+        #expect(response.cacheStatus?.description == "trellis; fwd=uri-miss; ttl=60; detail=not-complete")
+        stream = try await world.session.stream(Request(World.url, method: .post))
+        #expect(try await stream.finalResponse().cacheStatus?.description == "trellis; fwd=method")
+    }
+
+    // MARK: Further ways to store
+
+    @Test func theHandlerDecidesWhatIsStored() async throws {
+        let world = World({ configuration in
+            configuration.steps.cachedResponseHandler = .modify { head, request in
+                if request.url.hasSuffix("/b") { return nil }
+                var head = head
+                head.headers[.cacheControl] = "max-age=5"
+                return head
+            }
+        }) { _ in World.response("one", [.cacheControl: "no-store"]) }
+        #expect(try await world.get() == ["one", "trellis; fwd=uri-miss; ttl=5; stored"])
+        #expect(try await world.get()[1] == "trellis; hit; ttl=5")
+        #expect(try await world.get(Request("http://localhost/b"))[1] == "trellis; fwd=uri-miss; detail=handler")
+        let request = Request("http://localhost/c").withSteps { $0.cachedResponseHandler = .doNotCache }
+        #expect(try await world.get(request)[1] == "trellis; fwd=uri-miss; detail=handler")
+    }
+
+    @Test func theResponseToAPostThatSaysSoAnswersAGet() async throws {
+        let world = World { request in
+            World.response(
+                request.method.rawValue,
+                [.cacheControl: "max-age=60", .contentLocation: request.path == "/a" ? "/a" : "/elsewhere"])
+        }
+        for path in ["/a", "/b"] {
+            let url = "http://localhost" + path
+            _ = try await world.get(Request(url, method: .post, body: .string("x")))
+            #expect(try await world.get(Request(url))[0] == (path == "/a" ? "POST" : "GET"))
+        }
+    }
+
+    @Test func theUseOfTheCacheIsAnEvent() async throws {
+        let seen = Locked<[String]>([])
+        let world = World({ configuration in
+            configuration.eventMonitors.append(
+                ClosureEventMonitor { event in
+                    if case .cacheUsed(let status) = event.kind { seen.withLock { $0.append("\(status)") } }
+                })
+        }) { _ in World.response("one") }
+        for _ in 1...2 { _ = try await world.get() }
+        await (try world.session).shutdown(drainingFor: .seconds(10))
+        #expect(seen.withLock { $0 } == ["trellis; fwd=uri-miss; ttl=60; stored", "trellis; hit; ttl=60"])
+    }
+}

@@ -1,0 +1,62 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A session with a cache whose clock the test sets, and a server.
+final class CacheWorld: Sendable {
+    static let url = "http://localhost/a"
+
+    private let seconds = Locked(0.0)
+    let transport: MockTransport
+    let cache: HTTPCache
+    private let made = Locked<Session?>(nil)
+
+    init(
+        policy: CachePolicy = CachePolicy(), storage: any CacheStorage = MemoryCacheStorage(),
+        _ change: (inout SessionConfiguration) -> Void = { _ in },
+        _ handler: @escaping MockTransport.Handler
+    ) {
+        transport = MockTransport(handler)
+        cache = HTTPCache(storage: storage, policy: policy) { [seconds] in
+            Date(timeIntervalSince1970: 784_111_777 + seconds.withLock { $0 })
+        }
+        var configuration = SessionConfiguration()
+        configuration.steps.cache = cache
+        change(&configuration)
+        let session = Session(configuration: configuration, transport: transport)
+        made.withLock { $0 = session }
+    }
+
+    var session: Session {
+        get throws { try #require(made.withLock { $0 }) }
+    }
+
+    /// Ends the session, and waits until the monitors have handled their events.
+    func shutDown() async {
+        await made.withLock { $0 }?.shutdown(drainingFor: .seconds(10))
+    }
+
+    func pass(_ seconds: Double) { self.seconds.withLock { $0 += seconds } }
+
+    /// Returns the text and the cache status of a response.
+    func get(_ request: Request = Request(CacheWorld.url)) async throws -> [String] {
+        let (data, response) = try await session.data(request)
+        return [String(decoding: data, as: UTF8.self), response.cacheStatus?.description ?? "none"]
+    }
+
+    /// The number of stored responses.
+    var storedCount: Int {
+        get async throws { try await cache.storage.usage.count }
+    }
+
+    /// Returns a response that is fresh for a minute, unless its fields say otherwise.
+    static func response(
+        _ text: String, status: Int = 200, _ fields: HTTPFields = [.cacheControl: "max-age=60"]
+    ) -> MockResponse {
+        MockResponse(status: status, headers: fields, body: Data(text.utf8))
+    }
+}

@@ -1,0 +1,66 @@
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// The cases of the public suite of tests for HTTP caches, with calls of a session.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheSuiteTests {
+    @Test(arguments: SuiteTables.runs)
+    func aCaseIsFollowedUnlessAReasonIsListed(_ run: SuiteRun) async throws {
+        try await check(run, MemoryCacheStorage())
+    }
+
+    @Test(arguments: SuiteTables.runs)
+    func theResultsAreTheSameOnADisk(_ run: SuiteRun) async throws {
+        let folder = try TemporaryFolder()
+        let storage = DiskCacheStorage(directory: folder.path)
+        try await check(run, storage)
+        await storage.close()
+    }
+
+    private func check(_ run: SuiteRun, _ storage: any CacheStorage) async throws {
+        let deviations = try await SuitePlayer(run, storage).deviations()
+        let reason = SuiteTables.reason(run)
+        let texts = deviations.filter { !$0.isSetup }.map(\.text)
+        #expect(deviations.filter(\.isSetup).map(\.text) == [], "the preparation of \(run.name)")
+        if let reason {
+            #expect(!texts.isEmpty, "\(run.name) is followed, although a reason is listed: \(reason)")
+        } else {
+            #expect(texts == [], "\(run.name)")
+        }
+    }
+
+    // MARK: The tables
+
+    @Test(arguments: SuiteTables.files.map(\.name))
+    func aTableHasAllCases(_ name: String) throws {
+        let file = try #require(SuiteTables.files.first { $0.name == name })
+        #expect(file.cases.count == file.count)
+        #expect(SuiteTables.partial.count + SuiteTables.pending.count == 10)
+    }
+
+    @Test func identifiersAreUnique() {
+        let ids = SuiteTables.files.flatMap(\.cases).map(\.id)
+        let repeated = Dictionary(grouping: ids) { $0 }.filter { $0.value.count > 1 }.keys
+        #expect(repeated.sorted() == [])
+    }
+
+    @Test func everyReasonIsThatOfACase() {
+        let names = Set(SuiteTables.runs.flatMap { [$0.example.id, $0.name] })
+        #expect(SuiteTables.notFollowed.keys.filter { !names.contains($0) }.sorted() == [])
+    }
+
+    @Test func everyLineIsAField() {
+        let steps = (SuiteTables.files.flatMap(\.cases) + SuiteTables.pending).flatMap(\.steps)
+        let lines = steps.flatMap { step in
+            step.requestLines + step.lines + step.received + step.interim.flatMap(\.lines)
+        }
+        #expect(lines.filter { SuiteFields.field($0, at: SuiteClock.start) == nil } == [])
+    }
+
+    @Test func datesAreRelativeToTheClock() {
+        let line = SuiteFields.field("If-Modified-Since: {850:-1}, {60}", at: SuiteClock.start)
+        #expect(line?.value == "Sunday, 03-May-26 03:09:36 GMT, Sun, 03 May 2026 03:10:37 GMT")
+    }
+}

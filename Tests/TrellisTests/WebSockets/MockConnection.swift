@@ -1,0 +1,93 @@
+import FoundationEssentials
+
+@testable import Trellis
+@testable import TrellisTesting
+
+/// A connection whose other side is the test.
+final class MockConnection: DuplexConnection {
+    struct State: Sendable {
+        /// The bytes of the peer that were not read yet.
+        var incoming: [Data] = []
+        /// The end of the peer's bytes: orderly, or with an error.
+        var end: Result<Void, TrellisError>?
+        var readCount = 0
+        /// Indicates whether a reader waits.
+        var isRead = false
+        var written: [UInt8] = []
+        /// Indicates whether writers wait, because the peer reads nothing.
+        var isFull = false
+        var waitingWriters = 0
+        /// Indicates whether writers wait at all.
+        var waitsForRoom = true
+        var farewell: Data?
+        var isClosed = false
+    }
+
+    let state = LoopbackServer.Waiters(State())
+
+    // MARK: The side of the framework
+
+    func read() async throws -> Data? {
+        try Task.checkCancellation()
+        state.update { $0.isRead = true }
+        defer { state.update { $0.isRead = false } }
+        while true {
+            try await state.wait { !$0.incoming.isEmpty || $0.end != nil || $0.isClosed }
+            let next = state.update { state -> Result<Data?, any Error>? in
+                if state.isClosed { return .failure(TrellisError(.cancelled(.explicitly))) }
+                if !state.incoming.isEmpty {
+                    state.readCount += 1
+                    return .success(state.incoming.removeFirst())
+                }
+                return state.end.map { end in end.map { nil }.mapError { $0 } }
+            }
+            if let next { return try next.get() }
+        }
+    }
+
+    func write(_ bytes: Data) async throws {
+        try state.update { state in
+            guard !state.isClosed else {
+                return Result<Void, TrellisError>.failure(TrellisError(.cancelled(.explicitly)))
+            }
+            state.written += bytes
+            state.waitingWriters += 1
+            return .success(())
+        }.get()
+        defer { state.update { $0.waitingWriters -= 1 } }
+        try await state.wait { !$0.isFull || !$0.waitsForRoom || $0.isClosed }
+        if state.value.isClosed { throw TrellisError(.cancelled(.explicitly)) }
+    }
+
+    func endWaitsForRoom() { state.update { $0.waitsForRoom = false } }
+
+    func setFarewell(_ bytes: Data?) { state.update { $0.farewell = bytes } }
+
+    func close() { state.update { $0.isClosed = true } }
+
+    // MARK: The side of the test
+
+    /// Sends bytes as the peer, each list as one chunk.
+    func send(_ chunks: [UInt8]...) { state.update { $0.incoming += chunks.map { Data($0) } } }
+
+    /// Ends the peer's bytes.
+    func end(_ end: Result<Void, TrellisError> = .success(())) { state.update { $0.end = end } }
+
+    func setFull(_ isFull: Bool) { state.update { $0.isFull = isFull } }
+
+    /// The frames that were written so far.
+    var frames: [ClientFrame] { ClientFrame.all(in: state.value.written) }
+
+    /// Waits until as many frames were written, and returns them.
+    func frames(_ count: Int) async throws -> [ClientFrame] {
+        try await state.wait { ClientFrame.all(in: $0.written).count >= count }
+        return frames
+    }
+
+    func waitUntilClosed() async throws { try await state.wait { $0.isClosed } }
+
+    /// Waits until all bytes of the peer are read, and a reader waits for more.
+    func waitUntilRead() async throws { try await state.wait { $0.incoming.isEmpty && $0.isRead } }
+
+    func waitForWriters(_ count: Int) async throws { try await state.wait { $0.waitingWriters == count } }
+}

@@ -1,0 +1,67 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import TrellisTesting
+
+@testable import Trellis
+
+/// An open WebSocket on a connection whose other side is the test, with a clock that the test moves.
+struct MockSocket {
+    let clock = TestClock()
+    let wire = MockConnection()
+    let socket: WebSocket
+    private let executor: EngineExecutor
+
+    init(_ options: WebSocketOptions = WebSocketOptions(), compression: WebSocketDeflate? = nil) async {
+        let engineClock = clock.engineSide
+        let executor = EngineExecutor(clock: engineClock)
+        self.executor = executor
+        let site = WebSocketSite(clock: engineClock, timekeeper: { executor }, url: "http://localhost/")
+        let connection = WebSocketConnection(wire, options, compression, site)
+        await connection.start()
+        let head = ResponseHead(status: .switchingProtocols)
+        socket = WebSocket(
+            connection, WebSocketHandshake.Agreement(), Response(head: head, url: "http://localhost/"))
+    }
+
+    /// Waits until the engine thread has handled everything that was due.
+    func settle() async {
+        for _ in 0..<4 {
+            await withContinuation { continuation in executor.submit { continuation.resume() } }
+        }
+    }
+
+    /// The number of timers that are set.
+    var timerCount: Int {
+        get async {
+            await withContinuation { continuation in
+                executor.submit { [executor] in continuation.resume(returning: executor.engineLoop.timerCount) }
+            }
+        }
+    }
+
+    /// Waits until a number of timers are set.
+    func waitForTimers(_ count: Int) async { while await timerCount != count { await Task.yield() } }
+
+    /// Answers the client's Close frame, and ends the connection, as a server does.
+    func finish(after frames: Int = 0) async throws -> ClientFrame {
+        let close = try await wire.frames(frames + 1)[frames]
+        wire.send(ServerFrame.frame(0x88, close.payload))
+        wire.end()
+        return close
+    }
+
+    /// Ends the thread of the clock.
+    func shutDown() async { await executor.shutDown() }
+}
+
+/// Returns the outcome of a call of a socket: its kind of failure, or `nil`.
+func webSocketFailure(_ body: () async throws -> Void) async -> TrellisError.WebSocketFailure? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        guard case .webSocketFailed(let failure) = (error as? TrellisError)?.reason else { return nil }
+        return failure
+    }
+}
