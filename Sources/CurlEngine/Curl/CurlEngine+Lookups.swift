@@ -15,6 +15,23 @@ extension CurlEngine {
         enqueue([next])
     }
 
+    /// Records that libcurl opens a socket for a leader, to one of the addresses of its host.
+    ///
+    /// From 8.20 on, libcurl looks up the addresses of both kinds apart, and connects as soon as it has those of one kind. Until it has both,
+    /// its cache does not have the name, so that another transfer would look up the name again.
+    func leaderOpensSocket(_ transfer: Transfer) {
+        if transfer.hasCompleteLookup {
+            lookupDidEnd(transfer, isResolved: true)
+        } else {
+            lookups.isConnecting(transfer)
+        }
+    }
+
+    /// Ends the lookups that have become complete while their leaders connect.
+    func endCompleteLookups() {
+        for transfer in lookups.takeComplete() { lookupDidEnd(transfer, isResolved: true) }
+    }
+
     /// Records that libcurl has the addresses of a leader's host, or uses an existing connection for the leader.
     func lookupDidEnd(_ transfer: Transfer, isResolved: Bool) {
         enqueue(lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now()))
@@ -25,7 +42,8 @@ extension CurlEngine {
     /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure.
     func endLookup(_ transfer: Transfer, _ code: CURLcode, _ failure: EngineFailure?) {
         guard transfer.lookup == .leading else { return lookups.leave(transfer) }
-        let waiting = lookups.didEnd(transfer, isResolved: false, now: MonotonicClock.now())
+        let isResolved = transfer.hasOpenedSocket && transfer.hasCompleteLookup
+        let waiting = lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now())
         guard let failure, code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY else {
             enqueue(waiting)
             return

@@ -300,6 +300,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         applyChanges()
         guard let multi else { return }
         finishTransfers()
+        if lookups.hasConnecting { endCompleteLookups() }
         handOver(to: multi, poller)
         act(multi, ifDueAt: now)
         checkConnections(multi, now: now)

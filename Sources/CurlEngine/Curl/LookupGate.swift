@@ -56,6 +56,8 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     private var requestedTurns = 0
     /// The number of turns that were granted and not used yet.
     private var grantedTurns = 0
+    /// The leaders that connect to an address of one kind while libcurl looks up those of the other kind.
+    private var connecting: [Transfer] = []
     /// The instants of the last lookups, on the system's clock.
     private var known: [String: EngineInstant] = [:]
     /// The number of entries in `known` at which old entries are removed.
@@ -168,6 +170,24 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         return nil
     }
 
+    // MARK: Incomplete lookups
+
+    /// Indicates whether leaders connect although their lookups are incomplete.
+    var hasConnecting: Bool { !connecting.isEmpty }
+
+    /// Records that a leader connects although its lookup is incomplete. It leads until libcurl has all addresses, or is connected.
+    func isConnecting(_ leader: Transfer) {
+        if !connecting.contains(where: { $0 === leader }) { connecting.append(leader) }
+    }
+
+    /// Removes and returns the leaders whose lookups have become complete while they connect.
+    func takeComplete() -> [Transfer] {
+        connecting.removeAll { $0.lookup != .leading }
+        let complete = connecting.filter(\.hasCompleteLookup)
+        connecting.removeAll(where: \.hasCompleteLookup)
+        return complete
+    }
+
     // MARK: Leaving
 
     /// Records that a leader needs no lookup any more: libcurl has the addresses, or uses an idle connection, or the transfer has ended.
@@ -228,6 +248,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         for transfer in waiting { transfer.lookup = .none }
         for _ in 0..<grantedTurns { limit.end() }
         grantedTurns = 0
+        connecting = []
         lookups = [:]
         line = FIFO()
         lineCount = 0

@@ -61,9 +61,15 @@ extension Transfer {
         return unsafe easy.socket >= 0 || !parser.isHTTP1
     }
 
-    /// Returns whether libcurl may open a socket for the transfer. libcurl has the addresses of the host then.
+    /// Indicates whether libcurl has looked up all addresses of the host. Only if the transfer has opened a socket, or is about to.
+    var hasCompleteLookup: Bool {
+        guard LibcurlFeatures.current.connectsDuringLookup, let curl = unsafe easy?.curl else { return true }
+        return unsafe ccurl_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) > 0
+    }
+
+    /// Returns whether libcurl may open a socket for the transfer. libcurl has an address of the host then.
     func mayOpenSocket() -> Bool {
-        if lookup == .leading { engine.lookupDidEnd(self, isResolved: true) }
+        if lookup == .leading { engine.leaderOpensSocket(self) }
         hasOpenedSocket = true
         guard !isCancelled, !mustWaitForStream, failure == nil else { return false }
         if !mustWaitAfterRefusal(), engine.streams.mayConnect(self) { return true }
@@ -75,8 +81,9 @@ extension Transfer {
     ///
     /// - Parameter port: The local port of the connection; 0 or less if it has none.
     func isConnected(from port: Int32) -> Int32 {
-        // Without a socket of its own, the transfer uses an existing connection.
-        if lookup == .leading { engine.lookupDidEnd(self, isResolved: false) }
+        // Without a socket of its own, the transfer uses an existing connection. Otherwise its lookup was incomplete before, and libcurl
+        // ends it when the transfer is connected.
+        if lookup == .leading { engine.lookupDidEnd(self, isResolved: hasOpenedSocket && hasCompleteLookup) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         if attempts == 0, !hasOpenedSocket, engine.hasEnded(port: port) {
             // libcurl does not check connections that were used a moment ago.

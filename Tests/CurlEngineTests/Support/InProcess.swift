@@ -1,14 +1,17 @@
 import Foundation
 import Glibc
+import Testing
 import Trellis
 import TrellisTesting
 
 @testable import CurlEngine
 
-/// Ends the process of an exit test with a failure, unless the condition holds.
-func expectInProcess(_ condition: Bool, _ comment: @autoclosure () -> String = "", line: Int = #line) {
+/// Ends the process of an exit test with a failure, unless the condition holds. The issue is passed to the test's process, which prints it.
+func expectInProcess(
+    _ condition: Bool, _ comment: @autoclosure () -> String = "", sourceLocation: SourceLocation = #_sourceLocation
+) {
     guard !condition else { return }
-    FileHandle.standardError.write(Data("line \(line) does not hold \(comment())\n".utf8))
+    Issue.record("the condition does not hold: \(comment())", sourceLocation: sourceLocation)
     exit(1)
 }
 
