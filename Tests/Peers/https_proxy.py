@@ -9,7 +9,7 @@
     server         an HTTPS server for 127.0.0.1, localhost and ::1, signed by `ca`
     wrong-server   as server, with a certificate for another name
 
-A proxy makes tunnels, and responds itself to requests for http URLs. Its response and the command "seen" tell the requests that the
+A proxy makes tunnels, and responds itself to requests for http URLs, with the client's address if the path is /client. Its response and the command "seen" tell the requests that the
 proxies have got: a list of [METHOD, TARGET, PROXY-AUTHORIZATION], emptied by the command. The servers respond with `server` and the value
 of Proxy-Authorization, which must not reach them. The file client.pem beside `ca` has a client certificate and its key.
 """
@@ -46,6 +46,8 @@ async def proxy(reader, writer):
         SEEN.append([method, target, values.get("proxy-authorization")])
         if method != "CONNECT":
             body = f"proxy {target}".encode()
+            if target.endswith("/client"):
+                body = writer.get_extra_info("peername")[0].encode()
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
             await writer.drain()
             continue

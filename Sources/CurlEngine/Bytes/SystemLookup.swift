@@ -32,7 +32,8 @@ package enum SystemLookup {
         guard let name = unsafe entry.ai_addr else { return nil }
         var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let code = unsafe getnameinfo(name, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-        guard code == 0 else { return nil }
-        return IPAddress(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
+        let literal = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        // A link-local address needs its zone, which a route cannot have.
+        return code == 0 && !literal.containsBytes("%") ? IPAddress(literal) : nil
     }
 }

@@ -17,8 +17,8 @@ extension CurlEngine {
 
     /// Records that libcurl opens a socket for a leader, to one of the addresses of its host.
     ///
-    /// From 8.20 on, libcurl looks up the addresses of both kinds apart, and connects as soon as it has those of one kind. Until it has both,
-    /// its cache does not have the name, so that another transfer would look up the name again.
+    /// From 8.20 on, libcurl looks up the addresses of both kinds apart, and connects as soon as it has those of one kind. Until it has
+    /// both, its cache does not have the name, so that another transfer would look up the name again.
     func leaderOpensSocket(_ transfer: Transfer) {
         if transfer.hasCompleteLookup {
             lookupDidEnd(transfer, isResolved: true)

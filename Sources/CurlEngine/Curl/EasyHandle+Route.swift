@@ -18,6 +18,10 @@ extension EasyHandle {
             guard accepts(option, socket.name) else { return false }
             if socket.isAbstract, !LibcurlFeatures.current.reusesAbstractSockets { closeAfterwards() }
         }
+        if route.needsOwnConnection {
+            set(CURLOPT_FRESH_CONNECT, 1)
+            closeAfterwards()
+        }
         let family =
             switch parts.family {
             case .any: CURL_IPRESOLVE_WHATEVER
@@ -25,7 +29,8 @@ extension EasyHandle {
             case .ipv6: CURL_IPRESOLVE_V6
             }
         // The addresses of a route's own names are already of the family.
-        set(CURLOPT_IPRESOLVE, Int(parts.addresses == .lookedUp ? family : CURL_IPRESOLVE_WHATEVER))
+        let looksUp = parts.addresses == .lookedUp || route.firstProxy != nil && parts.proxyAddresses == .lookedUp
+        set(CURLOPT_IPRESOLVE, Int(looksUp ? family : CURL_IPRESOLVE_WHATEVER))
         // Without this form, libcurl would look up a name that is no interface.
         let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
         return accepts(CURLOPT_INTERFACE, interface) && connect(to: RouteNames(route).connectTo)
@@ -56,7 +61,11 @@ extension EasyHandle {
     ) -> Bool {
         let first = proxy?.first
         // Neither the proxies of the environment nor its exceptions apply: an empty text means no proxy.
-        guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, proxy?.url(at: first == nil ? name : nil) ?? ""),
+        // Before 8.8, libcurl decodes the options for the name and the password, which it decodes again for each further connection.
+        let decodes = LibcurlFeatures.current.decodesProxyCredentials
+        let host = first == nil ? name : nil
+        let url = decodes ? proxy?.urlWithCredentials(at: host) : proxy?.url(at: host)
+        guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, url ?? ""),
             accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: name) ?? "")
         else { return false }
         let credentials = proxy?.credentials
@@ -67,8 +76,8 @@ extension EasyHandle {
         set(CURLOPT_SOCKS5_AUTH, 1 << 0)
         let scheme = isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
         return unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK
-            && accepts(CURLOPT_PROXYUSERNAME, credentials?.username)
-            && accepts(CURLOPT_PROXYPASSWORD, credentials?.password)
+            && accepts(CURLOPT_PROXYUSERNAME, decodes ? nil : credentials?.username)
+            && accepts(CURLOPT_PROXYPASSWORD, decodes ? nil : credentials?.password)
             && setProxyHeader(proxy) && (proxy?.scheme != .https || applyToProxy(trust))
     }
 
@@ -104,7 +113,7 @@ extension EngineConfiguration.ProxyServer {
     /// Returns the URL with another name in place of the host.
     fileprivate func url(at name: String?) -> String { name.map { "\(scheme.rawValue)://\($0):\(port)" } ?? url }
 
-    /// Returns the URL with percent-encoded credentials, because libcurl has no other option for those of a proxy in front of another.
+    /// Returns the URL with percent-encoded credentials. libcurl has no other option for those of a proxy in front of another.
     fileprivate func urlWithCredentials(at name: String?) -> String {
         let url = url(at: name)
         guard let credentials, let mark = url.schemeMark else { return url }

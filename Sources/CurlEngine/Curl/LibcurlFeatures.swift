@@ -62,6 +62,9 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// name is being looked up, and opens another; 8.23 does not.
     package var reusesAbstractSockets: Bool { isAtLeast(8, 20) }
 
+    /// Indicates whether libcurl percent-decodes the name and the password of a proxy, which is the case before 8.8.
+    var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
+
     /// Indicates whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
     /// before it has those of the other kind. This is the case from 8.20.
     var connectsDuringLookup: Bool { isAtLeast(8, 20) }

@@ -6,8 +6,9 @@
 /// (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered (RFC 6761, section 6.4), and
 /// are replaced in messages.
 ///
-/// An `https` proxy keeps its name, which libcurl verifies: the addresses of the last route that was used are those of all routes with the
-/// proxy.
+/// An `https` proxy keeps its name, which libcurl verifies: for a minute, the addresses of the last route that was used are those of all
+/// routes with the proxy. Routes that must not share their connections to it make a new one for each transfer
+/// (``TransferRoute/needsOwnConnection``).
 struct RouteNames {
     /// The name and port of an entry of libcurl's cache, with its addresses.
     struct Entry: Hashable {
@@ -15,11 +16,13 @@ struct RouteNames {
         let key: String
         /// The literal addresses, without brackets.
         let addresses: [String]
+        /// Indicates whether the name is one that libcurl looks up for other routes.
+        var isShared = false
 
-        /// The entry in the form of `CURLOPT_RESOLVE`, which never expires.
+        /// The entry in the form of `CURLOPT_RESOLVE`. It never expires, unless its name is shared.
         var line: String {
             let list = addresses.map { $0.containsBytes(":") ? "[\($0)]" : $0 }
-            return "\(key):\(list.joined(separator: ","))"
+            return "\(isShared ? "+" : "")\(key):\(list.joined(separator: ","))"
         }
     }
 
@@ -56,7 +59,8 @@ struct RouteNames {
         }
         // libcurl needs no entry for an address, and cannot read one for an address in brackets.
         if let first = route.firstProxy, let addresses = route.proxyAddresses, proxy != nil || !first.isAddress {
-            entries.append(Entry(key: "\(proxy ?? first.host):\(first.port)", addresses: addresses))
+            entries.append(
+                Entry(key: "\(proxy ?? first.host):\(first.port)", addresses: addresses, isShared: proxy == nil))
         }
         return entries
     }
@@ -86,7 +90,8 @@ extension String {
     }
 }
 
-/// The entries that libcurl's cache of addresses holds for routes. Their number is bounded: the ones that were added first are removed.
+/// The entries that libcurl's cache of addresses holds for routes. Their number is bounded: the ones that were added first are removed,
+/// but for those that the present transfer needs. The entries of shared names are added for each transfer, and expire by themselves.
 struct LoadedAddresses {
     /// The number of entries from which on old ones are removed.
     static let limit = 1024
@@ -96,13 +101,18 @@ struct LoadedAddresses {
 
     /// Returns the lines of `CURLOPT_RESOLVE` that bring libcurl's cache up to date; `nil` if it is.
     mutating func lines(for wanted: [RouteNames.Entry]) -> HeaderLines? {
-        var lines: [String] = []
-        for entry in wanted where entries[entry.key] != entry.addresses {
+        var lines = wanted.filter(\.isShared).map(\.line)
+        for entry in wanted where !entry.isShared && entries[entry.key] != entry.addresses {
             if entries.updateValue(entry.addresses, forKey: entry.key) == nil { order.append(entry.key) }
             lines.append(entry.line)
         }
         guard !lines.isEmpty else { return nil }
-        while entries.count > Self.limit, let oldest = order.popFirst() {
+        for _ in 0..<order.count where entries.count > Self.limit {
+            guard let oldest = order.popFirst() else { break }
+            if wanted.contains(where: { $0.key == oldest }) {
+                order.append(oldest)
+                continue
+            }
             entries[oldest] = nil
             lines.append("-\(oldest)")
         }

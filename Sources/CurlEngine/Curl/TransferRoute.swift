@@ -93,6 +93,14 @@ package final class TransferRoute: Sendable {
     /// The host of the HTTPS proxy; `nil` if there is none.
     package var secureProxyHost: String? { proxy.flatMap { $0.scheme == .https ? $0.host : nil } }
 
+    /// Indicates whether each transfer makes a connection of its own. An `https` proxy keeps its name, and libcurl would use a connection
+    /// from an own address, or to the fixed addresses of the proxy, for transfers of other routes too.
+    var needsOwnConnection: Bool {
+        guard firstProxy?.scheme == .https else { return false }
+        if case .fixed = parts.proxyAddresses { return true }
+        return parts.interface != nil
+    }
+
     /// Returns the name of the pool of connections to an origin on this route. The name has no blank.
     package func pool(to origin: String) -> String { number == 0 ? origin : "\(origin)|route-\(number)" }
 

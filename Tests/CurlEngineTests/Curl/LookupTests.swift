@@ -91,7 +91,8 @@ struct LookupTests {
             world.names.releaseHeldIPv4()
             // The server does not answer the TLS handshake, so that the transfer has a socket and is not connected.
             while world.server.acceptedCount < 1 { await Task.yield() }
-            expectInProcess(await run.onEngine { run.engine.lookups.waitingCount } == 1, "the lookup counts as complete")
+            expectInProcess(
+                await run.onEngine { run.engine.lookups.waitingCount } == 1, "the lookup counts as complete")
             world.names.release()
             while world.server.acceptedCount < 2 { await Task.yield() }
             expectInProcess(world.names.names.count == 1, "\(world.names.names)")

@@ -54,7 +54,7 @@ struct RouteNamesTests {
 
     /// The name of an `https` proxy is that of its certificate.
     @Test func anHTTPSProxyKeepsItsName() throws {
-        for (host, lines) in [("p", ["p:3128:[::1]"]), ("[::2]", [])] {
+        for (host, lines) in [("p", ["+p:3128:[::1]"]), ("[::2]", [])] {
             let proxy = EngineConfiguration.ProxyServer(scheme: .https, host: host, port: 3128, credentials: nil)
             let route = Self.route { ($0.proxy, $0.proxyAddresses) = (proxy, .fixed(["::1"])) }
             #expect(try RouteNames(route).proxy == nil && entries(route, "http://a/") == lines)
@@ -104,5 +104,13 @@ struct RouteNamesTests {
         #expect(lines(&loaded, entry("0:1", "::2")) == "0:1:[::2] ")
         #expect(lines(&loaded, entry("new:1", "::1")) == "new:1:[::1] -0:1 ")
         #expect(lines(&loaded, entry("0:1", "::2")) == "0:1:[::2] -1:1 ")
+        #expect(lines(&loaded, entry("2:1", "::1"), entry("other:1", "::1")) == "other:1:[::1] -3:1 ")
+    }
+
+    /// Other routes look up the same name, so that its addresses expire.
+    @Test func sharedNamesAreLoadedEachTime() {
+        var loaded = LoadedAddresses()
+        let shared = RouteNames.Entry(key: "p:443", addresses: ["::1"], isShared: true)
+        for _ in 1...2 { #expect(lines(&loaded, shared) == "+p:443:[::1] ") }
     }
 }

@@ -144,6 +144,18 @@ struct DNSOverHTTPSTests {
         await session.shutdown()
     }
 
+    @Test func fixedAddressesOfTheServerAreUsed() async throws {
+        let dns = try Self.server()
+        var own = SessionConfiguration()
+        own.route.addresses = try StaticAddresses("a.localhost:\(dns.port):127.0.0.9")
+        var configuration = SessionConfiguration()
+        configuration.resolver = try DNSOverHTTPS("http://a.localhost:\(dns.port)/dns-query", configuration: own)
+        let session = Session(configuration: configuration)
+        await expectFailure([.dns]) { try await session.data("http://b.invalid/") }
+        #expect(dns.acceptedCount == 0)
+        await session.shutdown()
+    }
+
     /// nginx speaks TLS, and HTTP/2, in front of the server.
     @Test(.requiresPeers, .requires("nginx"), arguments: DNSOverHTTPS.Method.allCases)
     func overTLSAndHTTP2(_ method: DNSOverHTTPS.Method) async throws {

@@ -140,4 +140,18 @@ struct HTTPSProxyTests {
         _ = try await seen()
         await session.shutdown()
     }
+
+    /// libcurl itself would use the connection from the own address for the other requests too.
+    @Test func sourcesKeepTheirConnections() async throws {
+        let session = try session("proxy")
+        var route = Route()
+        route.source = try .address("127.0.0.2")
+        let request = Request("http://far.invalid/client")
+        for _ in 1...2 {
+            #expect(try await session.string(request.withRoute(route)) == "127.0.0.2")
+            #expect(try await session.string(request) == "127.0.0.1")
+        }
+        _ = try await seen()
+        await session.shutdown()
+    }
 }

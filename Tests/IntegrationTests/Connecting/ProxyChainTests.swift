@@ -41,6 +41,29 @@ struct ProxyChainTests {
         await session.shutdown()
     }
 
+    /// The system would be asked for the name of the second proxy, past the session's resolver and addresses.
+    @Test(arguments: ["socks4", "socks5"])
+    func theSecondProxysNameIsNotLookedUpByTheSystem(_ scheme: String) async throws {
+        struct Nowhere: NameResolver {
+            func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+                try ResolvedAddresses(["192.0.2.7"], timeToLive: .seconds(60))
+            }
+        }
+        let peer = try SOCKSPeer.start()
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(
+            try Proxy("http://inner.invalid:3128").reached(through: Proxy("\(scheme)://127.0.0.1:\(peer.port)")))
+        var other = configuration
+        configuration.resolver = Nowhere()
+        other.route.addresses = try StaticAddresses("inner.invalid:*:192.0.2.7")
+        for configuration in [configuration, other] {
+            let session = Session(configuration: configuration)
+            await expectFailure([.invalidRequest]) { try await session.data("http://far.invalid/") }
+            await session.shutdown()
+        }
+        #expect(peer.acceptedCount == 0)
+    }
+
     /// The credentials of the HTTP proxy are not offered to the SOCKS proxy.
     @Test(arguments: ["socks5h", "socks4a"])
     func theSecondProxysCredentialsAreItsOwn(_ scheme: String) async throws {

@@ -93,6 +93,25 @@ struct ProxyTests {
         await session.shutdown()
     }
 
+    /// The response in a tunnel is the server's, whatever its status: the server has received the request already.
+    @Test func aServersChallengeInATunnelIsItsOwn() async throws {
+        let proxy = try LoopbackServer { connection in
+            while let head = try connection.readHead() {
+                _ = try connection.readBody(of: head)
+                let challenge =
+                    "HTTP/1.1 407 No\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\nContent-Length: 0\r\n\r\n"
+                try connection.write(head.method == "CONNECT" ? "HTTP/1.1 200 OK\r\n\r\n" : challenge)
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(try Proxy(proxy.url(), username: "ada", password: "x"))
+        configuration.route.connectTo = [try ConnectTo("::other.invalid:80")]
+        let session = Session(configuration: configuration)
+        let (_, response) = try await session.data(Request(Self.origin, method: .post, body: .string("abc")))
+        #expect(response.status.code == 407 && proxy.requests.map(\.method) == ["CONNECT", "POST"])
+        await session.shutdown()
+    }
+
     /// A body that can be read only once is not sent a second time: the proxy's challenge is the response.
     @Test func theChallengeIsTheResponseIfTheBodyIsGone() async throws {
         let proxy = try ProxyPeer.digestAlone()

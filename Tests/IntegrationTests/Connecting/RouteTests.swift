@@ -275,6 +275,20 @@ struct RouteTests {
 
     // MARK: Proxies
 
+    /// The version of IP is that of the connection to the proxy, also if the server's addresses are fixed.
+    @Test func onlyOneVersionIsUsedForAProxy() async throws {
+        let proxy = try SOCKSPeer.start(on: .ipv6)
+        let rule = ProxyConfiguration.always(try Proxy("socks5://localhost:\(proxy.port)"))
+        for (family, count) in [(AddressFamily.ipv4, 0), (.any, 1)] {
+            let session = try Self.session(
+                { ($0.addressFamily, $0.addresses) = (family, try StaticAddresses("far.invalid:*:192.0.2.7")) }, rule)
+            if count == 0 { await expectFailure([.proxy]) { try await session.data("http://far.invalid/") } }
+            if count == 1 { _ = try await session.data("http://far.invalid/") }
+            #expect(proxy.acceptedCount == count)
+            await session.shutdown()
+        }
+    }
+
     @Test(arguments: [Proxy.Kind.socks4, .socks5])
     func aSOCKSProxyGetsTheAddress(_ kind: Proxy.Kind) async throws {
         let connects = SOCKSPeer.Recorder()

@@ -34,7 +34,10 @@ struct SOCKSTests {
         try await peer.waitUntilAllClosed()
     }
 
-    @Test(arguments: [("ada", "s:e/c%ret"), (String(repeating: "a", count: 255), String(repeating: "b", count: 255))])
+    @Test(arguments: [
+        ("ada", "s:e/c%ret"), ("a%41", "a%2Fb%2"),
+        (String(repeating: "a", count: 255), String(repeating: "b", count: 255)),
+    ])
     func theProxyGetsTheCredentials(_ username: String, _ password: String) async throws {
         let connects = SOCKSPeer.Recorder()
         let peer = try SOCKSPeer.start(login: (username, password), connects: connects)

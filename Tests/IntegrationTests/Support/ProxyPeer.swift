@@ -8,7 +8,7 @@ enum ProxyPeer {
     typealias Request = LoopbackServer.ReceivedRequest
 
     static let username = "J\u{e4}s\u{f8}n"
-    static let password = #"Secret, or "not"?"#
+    static let password = #"Secret, or "not"%2F%?"#
 
     /// Returns a configuration with the proxy, with or without the credentials.
     static func configuration(

@@ -80,8 +80,10 @@ extension ProxyConfiguration {
 extension Proxy {
     /// Returns the options of curl that set the proxy.
     func cURLSettings(revealsSecrets: Bool) -> CURLSettings {
+        // curl decodes the pair.
         func pair(_ credentials: EngineConfiguration.ProxyServer.Credentials) -> String {
-            revealsSecrets ? "\(credentials.username):\(credentials.password)" : "REDACTED:REDACTED"
+            let parts = [credentials.username, credentials.password].map { $0.replacing("%", with: "%25") }
+            return revealsSecrets ? parts.joined(separator: ":") : "REDACTED:REDACTED"
         }
         var settings = CURLSettings()
         guard let engine else { return settings }

@@ -8,7 +8,8 @@ import CurlEngine
 /// try ConnectTo("example.com::staging.example.com:")          // every port of a host, to the same port of another one
 /// ```
 ///
-/// Hosts are compared without regard to case; an international name is the same in Unicode and in its ASCII form.
+/// An empty host is any host, and an empty port any port. Hosts are compared without regard to case; an international name is the same in
+/// Unicode and in its ASCII form.
 public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     /// The host of the URLs that match, in lower case and in ASCII form, with IPv6 addresses in brackets; `nil` if any host matches.
     public let host: String?

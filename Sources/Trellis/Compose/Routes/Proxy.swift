@@ -68,7 +68,8 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
 
     /// The schemes by which requests authenticate to an HTTP proxy.
     public enum Authentication: String, Sendable, Hashable, CaseIterable {
-        /// The scheme that the proxy asks for: ``basic`` first, and ``digest`` if the proxy refuses that (401 or 407) and may want Digest.
+        /// ``basic`` with the first request, before the proxy has asked, and ``digest`` if the proxy refuses that (401 or 407) and may want
+        /// Digest. The password is readable on the way to an `http` proxy.
         case any
         /// The name and the password without encryption (RFC 7617), with every request to the proxy.
         case basic

@@ -18,6 +18,9 @@ import CurlEngine
 /// | `example.com:8443`, `[::1]:8443` | as without the port, but only requests to this port |
 /// | `*` | every host |
 /// | any other text | nothing |
+///
+/// These are the forms of `no_proxy`. They differ from those of ``HostPattern``, where `example.com` is the host alone and `*.example.com`
+/// one label below it.
 public struct ProxyExceptions: Sendable, Hashable {
     private enum Pattern: Hashable {
         case everything

@@ -30,6 +30,9 @@ struct ProxyURL {
             guard isPlain || ignoresPath else {
                 throw .malformed("it has a path, a query or a fragment")
             }
+            guard !Self.hasZone(text[mark.upperBound...]) else {
+                throw .malformed("an IPv6 address with a zone is not supported")
+            }
             self.kind = kind
             host = wire.host
             port = Self.hasPort(text[mark.upperBound...]) ? wire.port : UInt16(kind.defaultPort)
@@ -49,6 +52,13 @@ struct ProxyURL {
             let isTellable = !text.containsBytes("@")
             throw TrellisError(.invalidURL("it is not that of a proxy: \(why)"), url: isTellable ? text : nil)
         }
+    }
+
+    /// Returns whether the text after the scheme's mark has an IPv6 address with a zone (RFC 6874), which would be dropped.
+    private static func hasZone(_ text: Substring) -> Bool {
+        let authority = text.prefix(beforeBytes: "/?#")
+        guard let bracket = authority.lastIndex(ofByte: "]") else { return false }
+        return authority[..<bracket].lastIndex(ofByte: "[").map { authority[$0..<bracket].containsBytes("%") } ?? false
     }
 
     /// Returns whether the text after the scheme's mark has a port.

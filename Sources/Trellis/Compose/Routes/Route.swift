@@ -20,11 +20,11 @@
 /// 4. Addresses that are not of ``addressFamily`` are left out.
 /// 5. The connection is made from ``source``.
 ///
-/// Through a proxy, 3 concerns the names that are looked up here: that of the proxy, and with `socks4` and `socks5` that of the server. The
-/// name of a proxy with the scheme `https` is always looked up by the system. With 2, an HTTP proxy makes a tunnel (`CONNECT`) to the other
-/// host. 4 and 5 concern the connection to the proxy.
+/// Through a proxy, 3 concerns the names that are looked up here: that of the proxy, and with `socks4` and `socks5` that of the server.
+/// With 2, an HTTP proxy makes a tunnel (`CONNECT`) to the other host. 4 and 5 concern the connection to the proxy.
 ///
-/// Requests of different routes share no connections.
+/// Requests of different routes share no connections. Through an `https` proxy, a request with a ``source``, or with ``addresses`` of the
+/// proxy, makes a connection of its own.
 public struct Route: Sendable, Hashable {
     /// The Unix domain socket to which requests go, regardless of the host in their URL. It takes precedence over proxies. The default is
     /// none. Cookies, credentials and limits are those of the URL's origin: for two sockets, use two hosts in the URLs.

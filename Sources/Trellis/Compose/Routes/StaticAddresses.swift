@@ -6,8 +6,8 @@ import CurlEngine
 /// let addresses = try StaticAddresses("example.com:443:192.0.2.7,192.0.2.8", "api.example.com:*:[2001:db8::1]", "*:80:127.0.0.1")
 /// ```
 ///
-/// An entry is `HOST:PORT:ADDRESS[,ADDRESS…]`, as in curl's option `--resolve`, and besides, `*` may stand for any port. The host `*` is
-/// every host, including literal addresses. Of several entries that match, the first of this list counts:
+/// An entry is `HOST:PORT:ADDRESS[,ADDRESS…]`, as in curl's option `--resolve` without its prefixes `+` and `-`, and besides, `*` may stand
+/// for any port. The host `*` is every host, including literal addresses. Of several entries that match, the first of this list counts:
 ///
 /// 1. the host and the port
 /// 2. the host, and any port
@@ -44,6 +44,9 @@ public struct StaticAddresses: Sendable, Hashable {
         guard let host = RouteText.part(&rest, isLast: false), let port = RouteText.part(&rest, isLast: false) else {
             throw TrellisError.invalidRoute(
                 "'\(entry)' does not have the form HOST:PORT:ADDRESS, in which HOST and PORT may be *")
+        }
+        guard host.utf8.first != UInt8(ascii: "+"), host.utf8.first != UInt8(ascii: "-") else {
+            throw TrellisError.invalidRoute("'\(entry)' begins with '+' or '-', which is not supported")
         }
         let addresses = rest.split(atByte: ",", omittingEmptySubsequences: false)
         entries[try Self.key(host: String(host), port: port == "*" ? nil : RouteText.port(port))] =

@@ -12,6 +12,8 @@ import CurlEngine
 /// Names are compared without regard to the case of ASCII letters and to a dot at the end of the pattern; an international name is the same
 /// in Unicode and in its ASCII form. No name is looked up.
 ///
+/// The asterisks differ from those of ``ProxyExceptions``, where `*.example.com` is any depth.
+///
 /// If several patterns match a host, the most specific one applies: a name without asterisks first, then the one with the longest part
 /// after the asterisks, and of two with the same part the one with a single asterisk.
 public struct HostPattern: Sendable, Hashable {

@@ -83,8 +83,8 @@ public struct ServerTrust: Sendable {
     public var sentChain: [Certificate] { storage.sentChain }
 
     /// Indicates whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification
-    /// (``TLSConfiguration/insecureWithoutAnyVerification()``), and for a connection that has resumed a TLS session, which no connection
-    /// of a session with a ``ServerTrustManager`` does.
+    /// (``TLSConfiguration/insecureWithoutAnyVerification()``), for a server that the handshake has refused, and for a connection that has
+    /// resumed a TLS session, which no connection of a session with a ``ServerTrustManager`` does.
     public var isValidated: Bool { storage.isValidated }
 
     /// The checks of revocation that the handshake has made.

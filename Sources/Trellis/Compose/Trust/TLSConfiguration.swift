@@ -23,7 +23,8 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
 /// have a key or signature that OpenSSL's security level does not allow. A server that breaks a rule gets no request: the error has the
 /// kind ``TrellisError/Kind/untrusted``, and its reason names the certificate and the rule (``UntrustedCertificate``).
 ///
-/// The certificate of an HTTPS proxy (``Proxy``) has the same rules. ALPN (RFC 7301) offers the protocols of ``HTTPVersionPolicy``.
+/// The certificate of an HTTPS proxy (``Proxy``) has the same rules, but for ``requiresStapledResponse``. ALPN (RFC 7301) offers the
+/// protocols of ``HTTPVersionPolicy``.
 ///
 /// Files are read when the first request needs them, and compared with what was read when a request starts, at most once in
 /// ``fileCheckInterval``. If their contents have changed, new requests use new connections with the new contents, and requests in flight

@@ -17,7 +17,10 @@ extension Pipeline {
         var refusal: TrellisError?
         do {
             let answer = try await send(routed, permit)
-            guard answer.response.asksForProxyDigest, routed.mayBeSentThrough(digest) else { return answer }
+            guard answer.response.asksForProxyDigest, !routes.isTunnelled(routed), routed.mayBeSentThrough(digest)
+            else {
+                return answer
+            }
             await answer.discard(context)
         } catch let error as TrellisError where error.isOfProxyCredentials {
             guard routed.mayBeSentThrough(digest) else {

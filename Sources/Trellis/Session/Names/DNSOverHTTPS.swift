@@ -77,7 +77,9 @@ public struct DNSOverHTTPS: NameResolver {
         configuration.userAgent = nil
         configuration.acceptLanguage = nil
         configuration.maximumBodySize = .bytes(Self.maximumSize)
-        try configuration.route.addresses.set(bootstrap, for: wire.host, port: Int(wire.port))
+        if !bootstrap.isEmpty {
+            try configuration.route.addresses.set(bootstrap, for: wire.host, port: Int(wire.port))
+        }
         self.url = text
         self.method = method
         session = Session(configuration: configuration)
@@ -99,7 +101,7 @@ public struct DNSOverHTTPS: NameResolver {
 
     /// The times for which the addresses of one version of IP are awaited, once there are addresses of the other.
     private static let delays = (ipv6: Duration.milliseconds(50), ipv4: Duration.seconds(1))
-    /// The time for which addresses are kept if there was no response about the other version of IP.
+    /// The time for which addresses are kept if the question about the other version of IP had no response, or failed.
     private static let incompleteLifetime = Duration.seconds(10)
 
     /// Asks for both versions of IP. One of the two results is `nil` if its response came too late.
@@ -150,7 +152,8 @@ public struct DNSOverHTTPS: NameResolver {
             guard let ipv6 else { throw DNSFailure.noSuchName }
             return try ipv6.get()
         }
-        if ipv6 == nil || ipv4 == nil { shortest = min(shortest, Self.incompleteLifetime) }
+        let isComplete = [ipv6, ipv4].allSatisfy { if case .success = $0 { true } else { false } }
+        if !isComplete { shortest = min(shortest, Self.incompleteLifetime) }
         return ResolvedAddresses(literals: found.flatMap(\.literals), timeToLive: shortest)
     }
 

@@ -1,3 +1,4 @@
+import CurlEngine
 /// A retrier that waits for the network to return if the network is missing, and then sends the request again.
 ///
 /// The retrier handles requests that found no name or no way to their host while the machine has no default route: nothing was
@@ -41,19 +42,17 @@ public struct OfflineRetrier: RequestInterceptor {
     /// Returns whether a missing network may have caused the failure of an attempt to send a request to a URL.
     static func mayBeOffline(after error: (any Error)?, to url: String) -> Bool {
         switch (error as? TrellisError)?.reason {
-        case .connectionFailed: !isThisMachine(Request.limitedHost(of: url))
+        case .connectionFailed: !isThisMachine(url)
         case .proxyFailed(.nameResolution(let proxy, _)), .proxyFailed(.unreachable(let proxy, _)):
-            !isThisMachine(proxy)
+            // The name of a proxy is its host and port, or the path of its socket.
+            !proxy.hasBytePrefix("/") && !isThisMachine("http://\(proxy)/")
         default: false
         }
     }
 
-    /// Returns whether a host is this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
-    private static func isThisMachine(_ host: String) -> Bool {
-        if host.hasPrefix("[") { return host.hasPrefix("[::1]") }
-        let name = host.prefix { $0 != ":" }
-        if name == "localhost" || name.hasSuffix(".localhost") { return true }
-        return name.hasPrefix("127.") && name.allSatisfy { $0.isNumber || $0 == "." }
+    /// Returns whether the host of a URL is this machine.
+    private static func isThisMachine(_ url: String) -> Bool {
+        (try? WireURL(parsing: url)).map { URLOrigin($0).isLoopback } ?? false
     }
 }
 

@@ -10,11 +10,11 @@ import HTTPTypes
 /// ```
 ///
 /// A server names its alternative services in the field `Alt-Svc` of a response that came over https, from a server whose certificate was
-/// verified; a session without verification learns nothing. The next requests to the same origin are sent to the first service with
-/// HTTP/3 in the list, if the running libcurl has HTTP/3, the version policy is ``HTTPVersionPolicy/automatic``, the body can be sent
-/// again, and the way has no proxy, socket, connect-to rule, fixed addresses, resolver, or function or script that selects proxies. The
-/// certificate must be that of the origin (section 2.1). Services of HTTP/1.1 and HTTP/2 are kept for other programs that share the file,
-/// and are not used.
+/// verified; a session without verification learns nothing. The next requests to the same origin are sent to the first service with HTTP/3
+/// in the list, if the running libcurl has HTTP/3, the version policy is ``HTTPVersionPolicy/automatic``, the body can be sent again, and
+/// the request goes directly to its host: without a proxy, a socket, a resolver, or a rule about proxies that has to be asked for each hop,
+/// and with a route that has neither ``Route/connectTo`` nor ``Route/addresses``. The certificate must be that of the origin (section 2.1).
+/// Services of HTTP/1.1 and HTTP/2 are kept for other programs that share the file, and are not used.
 ///
 /// A request whose connection to a service cannot be made goes to the origin at once. The service has only a quarter of the time for
 /// connecting (``Timeouts/connect``) for that, and at most two seconds; it is not used again for five minutes, and for twice the time after

@@ -49,6 +49,9 @@ final class RecordStore<Format: RecordFormat>: Sendable {
     /// The present date.
     var date: Date { now() }
 
+    /// The number of changes that are not in the file yet.
+    var changeCount: Int { state.withLock { $0.changes.records.count } }
+
     // MARK: Records
 
     /// Indicates whether the records of the file are known. The file is read with ``load()``.
@@ -90,6 +93,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         state.withLock { state in
             let wasKnown = state.records.removeValue(forKey: key) != nil || !state.isLoaded
             guard file != nil else { return }
+            guard wasKnown || state.changes.records.count < Format.limit else { return }
             // Another process may have added the record to the file since.
             state.changes.records[key] = .some(nil)
             if wasKnown { save(&state) }

@@ -31,6 +31,24 @@ extension RouteTable {
         return lookups.server == nil && lookups.proxy == nil ? nil : lookups
     }
 
+    /// Checks that the name of an HTTP proxy behind a SOCKS proxy is not looked up by the system in place of the resolver or the fixed
+    /// addresses: libcurl looks it up itself if the SOCKS proxy wants addresses.
+    func checkLookup(ofProxyBehind proxy: Proxy, _ way: Route) throws(TrellisError) {
+        guard let engine = proxy.engine, let first = engine.first, first.looksUpServers, Self.name(engine.host) != nil,
+            hasResolver || way.addresses.find(engine.host, Int(engine.port)) != nil
+        else { return }
+        throw TrellisError(
+            .invalidRequest(
+                .proxy("the name of \(engine.name) would be looked up by the system: use socks4a or socks5h before it"))
+        )
+    }
+
+    /// Returns whether an HTTP proxy makes a tunnel for a request, so that each response is the server's.
+    func isTunnelled(_ request: Request) -> Bool {
+        guard let url = try? WireURL(parsing: request.url) else { return false }
+        return url.isSecure || (request.route ?? route).target(of: url) != RouteTarget(url)
+    }
+
     /// Returns a host if it is a name that a resolver can know.
     private static func name(_ host: String) -> String? {
         let name = host.lowercased()

@@ -115,6 +115,7 @@ final class RouteTable: Sendable {
     ) throws(TrellisError) -> TransferRoute {
         let way = extras?.route ?? route
         var parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
+        try checkLookup(ofProxyBehind: proxy, way)
         guard let wanted = try lookups(to: url, way, parts, proxy) else { return pooled(parts) }
         if let name = wanted.server { parts.addresses = .found(name: name) }
         if let name = wanted.proxy { parts.proxyAddresses = .found(name: name) }

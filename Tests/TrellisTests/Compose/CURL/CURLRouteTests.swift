@@ -42,6 +42,13 @@ struct CURLRouteTests {
 
     // MARK: Proxies
 
+    /// curl decodes the name and the password.
+    @Test func aPercentSignOfAPasswordIsEncoded() throws {
+        let proxy = try Proxy("http://p.example:3128", username: "ann", password: "s%2F")
+        let request = Request("http://server.example/").withProxy(.always(proxy))
+        #expect(Self.options(request) { $0.revealsSecrets = true }.contains("ann:s%252F"))
+    }
+
     @Test func theProxyOfTheRequestIsShownWithoutASession() throws {
         let proxy = try Proxy("http://p.example:3128", username: "ann", password: "s")
         let request = Request("http://server.example/").withProxy(.always(proxy))

@@ -26,7 +26,8 @@ struct ProxyTests {
     }
 
     @Test(arguments: [
-        "", "proxy.example", "proxy.example:3128", "/a", "ftp://proxy.example", "http://", "http://:80",
+        "", "proxy.example", "proxy.example:3128", "/a", "http://[fe80::1%25eth0]:3128",
+        "socks5://a:b%25@[fe80::1%25eth0]", "ftp://proxy.example", "http://", "http://:80",
         "http://proxy.example/path", "https://proxy.example/path", "socks5://proxy.example/path", "direct://",
         "socks6://a", "http://proxy.example?a=b",
         "http://proxy.example#a", "http://proxy.example:99999", "http://bertha:secret@",

@@ -230,6 +230,16 @@ struct DNSMessageTests {
         #expect(both.addresses == ["::1", "192.0.2.1"] && both.timeToLive == .seconds(9))
     }
 
+    /// This network may not have the version of IP of the addresses that are there.
+    @Test func anIncompleteAnswerIsNotKeptForLong() throws {
+        let failed = Result<ResolvedAddresses, any Error>.failure(DNSFailure.refused(code: 2))
+        for other in [nil, failed] {
+            #expect(try DNSOverHTTPS.joined(result(["::1"], 3600), other).timeToLive == .seconds(10))
+            #expect(try DNSOverHTTPS.joined(other, result(["192.0.2.1"], 3600)).timeToLive == .seconds(10))
+        }
+        #expect(try DNSOverHTTPS.joined(result([], 0), result(["192.0.2.1"], 3600)).timeToLive == .seconds(3600))
+    }
+
     @Test func oneVersionIsEnough() throws {
         let failed = Result<ResolvedAddresses, any Error>.failure(DNSFailure.refused(code: 2))
         for other in [failed, try result([], 0)] {

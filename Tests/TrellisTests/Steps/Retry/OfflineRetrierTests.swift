@@ -25,6 +25,7 @@ struct OfflineRetrierTests {
             (.proxyFailed(.unreachable(proxy: "p.example:1", why: "x")), true),
             (.proxyFailed(.nameResolution(proxy: "p.example:1", why: "x")), true),
             (.proxyFailed(.unreachable(proxy: "localhost:1", why: "x")), false),
+            (.proxyFailed(.unreachable(proxy: "/run/socks", why: "x")), false),
             (.proxyFailed(.refused(proxy: "p.example:1", status: 502)), false),
         ] as [(TrellisError.Reason, Bool)])
     func onlyWhereTheNetworkMayBeMissing(_ reason: TrellisError.Reason, _ isRetried: Bool) async {
@@ -34,7 +35,8 @@ struct OfflineRetrierTests {
 
     @Test(arguments: [
         ("http://localhost:8080/", false), ("http://app.localhost/", false), ("http://127.0.0.1/", false),
-        ("http://127.8.8.8:1/", false), ("http://[::1]:80/", false), ("http://127.evil.example/", true),
+        ("http://127.8.8.8:1/", false), ("http://[::1]:80/", false), ("http://[::ffff:127.0.0.1]/", false),
+        ("http://127.evil.example/", true),
         ("http://localhost.example/", true), ("http://[::12]/", true), ("http://10.0.0.1/", true),
     ])
     func theMachineItselfNeedsNoNetwork(_ url: String, _ isRetried: Bool) async {

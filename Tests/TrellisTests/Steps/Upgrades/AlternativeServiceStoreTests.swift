@@ -167,6 +167,15 @@ struct AlternativeServiceStoreTests {
         #expect(health.count <= AlternativeHealth.limit)
     }
 
+    /// Servers that take back what is not known do not fill the memory.
+    @Test func removalsOfUnknownRecordsAreBounded() async throws {
+        let folder = try TemporaryFolder()
+        let store = RecordStore<AlternativeServiceFormat>(path: folder.path("alt-svc.txt")) { [clock] in clock.now }
+        await store.load()
+        for number in 0..<3 * AlternativeServiceFormat.limit { store.remove("https://\(number).example:443") }
+        #expect(store.changeCount == AlternativeServiceFormat.limit)
+    }
+
     @Test func servicesAreKeptInAFile() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("alt-svc.txt")
