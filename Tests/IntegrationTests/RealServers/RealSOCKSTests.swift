@@ -80,4 +80,27 @@ struct RealSOCKSTests {
         configuration.proxy = .always(try proxy.reached(through: front))
         try await files(Session(configuration: configuration), pair)
     }
+
+    /// squid is reached through microsocks and over TLS, each with its own credentials.
+    @Test(.requires("microsocks"), .requires("squid"), arguments: RealProxyTests.pairs)
+    func aChainWithTLS(_ pair: RealServerTests.Pair) async throws {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        let front = try Proxy("socks5h://ada:s3cret@\(place("microsocks"))")
+        let proxy = try Proxy("https://ada:s3cret@\(place("squid-tls"))", authentication: .basic)
+        configuration.proxy = .always(try proxy.reached(through: front))
+        try await files(Session(configuration: configuration), pair)
+    }
+
+    /// The second proxy's authority is not trusted: nothing reaches the server.
+    @Test(.requires("microsocks"), .requires("squid"))
+    func aChainWithAProxyThatIsNotTrusted() async throws {
+        var configuration = SessionConfiguration()
+        let front = try Proxy("socks5h://ada:s3cret@\(place("microsocks"))")
+        configuration.proxy = .always(try Proxy("https://ada:s3cret@\(place("squid-tls"))").reached(through: front))
+        let session = Session(configuration: configuration)
+        let error = await expectFailure([.untrusted]) { try await session.data(peer.url("caddy", "/small")) }
+        #expect(error?.untrusted?.isOfProxy == true && error?.mayHaveSentBytes == false)
+        await session.shutdown()
+    }
 }
