@@ -21,9 +21,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0")
     ],
     targets: [
-        // Typed wrappers over libcurl's variadic C API. The only place that includes <curl/curl.h>.
+        // All C code: typed wrappers of libcurl's variadic API, OpenSSL, codecs, system calls. The only place that includes <curl/curl.h>.
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
-        // libcurl on one epoll thread that is also an executor. Knows nothing of HTTP policy.
+        // libcurl on epoll threads, one for each engine, that are also executors. Knows nothing of HTTP policy.
         .target(name: "CurlEngine", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
             name: "Trellis",

@@ -98,8 +98,8 @@ struct Options: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Send again what failed for the moment, where that does no harm: up to N times, later each time. With --output also "
-                + "how often an interrupted file is gone on with, which is as long as something comes unless given; 0: never.",
+            "Retry transient failures up to N times, with backoff, where the request may be repeated. With --output also the "
+                + "number of resumptions of an interrupted file, by default as many as bring bytes; 0: none.",
             valueName: "N"))
     var retries: Int?
 
@@ -107,7 +107,7 @@ struct Options: ParsableCommand {
         help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
     var redirects: Int?
 
-    @Flag(help: "A redirect is an answer like any other.")
+    @Flag(help: "Do not follow redirects.")
     var noRedirects = false
 
     @Option(
@@ -116,7 +116,7 @@ struct Options: ParsableCommand {
             valueName: "NAME:PASSWORD"))
     var user: String?
 
-    @Option(help: ArgumentHelp("How --user is proved; basic unless given.", valueName: "basic|digest|bearer"))
+    @Option(help: ArgumentHelp("The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer"))
     var auth: AuthenticationOption?
 
     @Option(
@@ -178,11 +178,11 @@ struct Options: ParsableCommand {
         name: [.customShort("o"), .long],
         help: ArgumentHelp(
             "Write the body to this file, which appears, or is replaced, when it is whole. In a folder (FOLDER/) the file has "
-                + "the name that the server suggests, and replaces none. Interruptions are gone on with.",
+                + "the name that the server suggests, and replaces none. Interrupted transfers are resumed.",
             valueName: "FILE|FOLDER"))
     var output: String?
 
-    @Flag(help: "Go on with what an earlier --output to the same file has left.")
+    @Flag(help: "Resume an earlier --output to the same file.")
     var resume = false
 
     @Option(

@@ -58,14 +58,14 @@ public struct SessionConfiguration: Sendable {
     ///
     /// The part of the base's path after its last slash is replaced: with the base `https://api.example.com/v2`, `users` means
     /// `https://api.example.com/users`. User information of the base also applies to references that are resolved against it, unless a
-    /// reference has its own host.
+    /// reference has its own host. The default is `nil`: every URL must be absolute.
     public var baseURL: (any URLConvertible)?
     /// The query items that are added to every URL after its own items, unless the URL has items of the same name. Names are compared in
-    /// decoded form, and items are percent-encoded when they are added. Absolute URLs get these items too.
+    /// decoded form, and items are percent-encoded when they are added. Absolute URLs get these items too. The default is none.
     public var defaultQueryItems: [URLQueryItem] = []
-    /// The fields that are sent with every request that does not have fields of the same name.
+    /// The fields that are sent with every request that does not have fields of the same name. The default is none.
     public var defaultHeaders: HTTPFields = [:]
-    /// The `User-Agent` field; `nil` if none is sent.
+    /// The `User-Agent` field; `nil` if none is sent. The default names the program, the system and Trellis.
     public var userAgent: String? = UserAgent.default
     /// The `Accept` field of requests that have none; `nil` if they are sent without one. The default is `*/*`, any type.
     public var accept: String? = "*/*"
@@ -82,7 +82,7 @@ public struct SessionConfiguration: Sendable {
     public var decodesContent = true
     /// The steps around the calls, attempts and hops of every request. The default is none.
     public var steps = Steps()
-    /// The monitors that receive the events of the session; see also ``Session/requestEvents``.
+    /// The monitors that receive the events of the session; see also ``Session/requestEvents``. The default is none.
     public var eventMonitors: [any EventMonitor] = []
     /// The number of events that are stored for each observer; beyond that, the oldest are dropped. The default is 4,096.
     public var eventBufferSize = 4096

@@ -24,7 +24,7 @@ public struct ServerTrustManager: Sendable {
     }
 
     /// Indicates whether a request to an `https` host without an evaluator is an error, before a connection is made. Otherwise, only the
-    /// TLS handshake decides about such a host.
+    /// TLS handshake decides about such a host. The default is `true`.
     public let allHostsMustBeEvaluated: Bool
     /// The evaluators, the most specific pattern first.
     private let entries: [Entry]

@@ -15,7 +15,8 @@ import CurlEngine
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try | ``sendThroughProxies(_:_:)`` |
-/// | the exchange | one request on the wire | ``exchange(_:_:)`` |
+/// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
+/// | the exchange | one request on the wire | ``send(_:_:)``, ``sendOnce(_:_:)`` |
 ///
 /// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame. Values that it does not
 /// need during the wait are in separate functions, which are `@inline(never)` for that reason.

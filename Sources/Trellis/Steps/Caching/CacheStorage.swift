@@ -53,7 +53,7 @@ public struct CacheUsage: Sendable, Hashable {
     /// The number of bytes of all entries, with what the storage needs besides their bodies.
     public var size: Int64
 
-    /// Creates the numbers.
+    /// Creates the numbers of a storage's entries and bytes.
     public init(count: Int, size: Int64) {
         self.count = count
         self.size = size
@@ -64,7 +64,7 @@ public struct CacheUsage: Sendable, Hashable {
 public struct CacheEntry: Sendable {
     /// The name of the entry within its key, as the storage has it. It changes when the entry is replaced.
     public let id: String
-    /// The head.
+    /// The head of the response, with the facts about its request that decide whether it can be reused.
     public var head: CachedHead { storage.head }
     /// The body as it was received, in its content coding. Of a partial response (206), the part.
     public let body: any CachedBody

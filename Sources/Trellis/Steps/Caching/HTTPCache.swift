@@ -20,9 +20,9 @@ private import Synchronization
 /// requests with another destination than the host of their URL (``Route``). Sessions with different client certificates, or with
 /// different rules for the trust in servers, must have different caches.
 public final class HTTPCache: Sendable {
-    /// The place for the responses.
+    /// The storage of the responses. The default is a ``MemoryCacheStorage``.
     public let storage: any CacheStorage
-    /// The rules.
+    /// The policy, which says what is stored and reused. The default is that of the cache of one user.
     public let policy: CachePolicy
     /// The exchanges that are under way.
     let exchanges = CacheExchanges()
@@ -42,8 +42,8 @@ public final class HTTPCache: Sendable {
     /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - storage: The place for the responses; memory by default.
-    ///   - policy: The rules; those of the cache of one user by default.
+    ///   - storage: The storage of the responses.
+    ///   - policy: The policy, which says what is stored and reused.
     ///   - now: Returns the present date; for tests.
     public init(
         storage: any CacheStorage = MemoryCacheStorage(), policy: CachePolicy = CachePolicy(),

@@ -19,9 +19,9 @@
 public struct HedgingPolicy: Sendable {
     /// The time without a response after which another attempt begins, and each further one.
     public var delay: Duration
-    /// The number of further attempts of a call, not counting its retries.
+    /// The number of further attempts of a call, not counting its retries. The default is 1.
     public var maximumExtraAttempts: Int
-    /// The limit on the number of further requests to each host; `nil` if there is no limit.
+    /// The limit on the number of further requests to each host; `nil` if there is no limit. The default is a budget of the policy's own.
     public var budget: RetryBudget?
 
     /// Creates a policy.

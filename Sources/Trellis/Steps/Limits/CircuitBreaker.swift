@@ -23,13 +23,13 @@ import CurlEngine
 /// The breaker counts requests on the wire: each retry, hedge and redirect separately. Sessions that are made with the same
 /// breaker share its circuits.
 public final class CircuitBreaker: Sendable {
-    /// The ratio of requests that must fail before a circuit opens.
+    /// The ratio of requests that must fail before a circuit opens, from 0 to 1. The default is 0.5.
     public var failureRatio: Double { rules.failureRatio }
-    /// The number of requests within the window below which the ratio means nothing.
+    /// The number of requests within the window below which the ratio means nothing. The default is 20.
     public var minimumRequests: Int { rules.minimumRequests }
-    /// The length of time for which requests count.
+    /// The length of time for which requests count. The default is 10 seconds.
     public var window: Duration { rules.window }
-    /// The length of time for which a circuit stays open.
+    /// The length of time for which a circuit stays open. The default is 5 seconds.
     public var openDuration: Duration { rules.openDuration }
 
     private let rules: CircuitRules

@@ -52,7 +52,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         case waiting(ticket: UInt64)
     }
 
-    /// The limit.
+    /// The number of requests that each host may get, and the size of a burst.
     public let limit: RateLimit
     private let hosts: Locked<HostTable<Host>>
     private let lastTicket = Locked<UInt64>(0)

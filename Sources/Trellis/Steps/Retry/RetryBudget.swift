@@ -14,11 +14,11 @@ import Synchronization
 /// A budget is shared by all its holders: by the copies of a ``RetryPolicy``, and so by the requests of a session. A budget that
 /// is made for each request limits nothing.
 public final class RetryBudget: Sendable {
-    /// The ratio of requests that may be retried.
+    /// The ratio of requests that may be retried. The default is 0.1.
     public let ratio: Double
-    /// The number of retries in a ``window`` that are allowed in addition to the ratio.
+    /// The number of retries in a ``window`` that are allowed in addition to the ratio. The default is 10.
     public let minimumRetries: Int
-    /// The length of time for which requests and retries count.
+    /// The length of time for which requests and retries count. The default is 10 seconds.
     public let window: Duration
     private let clock: any EngineClock
     private let accounts: Locked<HostTable<Account>>
