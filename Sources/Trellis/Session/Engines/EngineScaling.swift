@@ -29,10 +29,13 @@ struct EngineScaling {
         count = engines.initial
     }
 
-    /// Records the share of the time in which an engine was busy. Returns the new number of engines if it changes.
+    /// Records the share of the time in which an engine was busy. Returns the new number of engines if it changes; only the samples of
+    /// engines that get new requests can change it.
     mutating func sample(_ share: Double, of engine: Int, at now: EngineInstant) -> Int? {
         while samples.count <= engine { samples.append((0, now)) }
         samples[engine] = (share, now)
+        // An engine that is not active works only for the tasks that prefer it.
+        guard engine < count else { return nil }
         let shares = (0..<count).map { self.share(of: $0, at: now) }
         busyCount = shares.allSatisfy { $0 >= Self.busyShare } ? busyCount + 1 : 0
         calmCount = shares.reduce(0, +) < Self.calmShare * Double(count - 1) ? calmCount + 1 : 0

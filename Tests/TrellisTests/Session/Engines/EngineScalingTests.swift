@@ -44,6 +44,14 @@ struct EngineScalingTests {
         #expect(sample([0.1], times: 70) == [1])
     }
 
+    /// All engines make samples once their executors have been handed out.
+    @Test mutating func onlyActiveEnginesDecide() {
+        #expect(sample([0.9, 0.1, 0.1], times: 2) == [])
+        #expect(sample([0.9, 0.1, 0.1], times: 1) == [2])
+        #expect(sample([0.1, 0.1, 0.1], times: 29) == [])
+        #expect(sample([0.1, 0.1, 0.1], times: 1) == [1])
+    }
+
     @Test func theNumberOfEnginesIsLimited() {
         #expect(EngineCount.fixed(0) == .one)
         #expect(EngineCount.fixed(3).maximum == 3)
