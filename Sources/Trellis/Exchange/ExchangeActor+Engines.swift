@@ -91,34 +91,43 @@ extension ExchangeActor {
     /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,
     /// passes the slot on.
     ///
-    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
-    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
+    /// - Parameters:
+    ///   - isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
+    ///   - offer: The number of the slot if it was granted by another engine, and so may have gone to another exchange since; `nil`
+    ///     otherwise.
+    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool, offer: Int?) {
         failIfOverdue()
-        guard state.progress == .queued else {
+        let isWaiting = state.progress == .queued
+        let mustEnd = mustEnd.load(ordering: .relaxed)
+        let moves = isWaiting && !mustEnd && engine !== home
+        // The slot is taken on its engine. If it has gone, the exchange has lost its turn.
+        if let offer, !(moves ? admission.isOpen(offer) : admission.accept(offer)) { return }
+        guard isWaiting else {
             // The exchange no longer waits: it releases this slot, and keeps the slot that it may already have.
             let used = slotEngine
             slotEngine = engine
             handle(.admit)
             return slotEngine = used
         }
-        if mustEnd.load(ordering: .relaxed) { return passOn(engine) }
-        guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
+        if mustEnd { return passOn(engine) }
+        guard moves else { return admit(on: engine, isProbing: isProbing) }
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
         // From here on, the exchange belongs to the other engine.
         _ = moved.storeIfNil(engine)
         isMoved.store(true, ordering: .releasing)
         submitDirectly { exchange in
-            exchange.didGetSlot(on: engine, isProbing: isProbing)
+            exchange.didGetSlot(on: engine, isProbing: isProbing, offer: offer)
             exchange.updateTimer()
         }
     }
 
-    /// Requests a slot again, because the engine of the exchange was stuck when it was the exchange's turn. The exchange keeps its number
-    /// in the queue. If it was suspended and resumed since, it has requested a slot already.
+    /// Requests a slot again, because an engine of the exchange was stuck when it was the exchange's turn. The exchange keeps its number in
+    /// the queue. If it was suspended and resumed since, it has requested a slot already.
     func didLoseTurn() {
-        guard state.progress == .queued, admission.hasLostTurn(self) else { return }
-        enterQueue(ticket: ticket)
+        guard admission.takeLostTurn(of: self), state.progress == .queued else { return }
+        // An exchange that got its slot at once had no number.
+        enterQueue(ticket: ticket > 0 ? ticket : nil)
     }
 
     /// Passes a slot on to the next exchange that waits.

@@ -7,8 +7,8 @@ import Synchronization
 /// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
 ///
 /// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and ``cancel(_:)`` from
-/// any thread. The admission calls ``didGetSlot(on:isProbing:)``, and the transport calls the methods of `TransportEvents`. All changes of
-/// the state are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
+/// any thread. The admission calls ``didGetSlot(on:isProbing:offer:)``, and the transport calls the methods of `TransportEvents`. All changes
+/// of the state are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     /// The engine on which the exchange was created.
     nonisolated let first: ExchangeEngine

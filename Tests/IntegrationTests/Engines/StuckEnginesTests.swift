@@ -20,7 +20,7 @@ struct StuckEnginesTests {
             let (begun, gate) = (LoopbackServer.Gate(), gate)
             task = Engines.onEngine(index, of: session) {
                 begun.open()
-                gate.wait()
+                gate.wait(atMost: 10)
             }
             try await begun.opened()
         }
@@ -72,7 +72,9 @@ struct StuckEnginesTests {
 
     // MARK: Turns
 
-    @Test func aSlotPassesOverAnEngineThatIsStuck() async throws {
+    /// - Parameter isKnown: Indicates whether the engine is known to be stuck when the slot is granted.
+    @Test(arguments: [true, false])
+    func aSlotPassesOverAnEngineThatIsStuck(_ isKnown: Bool) async throws {
         let gates = ["/first": LoopbackServer.Gate(), "/next": LoopbackServer.Gate()]
         let server = try Engines.server { gates[$0] }
         let session = Engines.session(.fixed(2), perOrigin: 1)
@@ -82,7 +84,7 @@ struct StuckEnginesTests {
         let late = [await waiting("/late", 0, session, server), await waiting("/later", 0, session, server)]
         let next = [await waiting("/next", 1, session, server), await waiting("/last", 1, session, server)]
         let blockade = try await Blockade(0, of: session)
-        await waitUntilStuck(0, of: session)
+        if isKnown { await waitUntilStuck(0, of: session) }
         gates["/first"]?.open()
         try await first.value
         try await server.waitUntilRequested(count: 2)
@@ -91,6 +93,21 @@ struct StuckEnginesTests {
         gates["/next"]?.open()
         for task in late + next { try await task.value }
         #expect(server.requests.map(\.path) == ["/first", "/next", "/late", "/later", "/last"])
+        await session.shutdown()
+    }
+
+    /// The only connection is on an engine that has just become stuck.
+    @Test func aSlotIsNotLostOnTheWayToAnEngineThatIsStuck() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Engines.session(.fixed(2), perOrigin: 1)
+        _ = try await Engines.onEngine(1, of: session) { try await session.data(server.url("/first")) }.value
+        let blockade = try await Blockade(1, of: session)
+        let tasks = [await waiting("/moved", 0, session, server), await waiting("/next", 0, session, server)]
+        try await server.waitUntilRequested(count: 2)
+        #expect(session.engines.all[1].executor.meter.isStuck)
+        try await blockade.end()
+        for task in tasks { try await task.value }
+        #expect(Set(server.requests.map(\.path)) == ["/first", "/moved", "/next"])
         await session.shutdown()
     }
 

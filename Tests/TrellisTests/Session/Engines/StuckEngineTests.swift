@@ -141,3 +141,102 @@ struct StuckEngineTests {
         await session.shutdown()
     }
 }
+
+/// The first connection to an origin, for which the other requests wait, on an engine that is stuck.
+@Suite(.timeLimit(.minutes(1)))
+struct StuckProbeTests {
+    /// A session with several engines, whose threads can be blocked.
+    private struct World {
+        let transport = ScriptedTransport()
+        let session: Session
+        private let mayEnd = DispatchSemaphore(value: 0)
+        private let hasEnded = Locked(false)
+
+        init(_ engines: Int, perOrigin: Int = 64) {
+            var configuration = SessionConfiguration()
+            configuration.engines = .fixed(engines)
+            configuration.limits.perOrigin = perOrigin
+            session = Session(configuration: configuration, transport: transport)
+        }
+
+        /// Indicates whether no engine is free again that was blocked.
+        var isBlocked: Bool { hasEnded.withLock { !$0 } }
+
+        /// Blocks an engine until ``end(_:)``, for ten seconds at most.
+        func block(_ index: Int) async throws {
+            let isHeld = LoopbackServer.Gate()
+            session.engines.all[index].executor.submit { [mayEnd, hasEnded] in
+                isHeld.open()
+                _ = mayEnd.wait(timeout: .now() + 10)
+                hasEnded.withLock { $0 = true }
+            }
+            try await isHeld.opened()
+        }
+
+        func end(_ count: Int) { for _ in 0..<count { mayEnd.signal() } }
+
+        func get(_ path: String) async throws -> Int {
+            try await session.data("https://localhost\(path)").1.status.code
+        }
+
+        func start(_ path: String, on engine: Int) -> Task<Int, any Error> {
+            Task(executorPreference: session.executors[engine]) { try await get(path) }
+        }
+
+        func waitUntilRequested(on engine: Int) async {
+            while await session.engines.all[engine].actor.requestCount < 1 { await Task.yield() }
+        }
+
+        /// Answers all attempts until the tasks have ended.
+        func answer(_ tasks: [Task<Int, any Error>], after attempts: [ScriptedAttempt]) async throws {
+            let answering = Task {
+                for attempt in attempts { answer(attempt) }
+                while !Task.isCancelled { answer(try await transport.nextAttempt()) }
+            }
+            for task in tasks { #expect(try await task.value == 200) }
+            answering.cancel()
+            await session.shutdown()
+        }
+
+        private func answer(_ attempt: ScriptedAttempt) {
+            attempt.connect()
+            attempt.receiveHead()
+            attempt.end()
+        }
+    }
+
+    @Test func aRequestDoesNotWaitForTwoEnginesThatAreStuck() async throws {
+        let world = World(3)
+        let first = world.start("/1", on: 0)
+        let attempt = try await world.transport.nextAttempt()
+        let second = world.start("/2", on: 1)
+        await world.waitUntilRequested(on: 1)
+        try await world.block(1)
+        try await world.block(0)
+        let third = world.start("/3", on: 2)
+        let other = try await world.transport.nextAttempt()
+        #expect(world.isBlocked)
+        #expect(other.request.url == "https://localhost/3")
+        world.end(2)
+        try await world.answer([first, second, third], after: [other, attempt])
+    }
+
+    /// The engine with the only connection has just become stuck when the first request moves there.
+    @Test func aRequestDoesNotWaitForAFirstConnectionThatIsAboutToMove() async throws {
+        let world = World(2, perOrigin: 1)
+        // The connection counts as open, and as one whose kind is not known.
+        let failing = Task(executorPreference: world.session.executors[1]) { try await world.get("/failing") }
+        try await world.transport.nextAttempt().fail(.other("no connection"))
+        await #expect(throws: TrellisError.self) { try await failing.value }
+        try await world.block(1)
+        let both = Task(executorPreference: world.session.executors[0]) {
+            async let first = world.get("/1")
+            async let second = world.get("/2")
+            return try await max(first, second)
+        }
+        let other = try await world.transport.nextAttempt()
+        #expect(world.isBlocked)
+        world.end(1)
+        try await world.answer([both], after: [other])
+    }
+}

@@ -1,0 +1,228 @@
+import CurlEngine
+
+extension ConnectionAdmission {
+    /// The state that the lock guards.
+    struct State {
+        private let limits: ConnectionLimits
+        var queue: AdmissionQueue<Applicant>
+        private var engines: [ExchangeEngine] = []
+        /// The exchanges whose turn came while their engines were stuck, until they enter the queue again.
+        var lost: Set<Applicant> = []
+        var loads = EngineLoads(requests: [], activeCount: 1) { _ in false }
+        /// The number of open connections on all engines, for all origins.
+        private var openCount = 0
+        /// The instant at which origins no longer leave idle connections to others; `nil` if none does so.
+        private var holdEnd: EngineInstant?
+        /// The slots that other engines have not taken yet, by number.
+        var offers: [Int: Grant] = [:]
+        private var lastOffer = 0
+        /// The origins whose first connection is being made while requests wait for it.
+        private var probes: Set<Place> = []
+        /// The engines that look at the others, by index.
+        private var isWatching: [Bool] = []
+        /// The interval at which holds end. An exchange waits for one to two intervals at most.
+        private static var holdTime: Duration { .milliseconds(5) }
+
+        init(_ limits: ConnectionLimits) {
+            self.limits = limits
+            queue = AdmissionQueue(limits: limits)
+        }
+
+        /// Indicates whether the session has several engines. With one engine, libcurl alone knows the connections.
+        var isSpread: Bool { engines.count > 1 }
+
+        /// Adds an engine. Returns the first engine if it must close its idle connections.
+        mutating func add(_ engine: ExchangeEngine) -> ExchangeEngine? {
+            engines.append(engine)
+            loads.requests.append(0)
+            isWatching.append(false)
+            let engines = engines
+            loads = EngineLoads(requests: loads.requests, activeCount: loads.activeCount) {
+                engines[$0].executor.isStuck
+            }
+            guard engines.count == 2 else { return nil }
+            queue.spread { $0.exchange.home.index }
+            for place in queue.places {
+                let active = queue.activeCount(at: place)
+                guard active > 0 else { continue }
+                queue[spreadAt: place].adopt(active: active, connections: queue.connectionCount(at: place), on: 0)
+                loads.requests[0] += active
+                openCount += queue.connectionCount(at: place)
+            }
+            return engines[0]
+        }
+
+        mutating func engine(for origin: String?) -> ExchangeEngine {
+            guard let origin, let place = queue.place(of: origin) else { return engines[loads.relieving(0)] }
+            let streams = queue.streams(at: place)
+            if let index = queue[spreadAt: place].engineWithRoom(streams: streams, loads) { return engines[index] }
+            let count = queue[spreadAt: place].openCount
+            guard streams == 1, count >= engines.count, queue.isFull(place),
+                let largest = queue[spreadAt: place].largest
+            else { return engines[loads.relieving(0)] }
+            // The request waits for a connection: where most of them are, unless these engines have much more to do.
+            let relief = loads.relieving(largest)
+            guard relief == largest, let next = queue[spreadAt: place].engineInTurn(), !loads.isStuck(next) else {
+                return engines[relief]
+            }
+            return engines[next]
+        }
+
+        /// Chooses the engines of exchanges whose turn has come.
+        ///
+        /// - Parameter caller: The engine on whose thread this is called.
+        mutating func grants(_ applicants: [Applicant], by caller: @autoclosure () -> Int) -> [Grant] {
+            if applicants.isEmpty { return [] }
+            guard isSpread else {
+                return applicants.map { Grant(exchange: $0.exchange, engine: $0.exchange.home) }
+            }
+            let caller = caller()
+            var (grants, waiting, index) = ([Grant](), applicants, 0)
+            while index < waiting.count {
+                let applicant = waiting[index]
+                index += 1
+                let exchange = applicant.exchange
+                if exchange.entrance.isStuck || exchange.executor.isStuck,
+                    let place = queue.place(of: exchange.prepared.queue)
+                {
+                    // The engine of the exchange cannot pass the slot on, so another exchange gets it.
+                    waiting += passOver(applicant, at: place)
+                } else {
+                    var grant = grant(exchange, at: nil, isProbing: false)
+                    offer(&grant, by: caller)
+                    grants.append(grant)
+                }
+            }
+            return grants
+        }
+
+        /// Takes the slot of an exchange whose engine is stuck, and notifies the exchange, which requests a slot again as soon as its engine
+        /// runs. Returns the exchanges whose turn has come as a result.
+        private mutating func passOver(_ applicant: Applicant, at place: Place, on engine: Int = 0) -> [Applicant] {
+            lost.insert(applicant)
+            defer { applicant.exchange.submit { $0.didLoseTurn() } }
+            return queue.release(applicant, at: place, on: engine, isShared: nil)
+        }
+
+        /// Chooses the engine of an exchange that gets a slot.
+        ///
+        /// - Parameter place: The place of the exchange; if `nil`, the place of its origin.
+        mutating func grant(_ exchange: ExchangeActor, at place: Place?, isProbing: Bool) -> Grant {
+            guard let place = place ?? queue.place(of: exchange.prepared.queue) else {
+                return Grant(exchange: exchange, engine: exchange.home)
+            }
+            let before = queue[spreadAt: place].openCount
+            let room = max(limits.total - openCount, 0)
+            let choice = queue[spreadAt: place].take(
+                home: exchange.home.index, streams: queue.streams(at: place),
+                limit: min(limits.perOrigin, before + room), mobility: exchange.mobility, engines: loads)
+            openCount += queue[spreadAt: place].openCount - before
+            loads.requests[choice.engine] += 1
+            var grant = Grant(
+                exchange: exchange, engine: engines[choice.engine], isProbing: isProbing, place: place,
+                opens: choice.opens)
+            if let closing = choice.closes {
+                grant.closing = (engines[closing], queue.origin(at: place))
+            } else if choice.opens, openCount > limits.total {
+                grant.closing = closeIdleConnection()
+            }
+            if let closing = grant.closing, loads.isStuck(closing.engine.index) {
+                // The exchange does not wait for an engine that is stuck.
+                closing.engine.closeIdleConnections(to: closing.origin)
+                grant.closing = nil
+            }
+            return grant
+        }
+
+        /// Makes a grant an offer, which can be withdrawn, if an engine other than the caller's is on the way of the exchange to its slot.
+        mutating func offer(_ grant: inout Grant, by caller: Int) {
+            guard grant.engine.index != caller || grant.exchange.first.index != caller else { return }
+            lastOffer += 1
+            grant.offer = lastOffer
+            offers[lastOffer] = grant
+        }
+
+        /// Ends the hold of idle connections if its time is over. Returns the slots that are granted, and the instant for a timer; `nil` if
+        /// no timer is needed.
+        mutating func updateHold(now: EngineInstant, on engine: Int) -> ([Grant], EngineInstant?) {
+            if let holdEnd, now < holdEnd { return ([], nil) }
+            let granted = holdEnd == nil ? [] : grants(queue.endHold(), by: engine)
+            holdEnd = queue.isHolding ? now.advanced(by: Self.holdTime) : nil
+            return (granted, holdEnd)
+        }
+
+        /// Records that a request waits on an engine. Returns whether the engine must begin to look at the others.
+        mutating func beginWatch(for place: Place, on engine: Int) -> Bool {
+            if queue.prober(at: place) != nil { probes.insert(place) }
+            return beginWatch(on: engine)
+        }
+
+        /// Returns whether an engine must begin to look at the others, because requests wait.
+        mutating func beginWatch(on engine: Int) -> Bool {
+            guard queue.waitingCount > 0, !isWatching[engine] else { return false }
+            isWatching[engine] = true
+            return true
+        }
+
+        /// Looks at all engines from one of them: slots that were not taken by an engine that is stuck go to other exchanges, and the wait
+        /// for a first connection on such an engine ends. Returns the slots that are granted, whether a hold must be ended, and whether
+        /// the engine need not look again.
+        mutating func look(on engine: Int) -> ([Grant], isHolding: Bool, isOver: Bool) {
+            var granted: [Grant] = []
+            for (number, offer) in offers.filter({ $0.value.isStuck }).sorted(by: { $0.key < $1.key }) {
+                offers[number] = nil
+                granted += grants(withdraw(offer), by: engine)
+            }
+            for place in probes {
+                let prober = queue.prober(at: place)
+                if let prober, !prober.exchange.executor.isStuck { continue }
+                probes.remove(place)
+                if prober != nil { granted += grants(queue.giveUpProbe(at: place), by: engine) }
+            }
+            isWatching[engine] = queue.waitingCount > 0
+            if queue.waitingCount == 0 { probes = [] }
+            return (granted, queue.isHolding, !isWatching[engine])
+        }
+
+        /// Releases a slot that was not taken. Returns the exchanges whose turn has come as a result.
+        private mutating func withdraw(_ offer: Grant) -> [Applicant] {
+            guard let place = offer.place else { return [] }
+            let engine = offer.engine.index
+            release(at: place, on: engine)
+            if offer.opens {
+                // The connection was not opened.
+                let before = queue[spreadAt: place].openCount
+                queue[spreadAt: place].willNotOpen(on: engine, streams: queue.streams(at: place))
+                openCount += queue[spreadAt: place].openCount - before
+            }
+            return passOver(Applicant(exchange: offer.exchange), at: place, on: engine)
+        }
+
+        mutating func release(at place: Place, on engine: Int) {
+            queue[spreadAt: place].release(on: engine)
+            loads.requests[engine] -= 1
+        }
+
+        mutating func closeAllIdle(on engine: Int) {
+            guard isSpread else { return }
+            for place in queue.places {
+                let before = queue[spreadAt: place].openCount
+                queue[spreadAt: place].closeAllIdle(on: engine, streams: queue.streams(at: place))
+                openCount += queue[spreadAt: place].openCount - before
+                queue.forgetIfUnused(place)
+            }
+        }
+
+        /// Chooses an idle connection to be closed, of the origin that was used least recently; `nil` if there is none.
+        private mutating func closeIdleConnection() -> (engine: ExchangeEngine, origin: String)? {
+            guard let place = queue.leastRecentlyIdle,
+                let engine = queue[spreadAt: place].engineWithIdleConnection(streams: queue.streams(at: place))
+            else { return nil }
+            queue[spreadAt: place].closeIdle(on: engine)
+            openCount -= 1
+            let origin = queue.origin(at: place)
+            queue.forgetIfUnused(place)
+            return (engines[engine], origin)
+        }
+    }
+}
