@@ -1,9 +1,9 @@
 import Glibc
 import Testing
-import Trellis
 import TrellisTesting
 
 @testable import CurlEngine
+@testable import Trellis
 
 /// The threads and descriptors of an engine exist while the engine lives, and not after it has ended.
 ///
@@ -73,6 +73,45 @@ struct EngineResourceTests {
             pause(milliseconds: 500)
             let after = ProcessFacts.voluntarySwitches(ofThread: thread)
             expectInProcess(after == now, "woke \((after ?? 0) - now) times")
+            await session.shutdown()
+        }
+    }
+
+    /// Requests of all engines have waited for each other before.
+    ///
+    /// - Parameter isGrown: Indicates whether engines were added to the first one, and are no longer active.
+    @Test(arguments: [2, 4], [false, true])
+    func theEnginesOfAnIdleSessionDoNotWake(_ count: Int, _ isGrown: Bool) async {
+        await #expect(processExitsWith: .success) { [count, isGrown] in
+            let server = try LoopbackServer.http { _ in .text("hello") }
+            var configuration = SessionConfiguration()
+            configuration.engines = isGrown ? EngineCount(initial: 1, maximum: count) : .fixed(count)
+            configuration.limits.perOrigin = 2
+            let session = Session(configuration: configuration)
+            if isGrown { session.engines.activate(count) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for executor in session.executors + session.executors {
+                    group.addTask(executorPreference: executor) {
+                        for _ in 0..<20 { _ = try await session.data(server.url()) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            if isGrown { session.engines.activate(1) }
+            let threads = ProcessFacts.threads(named: "trellis-engine")
+            expectInProcess(threads.count == count, "\(threads.count) threads")
+            func switches() -> [Int?] { threads.map { ProcessFacts.voluntarySwitches(ofThread: $0) } }
+            // As above: the last timers are due a moment after the last request.
+            var (last, now) = ([Int?](), switches())
+            while last != now {
+                pause(milliseconds: 250)
+                (last, now) = (now, switches())
+            }
+            let wakeUps = session.engineStatistics.map(\.wakeUpCount)
+            pause(milliseconds: 500)
+            let after = switches()
+            expectInProcess(after == now, "\(now), then \(after)")
+            expectInProcess(session.engineStatistics.map(\.wakeUpCount) == wakeUps)
             await session.shutdown()
         }
     }

@@ -123,6 +123,28 @@ struct LookupTests {
         }
     }
 
+    /// An engine shares its addresses with no other one: each looks a name up for itself, once.
+    @Test func equalNamesAreLookedUpOnceByEachEngine() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World(engines: 2)
+            let options = try world.get("h")
+            let ends = await withTaskGroup { group in
+                for number in 0..<8 { group.addTask { await world.runs[number % 2].perform(options).text } }
+                await world.names.untilAsked(2)
+                for run in world.runs {
+                    while await run.onEngine({ run.engine.lookups.waitingCount }) < 3 { await Task.yield() }
+                }
+                expectInProcess(world.limit.runningCount == 2, "\(world.limit.runningCount)")
+                world.names.release()
+                return await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            expectInProcess(ends == Array(repeating: "hello", count: 8), "\(ends)")
+            expectInProcess(world.names.names == ["h.lookup.test", "h.lookup.test"], "\(world.names.names)")
+            await world.untilNoneRuns()
+            await world.finish()
+        }
+    }
+
     @Test func anEngineThatEndsReturnsItsTurns() async {
         await #expect(processExitsWith: .success) {
             let world = try await World(engines: 2)
