@@ -13,7 +13,7 @@ extension ExchangeActor {
     /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
     func reportConnection(isShared: Bool) {
         isProbing = false
-        if let place { admission.didProbe(self, at: place, isShared: isShared) }
+        if let originIndex { admission.didProbe(self, at: originIndex, isShared: isShared) }
     }
 
     /// Indicates whether the body is not read yet, because the attempt may end with the evaluation of the server, and the body of another

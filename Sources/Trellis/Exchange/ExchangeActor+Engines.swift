@@ -64,7 +64,7 @@ extension ExchangeActor {
     ///
     /// - Parameter ticket: The earlier number in the queue if the exchange has lost its turn; `nil` otherwise.
     func enterQueue(ticket: Int? = nil) {
-        if place == nil {
+        if originIndex == nil {
             let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
             guard first.registry.add(self, isPartOfCall: isPartOfCall || adaptedCall != nil) else {
                 // Submitted, because the exchange is still handling the event that led here.
@@ -81,7 +81,7 @@ extension ExchangeActor {
         // An exchange that is about to be cancelled takes no slot.
         if mustEnd.load(ordering: .relaxed) { return }
         let entry = admission.enter(self, ticket: ticket)
-        place = entry.place
+        originIndex = entry.originIndex
         switch entry.result {
         case .admitted(let isProbing): admit(on: home, isProbing: isProbing)
         case .waiting(let ticket): self.ticket = ticket
@@ -132,8 +132,8 @@ extension ExchangeActor {
 
     /// Passes a slot on to the next exchange that waits.
     private func passOn(_ engine: ExchangeEngine) {
-        guard let place else { return }
-        admission.release(self, at: place, on: engine, isShared: nil)
+        guard let originIndex else { return }
+        admission.release(self, at: originIndex, on: engine, isShared: nil)
     }
 
     private func admit(on engine: ExchangeEngine, isProbing: Bool) {

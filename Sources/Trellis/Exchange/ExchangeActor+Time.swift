@@ -85,7 +85,7 @@ extension ExchangeActor {
     /// The reason why the exchange waits for a slot or for its connection, for errors; `nil` if no reason is known.
     private var reasonForWaiting: String? {
         switch state.progress {
-        case .queued: place.map { admission.reasonForWaiting(self, at: $0) }
+        case .queued: originIndex.map { admission.reasonForWaiting(self, at: $0) }
         case .connecting: (task as? any WaitingTransportTask)?.reasonForWaiting
         default: nil
         }

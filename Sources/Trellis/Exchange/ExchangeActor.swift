@@ -7,8 +7,8 @@ import Synchronization
 /// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
 ///
 /// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and ``cancel(_:)`` from
-/// any thread. The admission calls ``didGetSlot(on:isProbing:offer:)``, and the transport calls the methods of `TransportEvents`. All changes
-/// of the state are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
+/// any thread. The admission calls ``didGetSlot(on:isProbing:offer:)``, and the transport calls the methods of `TransportEvents`. All
+/// changes of the state are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     /// The engine on which the exchange was created.
     nonisolated let first: ExchangeEngine
@@ -26,8 +26,8 @@ actor ExchangeActor: EngineActor {
     /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
     var isPartOfCall: Bool
     let admission: ConnectionAdmission
-    /// The place of the exchange in the queue; `nil` before it has requested a slot.
-    var place: ConnectionAdmission.Place?
+    /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
+    var originIndex: ConnectionAdmission.OriginIndex?
     /// The number of the exchange in the queue since it last began to wait.
     var ticket = 0
     /// The engine on which the exchange has its slot; `nil` before it has one.
@@ -210,9 +210,9 @@ actor ExchangeActor: EngineActor {
             if state.hasSwitchedProtocols { endConnection() }
             task?.cancel()
         }
-        if effects.contains(.leaveQueue), let place { admission.leave(self, at: place) }
-        if effects.contains(.releaseSlot), let place, let slotEngine {
-            admission.release(self, at: place, on: slotEngine, isShared: usedSharedConnection)
+        if effects.contains(.leaveQueue), let originIndex { admission.leave(self, at: originIndex) }
+        if effects.contains(.releaseSlot), let originIndex, let slotEngine {
+            admission.release(self, at: originIndex, on: slotEngine, isShared: usedSharedConnection)
         }
         if effects.contains(.enterQueue) { enterQueue() }
         if effects.contains(.startTransport) { startTransport() }

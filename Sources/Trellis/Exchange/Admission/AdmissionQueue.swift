@@ -4,19 +4,23 @@
 /// Each waiting origin has a turn, and keeps it while the limit per origin leaves no room. Of the origins with room, the one with the
 /// earliest turn is next, and then gets a new turn after all others. Only origins with room are in a heap, and each event that makes room
 /// for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if no origin waits.
+///
+/// If a session has several engines, and as many connections as it may have, an origin that has connections of its own leaves the idle
+/// connections of other origins to these for a moment, which is called a hold. ``endHold()`` is called at a fixed interval while there is a
+/// hold, and ends it for the origins that were waiting at the call before. A hold therefore lasts for one to two intervals: with an
+/// interval of 5 ms, the hold of an origin that begins to wait at 3 ms is recorded by the call at 5 ms, and ended by the call at 10 ms.
 struct AdmissionQueue<ID: Hashable> {
     /// The number of streams that share a connection if requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
 
-    /// The place of a request: the index of its origin, found by name once, when the request enters. Valid while a request of the origin
-    /// waits or has a slot.
-    struct Place: Hashable {
-        let index: Int
+    /// The index of an origin, found by name once, when a request enters. Valid while a request of the origin waits or has a slot.
+    struct OriginIndex: Hashable {
+        let value: Int
     }
 
     /// The result of entering the queue.
     struct Entry: Hashable {
-        let place: Place
+        let originIndex: OriginIndex
         /// Indicates whether the request got a slot at once.
         let isAdmitted: Bool
         /// Indicates whether the request is the first to its origin, and must report through ``probed(_:at:isShared:)``.
@@ -45,7 +49,7 @@ struct AdmissionQueue<ID: Hashable> {
     private var held = 0
     /// The origins that may have an idle connection, if the session has several engines.
     private var idle = IdleOrigins()
-    /// The turns up to which origins have waited long enough for a connection of their own.
+    /// The turns up to which origins no longer hold: ``lastHoldEnd`` as it was at the last call of ``endHold()``.
     private var patienceEnd: UInt64 = 0
     /// The latest turn at the last call of ``endHold()``.
     private var lastHoldEnd: UInt64 = 0
@@ -61,21 +65,24 @@ struct AdmissionQueue<ID: Hashable> {
     var comparisons: Int { wantingStreams.comparisons + wantingConnections.comparisons }
 
     /// Returns the number of requests of an origin that have a slot.
-    func activeCount(at place: Place) -> Int { origins[place.index].active }
+    func activeCount(at originIndex: OriginIndex) -> Int { origins[originIndex.value].active }
 
     /// Returns the number of connections to an origin that are in use.
-    func connectionCount(at place: Place) -> Int { origins[place.index].connections }
+    func connectionCount(at originIndex: OriginIndex) -> Int { origins[originIndex.value].connections }
 
     /// Returns the number of requests of the same origin that are ahead of a waiting request.
-    func countAhead(of id: ID, at place: Place) -> Int { origins[place.index].line.countAhead(of: id) ?? 0 }
+    func countAhead(of id: ID, at originIndex: OriginIndex) -> Int {
+        origins[originIndex.value].line.countAhead(of: id) ?? 0
+    }
 
     /// Returns whether an origin with waiting requests gets the next connection that ends its work, if the total is the limit.
-    func isNext(_ place: Place) -> Bool { wantingConnections.first?.member == place.index }
+    func isNext(_ originIndex: OriginIndex) -> Bool { wantingConnections.first?.member == originIndex.value }
 
     /// Returns the request that is making the first connection to an origin, while all other requests to that origin wait; `nil` if none
     /// is.
-    func prober(at place: Place) -> ID? {
-        guard origins.indices.contains(place.index), case .probed(let id) = origins[place.index].sharing else {
+    func prober(at originIndex: OriginIndex) -> ID? {
+        guard origins.indices.contains(originIndex.value), case .probed(let id) = origins[originIndex.value].sharing
+        else {
             return nil
         }
         return id
@@ -83,29 +90,31 @@ struct AdmissionQueue<ID: Hashable> {
 
     // MARK: Engines
 
-    /// The places of all origins in memory.
-    var places: [Place] { indices.values.map { Place(index: $0) } }
+    /// The indices of all origins in memory.
+    var originIndices: [OriginIndex] { indices.values.map { OriginIndex(value: $0) } }
 
-    /// Returns the place of an origin; `nil` if the origin is not in memory.
-    func place(of origin: String) -> Place? { indices[origin].map { Place(index: $0) } }
+    /// Returns the index of an origin; `nil` if the origin is not in memory.
+    func originIndex(of origin: String) -> OriginIndex? { indices[origin].map { OriginIndex(value: $0) } }
 
     /// Returns the origin of a queue, whose name may also name the protocol.
-    func origin(at place: Place) -> String { String(origins[place.index].name.prefix { $0 != " " }) }
+    func origin(at originIndex: OriginIndex) -> String { String(origins[originIndex.value].name.prefix { $0 != " " }) }
 
     /// Returns the number of requests that share a connection to an origin.
-    func streams(at place: Place) -> Int { origins[place.index].isMultiplexed ? Self.streamsPerConnection : 1 }
+    func streams(at originIndex: OriginIndex) -> Int {
+        origins[originIndex.value].isMultiplexed ? Self.streamsPerConnection : 1
+    }
 
     /// The engines of an origin's connections.
-    subscript(spreadAt place: Place) -> EngineSpread {
-        get { origins[place.index].spread }
+    subscript(spreadAt originIndex: OriginIndex) -> EngineSpread {
+        get { origins[originIndex.value].spread }
         _modify {
-            connections -= origins[place.index].connections
-            held -= origins[place.index].held
+            connections -= origins[originIndex.value].connections
+            held -= origins[originIndex.value].held
             defer {
-                connections += origins[place.index].connections
-                held += origins[place.index].held
+                connections += origins[originIndex.value].connections
+                held += origins[originIndex.value].held
             }
-            yield &origins[place.index].spread
+            yield &origins[originIndex.value].spread
         }
     }
 
@@ -118,8 +127,8 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     /// Returns whether all connections that an origin may have are in use, so that a new request waits.
-    func isFull(_ place: Place) -> Bool {
-        connections >= limits.total || origins[place.index].connections >= limits.perOrigin
+    func isFull(_ originIndex: OriginIndex) -> Bool {
+        connections >= limits.total || origins[originIndex.value].connections >= limits.perOrigin
     }
 
     // MARK: Entering and leaving
@@ -130,7 +139,7 @@ struct AdmissionQueue<ID: Hashable> {
     ///   - mayShare: Indicates whether the request can share a connection with others. If the origin has no connection yet, one request
     ///     connects first, so that a burst does not open a connection for each request.
     ///   - ticket: The number of a request that has waited before and keeps its order; `nil` for a new request.
-    ///   - hint: The ``Place/index`` of an earlier request to the same origin, which may have become that of another origin.
+    ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin, which may have become that of another origin.
     mutating func enter(
         _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal, ticket: Int? = nil,
         hint: Int = -1
@@ -140,7 +149,7 @@ struct AdmissionQueue<ID: Hashable> {
             let isProbing = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
             if isProbing { origins[index].sharing = .probed(by: id) }
             changeActive(index, by: 1)
-            return Entry(place: Place(index: index), isAdmitted: true, isProbing: isProbing)
+            return Entry(originIndex: OriginIndex(value: index), isAdmitted: true, isProbing: isProbing)
         }
         if origins[index].line.isEmpty { takeTurn(index) }
         let count = origins[index].line.count
@@ -149,12 +158,13 @@ struct AdmissionQueue<ID: Hashable> {
         waitingCount += origins[index].line.count - count
         stand(index)
         return Entry(
-            place: Place(index: index), isAdmitted: false, isProbing: false, ticket: number, isHolding: isHolding)
+            originIndex: OriginIndex(value: index), isAdmitted: false, isProbing: false, ticket: number,
+            isHolding: isHolding)
     }
 
     /// Removes a waiting request; does nothing if the request does not wait.
-    mutating func leave(_ id: ID, at place: Place) {
-        let index = place.index
+    mutating func leave(_ id: ID, at originIndex: OriginIndex) {
+        let index = originIndex.value
         guard origins[index].line.leave(id) else { return }
         waitingCount -= 1
         guard origins[index].line.isEmpty else { return }
@@ -163,8 +173,8 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     /// Reports that the first request to an origin is connected. Returns the requests that get a slot as a result.
-    mutating func probed(_ id: ID, at place: Place, isShared: Bool) -> [ID] {
-        let index = place.index
+    mutating func probed(_ id: ID, at originIndex: OriginIndex, isShared: Bool) -> [ID] {
+        let index = originIndex.value
         guard origins[index].sharing == .probed(by: id) else { return [] }
         setSharing(index, isShared ? .shared : .exclusive)
         return admitWaiting(after: index)
@@ -172,10 +182,10 @@ struct AdmissionQueue<ID: Hashable> {
 
     /// Ends the wait for the first connection to an origin, which takes too long: the waiting requests connect at once, and each one finds
     /// out for itself whether its connection can be shared. Returns the requests that get a slot as a result.
-    mutating func giveUpProbe(at place: Place) -> [ID] {
-        guard prober(at: place) != nil else { return [] }
-        setSharing(place.index, .exclusive)
-        return admitWaiting(after: place.index)
+    mutating func giveUpProbe(at originIndex: OriginIndex) -> [ID] {
+        guard prober(at: originIndex) != nil else { return [] }
+        setSharing(originIndex.value, .exclusive)
+        return admitWaiting(after: originIndex.value)
     }
 
     /// Releases a slot. Returns the requests that get a slot as a result.
@@ -184,8 +194,8 @@ struct AdmissionQueue<ID: Hashable> {
     ///   - engine: The engine on which the request had the slot. Its next request comes first if the request at the front is on another
     ///     engine, so that requests seldom move. No request is overtaken by more requests than the origin has connections.
     ///   - isShared: Indicates whether several requests can share the connection; `nil` if that did not become known.
-    mutating func release(_ id: ID, at place: Place, on engine: Int = 0, isShared: Bool?) -> [ID] {
-        let index = place.index
+    mutating func release(_ id: ID, at originIndex: OriginIndex, on engine: Int = 0, isShared: Bool?) -> [ID] {
+        let index = originIndex.value
         if let isShared {
             setSharing(index, isShared ? .shared : .exclusive)
         } else if origins[index].sharing == .probed(by: id) {
@@ -249,7 +259,7 @@ struct AdmissionQueue<ID: Hashable> {
     /// At the total limit, the origin would close the connection, although the other one needs it again at once: the requests of several
     /// engines do not end in the order in which they began.
     private mutating func mustHold(_ index: Int) -> Bool {
-        guard engineOf != nil, held >= limits.total, let other = leastRecentlyIdle?.index else { return false }
+        guard engineOf != nil, held >= limits.total, let other = leastRecentlyIdle?.value else { return false }
         let origin = origins[index]
         guard origin.connections > 0, origin.held == origin.connections, !origin.isMultiplexed,
             origins[other].held < origin.held + 2, idle.isFresh(connections: held),
@@ -259,11 +269,11 @@ struct AdmissionQueue<ID: Hashable> {
         return true
     }
 
-    /// The place of the origin with an idle connection that was used least recently; `nil` if none has an idle connection.
-    var leastRecentlyIdle: Place? {
+    /// The index of the origin with an idle connection that was used least recently; `nil` if none has an idle connection.
+    var leastRecentlyIdle: OriginIndex? {
         mutating get {
             while let index = idle.first {
-                if origins[index].held > origins[index].connections { return Place(index: index) }
+                if origins[index].held > origins[index].connections { return OriginIndex(value: index) }
                 idle.remove(index)
             }
             return nil
@@ -350,10 +360,10 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     /// Removes an origin from memory if it has no requests and no connections, and enough other origins are in memory.
-    mutating func forgetIfUnused(_ place: Place) { forgetIfUnused(place.index) }
+    mutating func forgetIfUnused(_ originIndex: OriginIndex) { forgetIfUnused(originIndex.value) }
 
     private mutating func forgetIfUnused(_ index: Int) {
-        // A free place has no name, and must not be freed a second time.
+        // A free index has no name, and must not be freed a second time.
         guard indices.count > Self.rememberedOrigins, origins[index].active == 0, origins[index].line.isEmpty,
             origins[index].spread.isEmpty, !origins[index].name.isEmpty
         else { return }

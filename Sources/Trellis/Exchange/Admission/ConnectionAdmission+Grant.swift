@@ -11,8 +11,8 @@ extension ConnectionAdmission {
         /// The engine of the slot.
         let engine: ExchangeEngine
         var isProbing = false
-        /// The place of the exchange in the queue; `nil` if the session has one engine.
-        var place: Place?
+        /// The index of the exchange's origin in the queue; `nil` if the session has one engine.
+        var originIndex: OriginIndex?
         /// Indicates whether the engine is to open a connection for the slot.
         var opens = false
         /// The number of the offer; `nil` if the slot cannot be withdrawn.

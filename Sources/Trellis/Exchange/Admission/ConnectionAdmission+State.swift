@@ -17,7 +17,7 @@ extension ConnectionAdmission {
         var offers: [Int: Grant] = [:]
         private var lastOffer = 0
         /// The origins whose first connection is being made while requests wait for it.
-        private var probes: Set<Place> = []
+        private var probes: Set<OriginIndex> = []
         /// The engines that look at the others, by index.
         private var isWatching: [Bool] = []
         /// The interval at which holds end. An exchange waits for one to two intervals at most.
@@ -42,27 +42,32 @@ extension ConnectionAdmission {
             }
             guard engines.count == 2 else { return nil }
             queue.spread { $0.exchange.home.index }
-            for place in queue.places {
-                let active = queue.activeCount(at: place)
+            for originIndex in queue.originIndices {
+                let active = queue.activeCount(at: originIndex)
                 guard active > 0 else { continue }
-                queue[spreadAt: place].adopt(active: active, connections: queue.connectionCount(at: place), on: 0)
+                queue[spreadAt: originIndex].adopt(
+                    active: active, connections: queue.connectionCount(at: originIndex), on: 0)
                 loads.requests[0] += active
-                openCount += queue.connectionCount(at: place)
+                openCount += queue.connectionCount(at: originIndex)
             }
             return engines[0]
         }
 
         mutating func engine(for origin: String?) -> ExchangeEngine {
-            guard let origin, let place = queue.place(of: origin) else { return engines[loads.relieving(0)] }
-            let streams = queue.streams(at: place)
-            if let index = queue[spreadAt: place].engineWithRoom(streams: streams, loads) { return engines[index] }
-            let count = queue[spreadAt: place].openCount
-            guard streams == 1, count >= engines.count, queue.isFull(place),
-                let largest = queue[spreadAt: place].largest
+            guard let origin, let originIndex = queue.originIndex(of: origin) else {
+                return engines[loads.relieving(0)]
+            }
+            let streams = queue.streams(at: originIndex)
+            if let index = queue[spreadAt: originIndex].engineWithRoom(streams: streams, loads) {
+                return engines[index]
+            }
+            let count = queue[spreadAt: originIndex].openCount
+            guard streams == 1, count >= engines.count, queue.isFull(originIndex),
+                let largest = queue[spreadAt: originIndex].largest
             else { return engines[loads.relieving(0)] }
             // The request waits for a connection: where most of them are, unless these engines have much more to do.
             let relief = loads.relieving(largest)
-            guard relief == largest, let next = queue[spreadAt: place].engineInTurn(), !loads.isStuck(next) else {
+            guard relief == largest, let next = queue[spreadAt: originIndex].engineInTurn(), !loads.isStuck(next) else {
                 return engines[relief]
             }
             return engines[next]
@@ -83,10 +88,10 @@ extension ConnectionAdmission {
                 index += 1
                 let exchange = applicant.exchange
                 if exchange.entrance.isStuck || exchange.executor.isStuck,
-                    let place = queue.place(of: exchange.prepared.queue)
+                    let originIndex = queue.originIndex(of: exchange.prepared.queue)
                 {
                     // The engine of the exchange cannot pass the slot on, so another exchange gets it.
-                    waiting += passOver(applicant, at: place)
+                    waiting += passOver(applicant, at: originIndex)
                 } else {
                     var grant = grant(exchange, at: nil, isProbing: false)
                     offer(&grant, by: caller)
@@ -96,33 +101,35 @@ extension ConnectionAdmission {
             return grants
         }
 
-        /// Takes the slot of an exchange whose engine is stuck, and notifies the exchange, which requests a slot again as soon as its engine
-        /// runs. Returns the exchanges whose turn has come as a result.
-        private mutating func passOver(_ applicant: Applicant, at place: Place, on engine: Int = 0) -> [Applicant] {
+        /// Takes the slot of an exchange whose engine is stuck, and notifies the exchange, which requests a slot again as soon as its
+        /// engine runs. Returns the exchanges whose turn has come as a result.
+        private mutating func passOver(_ applicant: Applicant, at originIndex: OriginIndex, on engine: Int = 0)
+            -> [Applicant]
+        {
             lost.insert(applicant)
             defer { applicant.exchange.submit { $0.didLoseTurn() } }
-            return queue.release(applicant, at: place, on: engine, isShared: nil)
+            return queue.release(applicant, at: originIndex, on: engine, isShared: nil)
         }
 
         /// Chooses the engine of an exchange that gets a slot.
         ///
-        /// - Parameter place: The place of the exchange; if `nil`, the place of its origin.
-        mutating func grant(_ exchange: ExchangeActor, at place: Place?, isProbing: Bool) -> Grant {
-            guard let place = place ?? queue.place(of: exchange.prepared.queue) else {
+        /// - Parameter originIndex: The index of the exchange's origin; if `nil`, it is found by name.
+        mutating func grant(_ exchange: ExchangeActor, at originIndex: OriginIndex?, isProbing: Bool) -> Grant {
+            guard let originIndex = originIndex ?? queue.originIndex(of: exchange.prepared.queue) else {
                 return Grant(exchange: exchange, engine: exchange.home)
             }
-            let before = queue[spreadAt: place].openCount
+            let before = queue[spreadAt: originIndex].openCount
             let room = max(limits.total - openCount, 0)
-            let choice = queue[spreadAt: place].take(
-                home: exchange.home.index, streams: queue.streams(at: place),
+            let choice = queue[spreadAt: originIndex].take(
+                home: exchange.home.index, streams: queue.streams(at: originIndex),
                 limit: min(limits.perOrigin, before + room), mobility: exchange.mobility, engines: loads)
-            openCount += queue[spreadAt: place].openCount - before
+            openCount += queue[spreadAt: originIndex].openCount - before
             loads.requests[choice.engine] += 1
             var grant = Grant(
-                exchange: exchange, engine: engines[choice.engine], isProbing: isProbing, place: place,
+                exchange: exchange, engine: engines[choice.engine], isProbing: isProbing, originIndex: originIndex,
                 opens: choice.opens)
             if let closing = choice.closes {
-                grant.closing = (engines[closing], queue.origin(at: place))
+                grant.closing = (engines[closing], queue.origin(at: originIndex))
             } else if choice.opens, openCount > limits.total {
                 grant.closing = closeIdleConnection()
             }
@@ -152,8 +159,8 @@ extension ConnectionAdmission {
         }
 
         /// Records that a request waits on an engine. Returns whether the engine must begin to look at the others.
-        mutating func beginWatch(for place: Place, on engine: Int) -> Bool {
-            if queue.prober(at: place) != nil { probes.insert(place) }
+        mutating func beginWatch(for originIndex: OriginIndex, on engine: Int) -> Bool {
+            if queue.prober(at: originIndex) != nil { probes.insert(originIndex) }
             return beginWatch(on: engine)
         }
 
@@ -173,11 +180,11 @@ extension ConnectionAdmission {
                 offers[number] = nil
                 granted += grants(withdraw(offer), by: engine)
             }
-            for place in probes {
-                let prober = queue.prober(at: place)
+            for originIndex in probes {
+                let prober = queue.prober(at: originIndex)
                 if let prober, !prober.exchange.executor.isStuck { continue }
-                probes.remove(place)
-                if prober != nil { granted += grants(queue.giveUpProbe(at: place), by: engine) }
+                probes.remove(originIndex)
+                if prober != nil { granted += grants(queue.giveUpProbe(at: originIndex), by: engine) }
             }
             isWatching[engine] = queue.waitingCount > 0
             if queue.waitingCount == 0 { probes = [] }
@@ -186,42 +193,43 @@ extension ConnectionAdmission {
 
         /// Releases a slot that was not taken. Returns the exchanges whose turn has come as a result.
         private mutating func withdraw(_ offer: Grant) -> [Applicant] {
-            guard let place = offer.place else { return [] }
+            guard let originIndex = offer.originIndex else { return [] }
             let engine = offer.engine.index
-            release(at: place, on: engine)
+            release(at: originIndex, on: engine)
             if offer.opens {
                 // The connection was not opened.
-                let before = queue[spreadAt: place].openCount
-                queue[spreadAt: place].willNotOpen(on: engine, streams: queue.streams(at: place))
-                openCount += queue[spreadAt: place].openCount - before
+                let before = queue[spreadAt: originIndex].openCount
+                queue[spreadAt: originIndex].willNotOpen(on: engine, streams: queue.streams(at: originIndex))
+                openCount += queue[spreadAt: originIndex].openCount - before
             }
-            return passOver(Applicant(exchange: offer.exchange), at: place, on: engine)
+            return passOver(Applicant(exchange: offer.exchange), at: originIndex, on: engine)
         }
 
-        mutating func release(at place: Place, on engine: Int) {
-            queue[spreadAt: place].release(on: engine)
+        mutating func release(at originIndex: OriginIndex, on engine: Int) {
+            queue[spreadAt: originIndex].release(on: engine)
             loads.requests[engine] -= 1
         }
 
         mutating func closeAllIdle(on engine: Int) {
             guard isSpread else { return }
-            for place in queue.places {
-                let before = queue[spreadAt: place].openCount
-                queue[spreadAt: place].closeAllIdle(on: engine, streams: queue.streams(at: place))
-                openCount += queue[spreadAt: place].openCount - before
-                queue.forgetIfUnused(place)
+            for originIndex in queue.originIndices {
+                let before = queue[spreadAt: originIndex].openCount
+                queue[spreadAt: originIndex].closeAllIdle(on: engine, streams: queue.streams(at: originIndex))
+                openCount += queue[spreadAt: originIndex].openCount - before
+                queue.forgetIfUnused(originIndex)
             }
         }
 
         /// Chooses an idle connection to be closed, of the origin that was used least recently; `nil` if there is none.
         private mutating func closeIdleConnection() -> (engine: ExchangeEngine, origin: String)? {
-            guard let place = queue.leastRecentlyIdle,
-                let engine = queue[spreadAt: place].engineWithIdleConnection(streams: queue.streams(at: place))
+            guard let originIndex = queue.leastRecentlyIdle,
+                let engine = queue[spreadAt: originIndex].engineWithIdleConnection(
+                    streams: queue.streams(at: originIndex))
             else { return nil }
-            queue[spreadAt: place].closeIdle(on: engine)
+            queue[spreadAt: originIndex].closeIdle(on: engine)
             openCount -= 1
-            let origin = queue.origin(at: place)
-            queue.forgetIfUnused(place)
+            let origin = queue.origin(at: originIndex)
+            queue.forgetIfUnused(originIndex)
             return (engines[engine], origin)
         }
     }

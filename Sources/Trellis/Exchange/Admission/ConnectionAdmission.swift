@@ -15,7 +15,7 @@ final class ConnectionAdmission: Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(exchange)) }
     }
 
-    typealias Place = AdmissionQueue<Applicant>.Place
+    typealias OriginIndex = AdmissionQueue<Applicant>.OriginIndex
 
     /// The result of a request for a connection slot.
     enum Result {
@@ -62,10 +62,10 @@ final class ConnectionAdmission: Sendable {
 
     // MARK: Slots
 
-    /// Requests a slot on the exchange's engine. Returns the place of the exchange in the queue.
+    /// Requests a slot on the exchange's engine. Returns the index of its origin in the queue.
     ///
     /// - Parameter ticket: The earlier number in the queue of an exchange that has lost its turn; `nil` for a new one.
-    func enter(_ exchange: ExchangeActor, ticket: Int? = nil) -> (place: Place, result: Result) {
+    func enter(_ exchange: ExchangeActor, ticket: Int? = nil) -> (originIndex: OriginIndex, result: Result) {
         let prepared = exchange.prepared
         let mayShare = prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let applicant = Applicant(exchange: exchange)
@@ -77,27 +77,29 @@ final class ConnectionAdmission: Sendable {
             if !state.lost.isEmpty { state.lost.remove(applicant) }
             guard state.isSpread else { return (entry, nil, false) }
             let home = exchange.home
-            guard entry.isAdmitted else { return (entry, nil, state.beginWatch(for: entry.place, on: home.index)) }
-            var grant = state.grant(exchange, at: entry.place, isProbing: entry.isProbing)
+            guard entry.isAdmitted else {
+                return (entry, nil, state.beginWatch(for: entry.originIndex, on: home.index))
+            }
+            var grant = state.grant(exchange, at: entry.originIndex, isProbing: entry.isProbing)
             if grant.engine === home, grant.closing == nil { return (entry, nil, false) }
             state.offer(&grant, by: home.index)
             return (entry, grant, false)
         }
-        if entry.place.index != hint { prepared.wire.url.queueHint = entry.place.index }
+        if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }
         guard entry.isAdmitted else {
             if entry.isHolding { updateHold(on: exchange.home) }
             if mustWatch { watch(on: exchange.home) }
-            return (entry.place, .waiting(ticket: entry.ticket))
+            return (entry.originIndex, .waiting(ticket: entry.ticket))
         }
-        guard let grant else { return (entry.place, .admitted(isProbing: entry.isProbing)) }
+        guard let grant else { return (entry.originIndex, .admitted(isProbing: entry.isProbing)) }
         grant.deliver()
-        return (entry.place, .waiting(ticket: entry.ticket))
+        return (entry.originIndex, .waiting(ticket: entry.ticket))
     }
 
     /// Grants slots to the waiting exchanges for which the first connection to their origin has room.
-    func didProbe(_ exchange: ExchangeActor, at place: Place, isShared: Bool) {
+    func didProbe(_ exchange: ExchangeActor, at originIndex: OriginIndex, isShared: Bool) {
         let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
-            let applicants = state.queue.probed(Applicant(exchange: exchange), at: place, isShared: isShared)
+            let applicants = state.queue.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
             return (state.grants(applicants, by: exchange.home.index), state.queue.isHolding)
         }
         deliver(grants)
@@ -105,9 +107,9 @@ final class ConnectionAdmission: Sendable {
     }
 
     /// Removes a waiting exchange from the queue; does nothing if the exchange does not wait.
-    func leave(_ exchange: ExchangeActor, at place: Place) {
+    func leave(_ exchange: ExchangeActor, at originIndex: OriginIndex) {
         state.withLock { state in
-            state.queue.leave(Applicant(exchange: exchange), at: place)
+            state.queue.leave(Applicant(exchange: exchange), at: originIndex)
             state.lost.remove(Applicant(exchange: exchange))
         }
     }
@@ -123,11 +125,11 @@ final class ConnectionAdmission: Sendable {
     /// - Parameters:
     ///   - engine: The engine on which the exchange had the slot.
     ///   - isShared: Indicates whether several requests can share the connection; `nil` if not known.
-    func release(_ exchange: ExchangeActor, at place: Place, on engine: ExchangeEngine, isShared: Bool?) {
+    func release(_ exchange: ExchangeActor, at originIndex: OriginIndex, on engine: ExchangeEngine, isShared: Bool?) {
         let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
-            if state.isSpread { state.release(at: place, on: engine.index) }
+            if state.isSpread { state.release(at: originIndex, on: engine.index) }
             let applicants = state.queue.release(
-                Applicant(exchange: exchange), at: place, on: engine.index, isShared: isShared)
+                Applicant(exchange: exchange), at: originIndex, on: engine.index, isShared: isShared)
             return (state.grants(applicants, by: exchange.home.index), state.queue.isHolding)
         }
         deliver(grants)
@@ -139,12 +141,13 @@ final class ConnectionAdmission: Sendable {
     }
 
     /// Returns the reason why an exchange waits, for errors.
-    func reasonForWaiting(_ exchange: ExchangeActor, at place: Place) -> String {
+    func reasonForWaiting(_ exchange: ExchangeActor, at originIndex: OriginIndex) -> String {
         let origin = exchange.prepared.origin
         let (isProbed, count, ahead, isNext) = state.withLock { state in
             (
-                state.queue.prober(at: place) != nil, state.queue.connectionCount(at: place),
-                state.queue.countAhead(of: Applicant(exchange: exchange), at: place), state.queue.isNext(place)
+                state.queue.prober(at: originIndex) != nil, state.queue.connectionCount(at: originIndex),
+                state.queue.countAhead(of: Applicant(exchange: exchange), at: originIndex),
+                state.queue.isNext(originIndex)
             )
         }
         if isProbed { return "the first connection to \(origin) is being made" }

@@ -3,7 +3,7 @@
 /// The admission queue with origins by name, as its tests use them.
 struct NamedQueue<ID: Hashable> {
     private var queue: AdmissionQueue<ID>
-    private var places: [String: AdmissionQueue<ID>.Place] = [:]
+    private var places: [String: AdmissionQueue<ID>.OriginIndex] = [:]
     private var probing: Set<ID> = []
 
     init(limits: ConnectionLimits) { queue = AdmissionQueue(limits: limits) }
@@ -16,7 +16,7 @@ struct NamedQueue<ID: Hashable> {
         _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal
     ) -> Bool {
         let entry = queue.enter(id, origin: origin, mayShare: mayShare, priority: priority)
-        places[origin] = entry.place
+        places[origin] = entry.originIndex
         if entry.isProbing { probing.insert(id) }
         return entry.isAdmitted
     }

@@ -17,9 +17,9 @@ struct AdmissionQueueCostTests {
 
     @Test func aReleaseIsCheapWhereAllOriginsWaitForConnectionsOfTheirOwn() {
         var queue = Self.queue(total: Self.originCount * 2, perOrigin: 1)
-        var places: [AdmissionQueue<Int>.Place] = []
+        var places: [AdmissionQueue<Int>.OriginIndex] = []
         for origin in 0..<Self.originCount {
-            places.append(queue.enter(origin, origin: "\(origin)").place)
+            places.append(queue.enter(origin, origin: "\(origin)").originIndex)
             _ = queue.enter(Self.originCount + origin, origin: "\(origin)")
         }
         #expect(queue.waitingCount == Self.originCount)
@@ -35,8 +35,8 @@ struct AdmissionQueueCostTests {
 
     @Test func aReleaseIsCheapWhereAllOriginsWaitForTheConnectionsOfTheSession() {
         var queue = Self.queue(total: 1, perOrigin: 1)
-        var places = [queue.enter(-1, origin: "first").place]
-        for origin in 0..<Self.originCount { places.append(queue.enter(origin, origin: "\(origin)").place) }
+        var places = [queue.enter(-1, origin: "first").originIndex]
+        for origin in 0..<Self.originCount { places.append(queue.enter(origin, origin: "\(origin)").originIndex) }
         var most = 0
         for origin in 0..<Self.originCount {
             let before = queue.comparisons
@@ -48,9 +48,9 @@ struct AdmissionQueueCostTests {
 
     @Test func learningThatAnOriginSharesConnectionsIsCheap() {
         var queue = Self.queue(total: Self.originCount * 200, perOrigin: 2)
-        var places: [AdmissionQueue<Int>.Place] = []
+        var places: [AdmissionQueue<Int>.OriginIndex] = []
         for origin in 0..<Self.originCount {
-            places.append(queue.enter(origin, origin: "\(origin)", mayShare: true).place)
+            places.append(queue.enter(origin, origin: "\(origin)", mayShare: true).originIndex)
             _ = queue.enter(Self.originCount + origin, origin: "\(origin)", mayShare: true)
         }
         var most = 0
@@ -65,7 +65,7 @@ struct AdmissionQueueCostTests {
     @Test func leavingIsCheap() {
         var queue = Self.queue(total: 1, perOrigin: 1)
         _ = queue.enter(-1, origin: "first")
-        let places = (0..<Self.originCount).map { queue.enter($0, origin: "\($0)").place }
+        let places = (0..<Self.originCount).map { queue.enter($0, origin: "\($0)").originIndex }
         var most = 0
         for origin in 0..<Self.originCount {
             let before = queue.comparisons

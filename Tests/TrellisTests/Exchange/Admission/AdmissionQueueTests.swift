@@ -59,7 +59,7 @@ struct AdmissionQueueTests {
 
     @Test func oneOriginIsNextIfTheTotalIsTheLimit() {
         var queue = AdmissionQueue<String>(limits: ConnectionLimits(total: 1))
-        let places = ["a", "b", "c"].map { queue.enter($0, origin: $0).place }
+        let places = ["a", "b", "c"].map { queue.enter($0, origin: $0).originIndex }
         #expect(places.map { queue.isNext($0) } == [false, true, false])
         #expect(queue.release("a", at: places[0], isShared: false) == ["b"])
         #expect(places.map { queue.isNext($0) } == [false, false, true])
@@ -73,10 +73,10 @@ struct AdmissionQueueTests {
 
     @Test func aPlaceIsFreedOnce() {
         var queue = AdmissionQueue<Int>(limits: ConnectionLimits(total: 1_000))
-        let first = (0..<300).map { queue.enter($0, origin: "\($0)").place }
+        let first = (0..<300).map { queue.enter($0, origin: "\($0)").originIndex }
         for number in 0..<20 { _ = queue.release(number, at: first[number], isShared: false) }
         for place in first { queue.forgetIfUnused(place) }
-        let places = (300..<340).map { queue.enter($0, origin: "\($0)").place }
+        let places = (300..<340).map { queue.enter($0, origin: "\($0)").originIndex }
         #expect(Set(places).count == 40)
     }
 
@@ -84,7 +84,7 @@ struct AdmissionQueueTests {
     @Test func theTotalLimitCountsSharedConnectionsOnEachEngine() {
         var queue = AdmissionQueue<Int>(limits: ConnectionLimits(total: 2))
         let engines = EngineLoads(requests: [0, 0], activeCount: 2) { _ in false }
-        let place = queue.enter(1, origin: "a", mayShare: true).place
+        let place = queue.enter(1, origin: "a", mayShare: true).originIndex
         _ = queue[spreadAt: place].take(home: 0, streams: 1, limit: 2, mobility: .none, engines: engines)
         _ = queue.probed(1, at: place, isShared: true)
         #expect(queue.enter(2, origin: "a", mayShare: true).isAdmitted)

@@ -8,7 +8,7 @@ struct SeveralEnginesQueueTests {
     struct Engines {
         private(set) var queue: AdmissionQueue<String>
         private let limits: ConnectionLimits
-        private var places: [Character: AdmissionQueue<String>.Place] = [:]
+        private var places: [Character: AdmissionQueue<String>.OriginIndex] = [:]
         private var homes: [String: Int] = [:]
         /// The number of connections that were opened so far.
         private(set) var opened = 0
@@ -29,7 +29,7 @@ struct SeveralEnginesQueueTests {
         @discardableResult
         mutating func enter(_ id: String) -> Bool {
             let entry = queue.enter(id, origin: String(id.prefix(1)))
-            places[id.first ?? " "] = entry.place
+            places[id.first ?? " "] = entry.originIndex
             if entry.isAdmitted { take([id]) }
             return entry.isAdmitted
         }
