@@ -218,6 +218,9 @@ enum CallFunction: Sendable {
     /// The evaluator of a host (``ServerTrustManager``).
     case evaluator(host: String)
 
+    /// Indicates whether the function is the evaluator of a server.
+    var isEvaluator: Bool { if case .evaluator = self { true } else { false } }
+
     /// The state of a function that has not returned, for the detail of an error.
     var description: String {
         switch self {

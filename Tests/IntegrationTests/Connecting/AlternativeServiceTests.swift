@@ -93,6 +93,33 @@ struct AlternativeServiceTests {
         #expect(events.count == 2 && events.first == "selected" && kinds.contains(events.last ?? ""), "\(events)")
     }
 
+    /// An evaluator whose first call ends with its task.
+    private final class SlowAtFirst: ServerTrustEvaluating {
+        private let count = Locked(0)
+
+        func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if isFirst { try await LoopbackServer.Gate().opened() }
+        }
+    }
+
+    @Test(hasHTTP3) func aSlowEvaluatorIsNoFailureOfTheService() async throws {
+        _ = try await session.data(request("alternative"))
+        var configuration = session.configuration
+        configuration.serverTrustManager = ServerTrustManager(everyHost: SlowAtFirst())
+        let evaluated = Session(configuration: configuration)
+        var hasty = try request("alternative")
+        hasty.timeouts = Timeouts(connect: .milliseconds(800))
+        let request = hasty
+        await expectFailure([.connectTimeout]) { try await evaluated.data(request) }
+        #expect(try await evaluated.data(self.request("alternative")).1.version == .http3)
+        await evaluated.shutdown()
+        #expect(try await end() == ["selected", "selected"])
+    }
+
     @Test(hasHTTP3) func aServiceThatDoesNotServeTheOrigin() async throws {
         _ = try await session.data(request("alternative"))
         for _ in 1...2 {

@@ -110,4 +110,83 @@ struct FunctionLimitTests {
         await session.shutdown()
         stubborn.end.open()
     }
+
+    /// The decisions about proxies among the events of a session.
+    private final class Decisions: EventMonitor {
+        private let texts = Locked<[String]>([])
+        var all: [String] { texts.withLock { $0 } }
+        func handle(_ event: RequestEvent) async {
+            if case .proxySelected(let decision) = event.kind { texts.withLock { $0.append("\(decision)") } }
+        }
+    }
+
+    /// An evaluator that returns when the test says so, and at once from its second call on.
+    private final class SlowAtFirst: ServerTrustEvaluating {
+        let stubborn = Stubborn()
+        let count = Locked(0)
+
+        func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number == 1 { await stubborn.run() }
+        }
+    }
+
+    /// The tunnel and TLS have worked, so the proxy is not passed by.
+    @Test func aSlowEvaluatorIsNoFailureOfTheProxy() async throws {
+        let evaluator = SlowAtFirst(), decisions = Decisions()
+        let proxyURL = try peer.url("proxy", ""), proxy = try Proxy(proxyURL)
+        let session = peer.session(ServerTrustManager(everyHost: evaluator)) {
+            $0.proxy = .selecting { _ in [proxy, .direct] }
+            $0.eventMonitors = [decisions]
+        }
+        let request = try request(.evaluator, Timeouts(connect: .milliseconds(200)))
+        let error = await expectFailure([.connectTimeout]) { try await session.data(request) }
+        #expect(error?.detail == Function.evaluator.state && error?.mayHaveSentBytes == false)
+        #expect(evaluator.count.withLock { $0 } == 1)
+        // The proxy is not left out of the next request either.
+        let (_, response) = try await session.data(try self.request(.evaluator, Timeouts()))
+        #expect(response.metrics.proxyURL == proxyURL)
+        await session.shutdown()
+        #expect(!decisions.all.isEmpty)
+        #expect(decisions.all.allSatisfy { $0.contains("\(proxyURL): ") && !$0.contains("failed") }, "\(decisions.all)")
+        evaluator.stubborn.end.open()
+    }
+
+    // MARK: Scripts
+
+    private func scriptSession(_ port: String, _ evaluator: any ServerTrustEvaluating) throws -> Session {
+        let script = try PACScript.url(peer.url(port, "/proxy.pac"))
+        return peer.session(ServerTrustManager(everyHost: evaluator)) {
+            $0.proxy = .automatic(script)
+            $0.timeouts.connect = .milliseconds(200)
+        }
+    }
+
+    @Test(.requiresPAC) func theEvaluatorOfAScriptsServerHasALimit() async throws {
+        let stubborn = Stubborn(), session = try scriptSession("chain", stubborn)
+        let error = await expectFailure([.proxy]) { _ = try await session.stream("http://far.invalid/") }
+        let cause = error?.underlying as? TrellisError
+        #expect(cause?.kind == .connectTimeout && cause?.detail == Function.evaluator.state)
+        #expect(error?.mayHaveSentBytes == false && error?.isRetryable == true)
+        await session.shutdown()
+        stubborn.end.open()
+    }
+
+    @Test(.requiresPAC) func aScriptsServerThatAlwaysShowsOtherCertificatesIsGivenUp() async throws {
+        let session = try scriptSession("changing", SlowNever())
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        let cause = error?.underlying as? TrellisError
+        #expect(
+            cause?.reason
+                == .securityFailed(
+                    .serverTrustEvaluationFailed(.changingCertificates(host: "127.0.0.1", evaluations: 8))))
+        await session.shutdown()
+    }
+
+    private struct SlowNever: ServerTrustEvaluating {
+        func evaluate(_ trust: ServerTrust, forHost host: String) async throws {}
+    }
 }

@@ -5,9 +5,9 @@ import HTTPTypes
 /// The access of a call to scripts that choose its proxies: the scripts are fetched by the session of the call.
 struct PACAccess: ProxyScriptAccess {
     /// The largest size of a script, in bytes.
-    private static let sizeLimit = 1 << 20
-    /// The time that a script may take for its result, and the time for fetching a script.
-    private static let resultLimit = Duration.seconds(10), fetchLimit = Duration.seconds(30)
+    private static let sizeLimit = RequestPreparation.scriptSizeLimit
+    /// The time that a script may take for its result.
+    private static let resultLimit = Duration.seconds(10)
     private static let redirectLimit = 5, evaluationLimit = 8
 
     let context: CallContext
@@ -73,15 +73,7 @@ struct PACAccess: ProxyScriptAccess {
 
     /// Fetches a script with a single exchange for each redirect: no step, default field, cookie or proxy of the session applies.
     private func fetch(_ url: String) async throws -> LoadedProxyScript {
-        var configuration = SessionConfiguration()
-        configuration.tls = session.configuration.tls
-        // The client certificate is for the servers, unless the rules of the host have one.
-        configuration.tls.clientIdentity = nil
-        configuration.tlsForHosts = session.configuration.tlsForHosts
-        configuration.serverTrustManager = session.configuration.serverTrustManager
-        configuration.timeouts.total = Self.fetchLimit
-        configuration.maximumBodySize = .bytes(Self.sizeLimit)
-        let preparation = RequestPreparation(configuration)
+        let preparation = session.preparation.forScripts
         let start = context.now
         var target = url
         for _ in 0...Self.redirectLimit {
@@ -122,10 +114,33 @@ struct PACAccess: ProxyScriptAccess {
                 let (body, response) = try await session.makeExchange(prepared, isInFlight: true).collected()
                 return (body, response)
             } catch let error as TrellisError {
-                guard let pending = error.pendingTrust, evaluations < Self.evaluationLimit else { throw error }
+                guard let pending = error.pendingTrust else { throw error }
+                guard evaluations < Self.evaluationLimit else {
+                    throw TrellisError(
+                        .serverTrust(.changingCertificates(host: pending.trust.host, evaluations: evaluations)))
+                }
                 evaluations += 1
-                try await pending.evaluate(clock: context.call.clock)
+                try await evaluate(pending, preparation.configuration.timeouts, start)
             }
+        }
+    }
+
+    /// Asks the evaluator of the server of a script, within the limit on connecting and the rest of the time for the script.
+    private func evaluate(_ pending: PendingServerTrust, _ limits: Timeouts, _ start: EngineInstant) async throws {
+        let clock = context.call.clock
+        let elapsed = Duration.nanoseconds(now.nanoseconds(since: start))
+        let rest = (limits.total ?? RequestPreparation.scriptLimit) - elapsed, limit = min(limits.connect ?? rest, rest)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await FunctionTask.value { try await pending.evaluate(clock: clock) } }
+            group.addTask { [context] in
+                try await context.wait(for: limit)
+                var error = TrellisError(.timedOut(limit < rest ? .connect : .total), phase: .connecting)
+                error.metrics.total = elapsed + limit
+                error.detail = CallFunction.evaluator(host: pending.trust.host).description
+                throw error
+            }
+            defer { group.cancelAll() }
+            try await group.next()
         }
     }
 

@@ -25,6 +25,7 @@ extension Pipeline {
                 var error = TrellisError(.timedOut(.connect), phase: .connecting)
                 error.metrics.total = elapsed
                 error.detail = function.description
+                error.isOfSlowEvaluator = function.isEvaluator
                 throw error
             }
         }

@@ -57,6 +57,7 @@ extension TrellisError {
             other.reason, method: method, phase: phase, metrics: metrics, underlying: other.underlying)
         error.url = url
         error.detail = other.detail
+        error.isOfSlowEvaluator = other.isOfSlowEvaluator
         error.followed = followed
         return error
     }

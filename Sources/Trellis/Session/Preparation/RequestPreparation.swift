@@ -39,6 +39,8 @@ final class RequestPreparation: Sendable {
     let mayWaitForTrust: Bool
     /// The rules of TLS of the session's requests.
     let trust: TrustTable
+    /// The preparation of the requests for proxy scripts; `nil` before the first one.
+    let scripts = Locked<RequestPreparation?>(nil)
     /// The base URL and the default query items; `nil` if the configuration has neither.
     let urlDefaults: URLDefaults?
 
