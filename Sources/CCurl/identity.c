@@ -32,6 +32,7 @@ static struct {
   int (*count)(const void *);
   void *(*element)(const void *, int);
   void (*free_stack)(void *, void (*)(void *));
+  unsigned long (*first_error)(void);
   unsigned long (*last_error)(void);
   void (*clear_errors)(void);
 } pki;
@@ -62,6 +63,7 @@ static void look_up(void) {
       "OPENSSL_sk_num",
       "OPENSSL_sk_value",
       "OPENSSL_sk_pop_free",
+      "ERR_peek_error",
       "ERR_peek_last_error",
       "ERR_clear_error",
   };
@@ -97,12 +99,17 @@ static int give_passphrase(char *buffer, int size, int is_encrypting, void *cont
 
 static int give_none(char *buffer, int size, int is_encrypting, void *context) { return -1; }
 
+// Returns whether a PEM text has ended, and not a malformed element the reading of the text.
+static bool is_end_of_pem(void) {
+  enum { REASON = 0xfff, NO_START_LINE = 108 };
+  return (pki.last_error() & REASON) == NO_START_LINE;
+}
+
 static bool fits(size_t length) { return length > 0 && length <= INT32_MAX; }
 
 // The number of the elements that `read` finds in a PEM text; -1 if one of them is malformed.
 static int count_pem(const void *bytes, size_t length, void *(*read)(void *, void **, passphrase_function, void *),
                      void (*free_element)(void *)) {
-  enum { REASON = 0xfff, NO_START_LINE = 108 };
   void *input = fits(length) ? pki.bio_of(bytes, (int)length) : NULL;
   if (input == NULL) return 0;
   int count = 0;
@@ -112,7 +119,7 @@ static int count_pem(const void *bytes, size_t length, void *(*read)(void *, voi
     free_element(element);
     count++;
   }
-  bool is_end = (pki.last_error() & REASON) == NO_START_LINE;
+  bool is_end = is_end_of_pem();
   pki.clear_errors();
   pki.bio_free(input);
   return is_end ? count : -1;
@@ -133,6 +140,8 @@ struct parts {
   void *certificate, *key;
   // The certificates of the authorities between the identity and a root: in PEM their text, in PKCS#12 their list.
   void *input, *others;
+  // Indicates whether a certificate of the text is malformed.
+  bool is_malformed;
 };
 
 static void free_parts(struct parts *parts) {
@@ -143,12 +152,17 @@ static void free_parts(struct parts *parts) {
 }
 
 static int read_key(struct parts *parts, const void *bytes, size_t length, struct passphrase *passphrase) {
+  // The reasons that all parts of OpenSSL share have another bit; the library is not in this number.
+  enum { REASON = 0x7fffff, UNSUPPORTED = 0x8010c };
   void *input = fits(length) ? pki.bio_of(bytes, (int)length) : NULL;
   if (input == NULL) return CCURL_IDENTITY_NO_KEY;
+  pki.clear_errors();
   parts->key = pki.read_key(input, NULL, give_passphrase, passphrase);
   pki.bio_free(input);
   if (parts->key != NULL) return CCURL_IDENTITY_READ;
   if (!passphrase->is_needed) return CCURL_IDENTITY_NO_KEY;
+  // Whatever the passphrase is, the first error of an algorithm that is not loaded is this one; others follow.
+  if (passphrase->text != NULL && (pki.first_error() & REASON) == UNSUPPORTED) return CCURL_IDENTITY_UNSUPPORTED;
   return passphrase->text == NULL ? CCURL_IDENTITY_ENCRYPTED : CCURL_IDENTITY_WRONG_PASSPHRASE;
 }
 
@@ -185,11 +199,15 @@ static int read_pkcs12(struct parts *parts, const void *bytes, size_t length, co
 static bool write_others(void *output, struct parts *parts) {
   if (parts->input != NULL) {
     void *certificate;
+    pki.clear_errors();
     while ((certificate = pki.read_certificate(parts->input, NULL, give_none, NULL)) != NULL) {
       bool is_written = pki.write_certificate(output, certificate);
       pki.free_certificate(certificate);
       if (!is_written) return false;
     }
+    // A chain without its malformed part would not be the one that was given.
+    parts->is_malformed = !is_end_of_pem();
+    if (parts->is_malformed) return false;
   }
   for (int index = 0; parts->others != NULL && index < pki.count(parts->others); index++) {
     if (!pki.write_certificate(output, pki.element(parts->others, index))) return false;
@@ -236,7 +254,7 @@ int32_t ccurl_identity_read(const void *certificate, size_t certificate_length, 
   if (result == CCURL_IDENTITY_READ && !pki.is_pair(parts.certificate, parts.key)) result = CCURL_IDENTITY_MISMATCH;
   if (result == CCURL_IDENTITY_READ) {
     *pem = write_pem(&parts, pem_length);
-    if (*pem == NULL) result = CCURL_IDENTITY_UNSUPPORTED;
+    if (*pem == NULL) result = parts.is_malformed ? CCURL_IDENTITY_MALFORMED : CCURL_IDENTITY_UNSUPPORTED;
   }
   free_parts(&parts);
   pki.clear_errors();

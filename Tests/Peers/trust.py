@@ -32,6 +32,7 @@ The folder contains:
     client.p12, encrypted.p12                 both in PKCS#12: without encryption, with the same passphrase
     old.p12                                   the same with a cipher (RC2) that OpenSSL 3 does not load unless told to
     weak.pem                                  a certificate and its key, of 1024 bits
+    md5.key, des.key                          the key with old ciphers and the same passphrase: PKCS#8 with MD5 and DES, OpenSSL's with DES
     renewed.pem, renewed.key                  another certificate with another key
     expired-client.pem                        a certificate of client.key that has expired
     empty.crl, revoking.crl, expired.crl      revocation lists of all authorities of `valid`
@@ -250,6 +251,12 @@ def write_client_files(intermediate):
         + ["-certpbe", "PBE-SHA1-RC2-40", "-keypbe", "PBE-SHA1-RC2-40", "-passout", "pass:" + PASSPHRASE.decode()],
         check=True,
     )
+    secrets = ["-passout", "pass:" + PASSPHRASE.decode(), "-provider", "legacy", "-provider", "default"]
+    for form, name in [(["pkcs8", "-topk8", "-v1", "PBE-MD5-DES"], "md5.key"), (["ec", "-des"], "des.key")]:
+        subprocess.run(
+            ["openssl", *form, "-in", f"{FOLDER}/client.key", "-out", f"{FOLDER}/{name}", *secrets],
+            check=True, stderr=subprocess.DEVNULL,
+        )
     weak = rsa.generate_private_key(65537, 1024)
     dora = Node("dora", intermediate, usage=ExtendedKeyUsageOID.CLIENT_AUTH, key=weak)
     write("weak.pem", dora.key_pem() + dora.chain())

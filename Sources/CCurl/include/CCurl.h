@@ -178,6 +178,7 @@ int ccurl_pem_revocation_lists(const void *_Nonnull bytes, size_t length);
 #define CCURL_IDENTITY_MISMATCH 5         // the key is not that of the certificate
 #define CCURL_IDENTITY_UNSUPPORTED 6      // encrypted with an algorithm that OpenSSL does not have
 #define CCURL_IDENTITY_NO_LIBRARY 7       // libcurl uses another library than OpenSSL
+#define CCURL_IDENTITY_MALFORMED 8        // one of the certificates in PEM is malformed
 // Reads a certificate, the certificates of its issuers and its key, in PEM or PKCS#12. Without `key`, the key is in `certificate`. The
 // result is a PEM text of all of them without encryption, which must be freed with `ccurl_identity_free`.
 int32_t ccurl_identity_read(const void *_Nonnull certificate, size_t certificate_length, const void *_Nullable key,

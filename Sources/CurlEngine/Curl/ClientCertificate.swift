@@ -6,6 +6,8 @@ package enum ClientCertificate {
     package enum Failure: Error, Hashable, Sendable {
         /// The source of the certificate has neither certificates in PEM nor PKCS#12.
         case noCertificate
+        /// One of the certificates in PEM is malformed.
+        case malformed
         /// The source of the key has none.
         case noKey
         /// A passphrase is needed.
@@ -47,6 +49,7 @@ package enum ClientCertificate {
         switch code {
         case CCURL_IDENTITY_READ: break
         case CCURL_IDENTITY_NO_CERTIFICATE: throw .noCertificate
+        case CCURL_IDENTITY_MALFORMED: throw .malformed
         case CCURL_IDENTITY_NO_KEY: throw .noKey
         case CCURL_IDENTITY_ENCRYPTED: throw .encrypted
         case CCURL_IDENTITY_WRONG_PASSPHRASE: throw .wrongPassphrase

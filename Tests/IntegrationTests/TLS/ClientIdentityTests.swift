@@ -110,8 +110,12 @@ struct ClientIdentityTests {
     /// OpenSSL itself does not accept these: the key is too short for its security level, the cipher is not loaded.
     @Test func whatOpenSSLDoesNotAccept() async throws {
         let legacy = "old.p12 is encrypted with an algorithm that OpenSSL has only in its legacy provider"
-        for (file, text) in [("weak.pem", "key too small"), ("old.p12", legacy)] {
-            let tls = try await Self.tls(file) { TrustPeer.passphrase }
+        func legacyKey(_ name: String) -> String { legacy.replacing("old.p12", with: name) }
+        for (file, key, text) in [
+            ("weak.pem", nil, "key too small"), ("old.p12", nil, legacy),
+            ("client.pem", "md5.key", legacyKey("md5.key")), ("client.pem", "des.key", legacyKey("des.key")),
+        ] {
+            let tls = try await Self.tls(file, key) { TrustPeer.passphrase }
             let error = try await TrustPeer.failure(.tls, from: "mtls", tls)
             guard case .unusable(let why) = error.identityFailure else {
                 Issue.record("\(error)")
@@ -119,6 +123,45 @@ struct ClientIdentityTests {
             }
             #expect(why.contains(text) && !error.mayHaveSentBytes, "\(why)")
         }
+    }
+
+    /// The chain would be another one without its malformed certificate.
+    @Test(arguments: ["AAAA\n-----END CERTIFICATE-----\n", "!\n-----END CERTIFICATE-----\n", "AAAA\n"])
+    func aMalformedIssuerIsNotLeftOut(_ rest: String) async throws {
+        let key = [UInt8](try Data(contentsOf: URL(filePath: try await TrustPeer.file("client.key"))))
+        let chain = [UInt8](try Data(contentsOf: URL(filePath: try await TrustPeer.file("client.pem"))))
+        let broken = chain + "-----BEGIN CERTIFICATE-----\n\(rest)".utf8
+        #expect(try ClientCertificate.pem(chain, key: key, passphrase: nil).count > chain.count)
+        #expect(throws: ClientCertificate.Failure.self) {
+            try ClientCertificate.pem(broken, key: key, passphrase: nil)
+        }
+        var tls = try await TrustPeer.tls()
+        tls.clientIdentity = ClientIdentity(
+            certificate: .pem(String(decoding: broken, as: UTF8.self)),
+            key: .file(try await TrustPeer.file("client.key")))
+        let error = try await TrustPeer.failure(.tls, from: "mtls", tls)
+        #expect(error.description.contains("one of the certificates in") && error.description.hasSuffix("is malformed"))
+    }
+
+    /// A passphrase for the server of proxy scripts is asked once in a session, however many scripts it has.
+    @Test(.requiresPAC) func thePassphraseForScriptsIsAskedOnce() async throws {
+        let counter = Counter()
+        var configuration = SessionConfiguration()
+        configuration.tlsForHosts[try HostPattern("127.0.0.1")] = try await Self.tls("client.pem", "encrypted.key") {
+            await counter.increment()
+            return TrustPeer.passphrase
+        }
+        let session = Session(configuration: configuration)
+        for name in ["a", "b"] {
+            let script = try await PACScript.url(TrustPeer.started.value.url("mtls", "/\(name).pac"))
+            let error = await expectFailure([.proxy]) {
+                try await session.data(Request("http://far.invalid/").withProxy(.automatic(script)))
+            }
+            // The server responds with a text that is no script.
+            #expect(error?.description.contains("cannot be fetched") == false)
+        }
+        #expect(await counter.count == 1)
+        await session.shutdown()
     }
 
     // MARK: Servers

@@ -263,6 +263,7 @@ final class TrustEntry: Sendable {
         let reason: TrellisError.ClientIdentityFailure =
             switch failure {
             case .noCertificate: .noCertificate(identity.certificate.name)
+            case .malformed: .unusable("one of the certificates in \(identity.certificate.name) is malformed")
             case .noKey: .noKey(key)
             case .encrypted: .noPassphrase(key)
             case .wrongPassphrase: .wrongPassphrase(key)
