@@ -39,6 +39,17 @@ enum TestCertificates {
 
         """
 
+    /// A revocation list of another authority, without entries.
+    static let revocationListPEM = """
+        -----BEGIN X509 CRL-----
+        MIGkMEsCAQEwCgYIKoZIzj0EAwIwDDEKMAgGA1UEAwwBeBcNMjYxMTI1MjEyODE3
+        WhcNMjYxMjA1MjEyODE3WqAOMAwwCgYDVR0UBAMCAQEwCgYIKoZIzj0EAwIDSQAw
+        RgIhAP7axUIxXWS50f4ecjK4NOk1NCBT11YfM7prrm4YmRDNAiEA4dqcaRZ0JyeY
+        S0WEUCFzHC8XR290WaZPTtqqvlJpThQ=
+        -----END X509 CRL-----
+
+        """
+
     /// The pins of the two, as OpenSSL's command line has computed them.
     static let leafPin = "sha256/Rr1nQmtJ4P1RHkgXKp/fA8NfgzGV+oExlQnX4Bdkndo="
     static let rootPin = "sha256/xMkaDk+plkSAJ2ZdJTvi1Yf1GJzYHODAElqIcLil0y4="

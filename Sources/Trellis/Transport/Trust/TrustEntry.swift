@@ -18,10 +18,15 @@ final class TrustEntry: Sendable {
         let trust: TransferTrust
     }
 
+    /// The number of the next rules. Sessions share the numbers, because two tables of a session may have rules for the same host, and
+    /// libcurl compares the paths of revocation lists, of which a later list may have that of an earlier one.
+    private static let nextNumber = Atomic<Int>(0)
+
+    /// Returns a number for rules that no other rules of the process have.
+    static func takeNumber() -> Int { nextNumber.wrappingAdd(1, ordering: .relaxed).oldValue }
+
     private struct State {
         var loaded: Loaded?
-        /// The number of times that contents were put to use.
-        var generation = 0
         /// The marks of the files when they were last read.
         var stamps: [FileContents.Stamp?] = []
         /// The marks of the files when the contents in use were read.
@@ -75,11 +80,6 @@ final class TrustEntry: Sendable {
     /// The rules for servers, and for a proxy of the same configuration.
     var trust: TransferTrust { state.withLock { $0.loaded?.trust } ?? .unread }
 
-    /// The rules for both kinds of peers, and the number of times that contents were put to use.
-    var current: (trust: TransferTrust, generation: Int) {
-        state.withLock { ($0.loaded?.trust ?? .unread, $0.generation) }
-    }
-
     /// The time for which a request waits for the read of a change, in nanoseconds: one second. It is sent with the earlier contents if the
     /// read takes longer, because of a passphrase or of a disk.
     private static let patience: UInt64 = 1_000_000_000
@@ -127,9 +127,7 @@ final class TrustEntry: Sendable {
 
     private func update(now: EngineInstant) async {
         let stamps = await BlockingThreadPool.run { [paths] in paths.map { FileContents.Stamp(path: $0) } }
-        let (known, generation) = state.withLock { state in
-            (state.loaded != nil && state.stamps == stamps, state.generation)
-        }
+        let known = state.withLock { $0.loaded != nil && $0.stamps == stamps }
         guard !known else { return finish(now: now) { _ in } }
         do throws(TrellisError) {
             let contents = try await read()
@@ -141,7 +139,7 @@ final class TrustEntry: Sendable {
                     state.refusal = nil
                 }
             }
-            let loaded = try await load(contents, generation)
+            let loaded = try await load(contents)
             finish(now: now) { state in
                 state.stamps = stamps
                 if let earlier = state.loaded?.contents {
@@ -149,7 +147,6 @@ final class TrustEntry: Sendable {
                 }
                 state.loadedStamps = stamps
                 state.loaded = loaded
-                state.generation += 1
                 (state.failure, state.refusal) = (nil, nil)
             }
         } catch {
@@ -184,19 +181,19 @@ final class TrustEntry: Sendable {
         }
     }
 
-    private func load(_ contents: TrustContents, _ generation: Int) async throws(TrellisError) -> Loaded {
+    private func load(_ contents: TrustContents) async throws(TrellisError) -> Loaded {
         try check()
-        let identity = try await identity(contents)
+        let identity = try await identity(contents), number = Self.takeNumber()
         return try await BlockingThreadPool.trying { () throws(TrellisError) in
             var rules = self.settings
-            rules.authorities = try contents.authorities(self.configuration, generation)
+            rules.authorities = try contents.authorities(self.configuration, number)
             rules.revocationLists = try contents.revocationLists(self.configuration)
-            rules.identity = identity.map { TransferTrust.marked($0, generation) }
+            rules.identity = identity.map { TransferTrust.marked($0, number) }
             rules.keyLog = try self.keyLog()
             var proxy = rules
             if !self.isForProxies { proxy.identity = nil }
             return Loaded(
-                contents: contents, trust: TransferTrust(server: rules, proxy: proxy, number: generation))
+                contents: contents, trust: TransferTrust(server: rules, proxy: proxy, number: number))
         }
     }
 

@@ -7,13 +7,26 @@ final class TrustTable: Sendable {
         let proxy: ObjectIdentifier
     }
 
+    /// Rules made of those of a server and those of a proxy.
+    private struct PairRules {
+        let server: TransferTrust
+        let proxy: TransferTrust
+        let both: TransferTrust
+
+        init(server: TransferTrust, proxy: TransferTrust) {
+            self.server = server
+            self.proxy = proxy
+            both = TransferTrust(server: server.server, proxy: proxy.proxy, number: TrustEntry.takeNumber())
+        }
+    }
+
     private let standard: TrustEntry
     /// The entries of patterns, the most specific ones first.
     private let hosts: [(pattern: HostPattern, entry: TrustEntry)]
     /// The rules for all hosts, if nothing has to be read for them.
     let constant: TransferTrust?
     /// The rules of servers and proxies with different configurations.
-    private let pairs = Locked<[Pair: (trust: TransferTrust, number: Int)]>([:])
+    private let pairs = Locked<[Pair: PairRules]>([:])
 
     init(_ configuration: TLSConfiguration, forHosts hosts: [HostPattern: TLSConfiguration]) {
         standard = TrustEntry(configuration, isForProxies: false)
@@ -60,14 +73,13 @@ final class TrustTable: Sendable {
         guard !hosts.isEmpty, let proxyHost else { return server.trust }
         let proxy = entry(for: proxyHost)
         guard proxy !== server else { return server.trust }
-        let (ofServer, ofProxy) = (server.current, proxy.current)
+        let (ofServer, ofProxy) = (server.trust, proxy.trust)
         let pair = Pair(server: ObjectIdentifier(server), proxy: ObjectIdentifier(proxy))
-        let number = ofServer.generation + ofProxy.generation
         return pairs.withLock { pairs in
-            if let known = pairs[pair], known.number == number { return known.trust }
-            let trust = TransferTrust(server: ofServer.trust.server, proxy: ofProxy.trust.proxy, number: number)
-            pairs[pair] = (trust, number)
-            return trust
+            if let known = pairs[pair], known.server === ofServer, known.proxy === ofProxy { return known.both }
+            let rules = PairRules(server: ofServer, proxy: ofProxy)
+            pairs[pair] = rules
+            return rules.both
         }
     }
 

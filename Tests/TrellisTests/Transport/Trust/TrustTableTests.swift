@@ -70,4 +70,41 @@ struct TrustTableTests {
             #expect(both === table.trust(for: "a.example", proxyHost: host))
         }
     }
+
+    /// libcurl distinguishes the connections of two tables by the texts of their authorities: it does not read the lists, and one list may
+    /// have the path of another one that is gone.
+    @Test func differentRevocationListsHaveDifferentMarks() async throws {
+        func table(_ lists: [CertificateSource]) async throws -> TransferTrust {
+            var tls = TLSConfiguration(authorities: .only([.pem(TestCertificates.rootPEM)]))
+            tls.revocationLists = lists
+            let table = TrustTable(tls, forHosts: [:])
+            _ = try await table.load(host: "a.example", proxyHost: nil, now: Self.now)
+            return table.trust(for: "a.example", proxyHost: nil)
+        }
+        let list = CertificateSource.pem(TestCertificates.revocationListPEM)
+        let again = CertificateSource.pem(TestCertificates.revocationListPEM + "\n")
+        let (one, two) = (try await table([list]), try await table([list, again]))
+        guard case .pem(let first, _) = one.server.authorities, case .pem(let second, _) = two.server.authorities else {
+            Issue.record("no text")
+            return
+        }
+        #expect(first != second && one.pool("x") != two.pool("x"))
+    }
+
+    /// Rules for a server and a proxy are new ones if one of the two was read again.
+    @Test func rulesOfPairsHaveNumbersOfTheirOwn() async throws {
+        func tls(_ ciphers: String) -> TLSConfiguration {
+            var tls = TLSConfiguration(authorities: .only([.pem(TestCertificates.rootPEM)]))
+            tls.cipherList = ciphers
+            return tls
+        }
+        let names = ["a.example", "b.example", "c.example"]
+        let hosts = try names.map { (try HostPattern($0), tls($0)) }
+        let table = TrustTable(TLSConfiguration(), forHosts: Dictionary(uniqueKeysWithValues: hosts))
+        let unread = table.trust(for: names[0], proxyHost: names[1])
+        for name in names { _ = try await table.load(host: name, proxyHost: nil, now: Self.now) }
+        #expect(table.trust(for: names[0], proxyHost: names[1]) !== unread)
+        let pairs = names.flatMap { name in names.map { table.trust(for: name, proxyHost: $0).pool("x") } }
+        #expect(Set(pairs).count == pairs.count)
+    }
 }
