@@ -22,6 +22,8 @@ Prints {"ca": PATH, "folder": PATH, "ports": {NAME: PORT}}.
     mtls-other       as mtls, but for certificates of second.pem
     stapled          as valid, with a stapled OCSP response; responds with a page of `openssl s_server`
     stapled-revoked  as stapled, but the response is that the certificate was revoked
+    replaced         as valid, but the second request of a connection ends it without a response, and the next connection has the
+                     certificate of `expired`
 
 The folder contains:
 
@@ -183,8 +185,9 @@ def context(node, chain=None, versions=None, clients=None, is_required=True):
 CONNECTIONS = [0]
 
 
-def serve(raw, context):
-    """Serves one connection on a thread of its own. Unlike asyncio, OpenSSL sends the alert of a failed handshake here."""
+def serve(raw, context, limit=None, end=None):
+    """Serves one connection on a thread of its own. Unlike asyncio, OpenSSL sends the alert of a failed handshake here. The first request
+    beyond a limit ends the connection, after a call of `end`."""
     connection = context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
     try:
         connection.do_handshake()
@@ -194,10 +197,15 @@ def serve(raw, context):
         name = dict(pair for part in certificate["subject"] for pair in part)["commonName"] if certificate else "-"
         body = f"{name} {number}".encode()
         data = b""
+        count = 0
         while more := connection.recv(65536):
+            if limit is not None and count == limit:
+                end()
+                break
             data += more
             if data.endswith(b"\r\n\r\n"):
                 data = b""
+                count += 1
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
     except OSError:
         pass
@@ -211,15 +219,33 @@ def serve(raw, context):
             pass
 
 
+class Replaced:
+    """A server that ends each connection at its second request. The connection after that has another certificate."""
+
+    def __init__(self, usual, other):
+        self.usual, self.other, self.next = usual, other, usual
+
+    def serve(self, raw):
+        context, self.next = self.next, self.usual
+        serve(raw, context, limit=1, end=self.replace)
+
+    def replace(self):
+        self.next = self.other
+
+
 def listen(context):
     """Serves connections on threads; returns the port."""
+    return listen_with(lambda raw: serve(raw, context))
+
+
+def listen_with(handler):
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
 
     def accept():
         while True:
             raw, _ = listener.accept()
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=serve, args=(raw, context), daemon=True).start()
+            threading.Thread(target=handler, args=(raw,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     return listener.getsockname()[1]
@@ -358,6 +384,7 @@ async def main():
     connections = peer.Connections()
     path, contexts, valid = make_contexts()
     ports = {name: listen(each) for name, each in contexts.items()}
+    ports["replaced"] = listen_with(Replaced(contexts["valid"], contexts["expired"]).serve)
     ports["stapled"] = await staple(valid, is_revoked=False)
     ports["stapled-revoked"] = await staple(valid, is_revoked=True)
     await peer.serve_until_stdin_ends({"ca": path, "folder": FOLDER, "ports": ports}, connections)

@@ -68,6 +68,7 @@ enum Callbacks {
         guard let context = unsafe context else { return CURL_PREREQFUNC_ABORT }
         return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { easy in
             unsafe easy.notePeer(peer, port: peerPort)
+            easy.handshake?.isComplete = true
             return easy.transfer?.isConnected(from: port) ?? CURL_PREREQFUNC_ABORT
         }
     }

@@ -385,7 +385,7 @@ final class EasyHandle {
         if failure.kind == .connect { failure = explained(failure) }
         if failure.kind == .source, let name = route?.parts.interface { failure = failure.from(name) }
         if let handshake {
-            failure = handshake.explained(failure, isSent: isSent)
+            failure = handshake.explained(failure)
             if failure.isOfTLSPeer { return failure }
         }
         guard let proxy = route?.proxy else { return failure }

@@ -10,6 +10,8 @@ final class TLSRecord {
     /// Indicates whether there is a client certificate for the peer.
     private let hasIdentity: Bool
     private let record: OpaquePointer
+    /// Indicates whether the handshake has succeeded, so that later failures of its connection are others.
+    var isComplete = false
 
     /// Creates an empty record; `nil` if libcurl uses another library than OpenSSL.
     init?(host: String, isOfProxy: Bool, hasIdentity: Bool) {
@@ -28,9 +30,9 @@ final class TLSRecord {
     }
 
     /// Returns the failure with its reason, if the handshake is the reason.
-    func explained(_ failure: EngineFailure, isSent: Bool) -> EngineFailure {
+    func explained(_ failure: EngineFailure) -> EngineFailure {
         let facts = unsafe ccurl_tls_record_facts(record).pointee
-        if unsafe facts.verify_error != 0, !isSent, failure.mayBeOfHandshake {
+        if unsafe facts.verify_error != 0, !isComplete, failure.mayBeOfHandshake {
             return failure.as(.untrusted(unsafe RejectedCertificate(facts, host: host, isOfProxy: isOfProxy)))
         }
         // Some versions of libcurl report the end of the response's connection: with TLS 1.3, the peer examines the client certificate

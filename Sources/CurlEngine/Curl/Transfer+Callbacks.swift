@@ -163,7 +163,8 @@ extension Transfer {
         case .bodyNotReplayable where !options.mayBeReplayed: failure.as(.replayRefused)
         // The request was sent on a reused connection that died, and the connection for sending it again could not be made.
         case .connect where wasSentOnce, .nameResolution where wasSentOnce, .tlsHandshake where wasSentOnce,
-            .proxy where wasSentOnce:
+            .proxy where wasSentOnce, .untrusted where wasSentOnce, .tlsVersion where wasSentOnce,
+            .clientCertificate where wasSentOnce && easy?.handshake?.isComplete == false:
             failure.as(.replayRefused)
         // The arguments of the request were valid if the request was sent, so the response must be the cause.
         case .internalError where attempts > 0 && failure.code == Int(CURLE_BAD_FUNCTION_ARGUMENT.rawValue):
