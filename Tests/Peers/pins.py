@@ -7,12 +7,14 @@ Prints {"ca": PATH, "ports": {NAME: PORT}}.
     changing   has another certificate on every connection
     h2         as chain, over HTTP/2: see `http2_scenarios.py`
     proxy      an HTTPS proxy with a certificate of the root, for 127.0.0.1
+    asking     as proxy, but asks for a client certificate of the root, such as that of the file client.pem beside `ca`
 
 The servers over HTTP/1.1 respond with a JSON object: the number of the request on its connection, and whether the connection has resumed
 a TLS session. /close is the last request of its connection, and /to?URL is redirected to the URL. Commands:
 
     pins       the pins of the keys by name: leaf, intermediate, root, stray, unknown, proxy
     bytes      the number of bytes that the servers have received inside TLS since the last time
+    resumed    a list with an entry for each connection to `asking` since the last time: whether it has resumed a TLS session
 """
 
 import base64
@@ -89,6 +91,19 @@ async def answer_h2(reader, writer):
     await Connection(reader, writer, http2_scenarios.play).run()
 
 
+RESUMED = []
+
+
+async def asking_proxy(reader, writer):
+    RESUMED.append(writer.get_extra_info("ssl_object").session_reused)
+    await https_proxy.proxy(reader, writer)
+
+
+def resumed():
+    list, RESUMED[:] = RESUMED[:], []
+    return list
+
+
 def received():
     global RECEIVED
     count, RECEIVED = RECEIVED, 0
@@ -113,6 +128,12 @@ async def main():
         object.context = context(folder, issue(), links)
 
     changing.sni_callback = change
+    root.issue_cert("ada@example.com", key_type=ec).private_key_and_cert_chain_pem.write_to_path(
+        os.path.join(folder, "client.pem")
+    )
+    asking = context(folder, proxy, [])
+    asking.load_verify_locations(os.path.join(folder, "ca.pem"))
+    asking.verify_mode = ssl.CERT_OPTIONAL
     connections = peer.Connections()
     ports = {
         "chain": await connections.listen(answer, context(folder, leaf, links)),
@@ -121,6 +142,7 @@ async def main():
         "changing": await connections.listen(answer, changing),
         "h2": await connections.listen(answer_h2, context(folder, leaf, links, "h2")),
         "proxy": await connections.listen(https_proxy.proxy, context(folder, proxy, [])),
+        "asking": await connections.listen(asking_proxy, asking),
     }
     pins = {
         "leaf": pin(leaf.cert_chain_pems[0]),
@@ -131,7 +153,7 @@ async def main():
         "proxy": pin(proxy.cert_chain_pems[0]),
     }
     announcement = {"ca": os.path.join(folder, "ca.pem"), "ports": ports}
-    await peer.serve_until_stdin_ends(announcement, connections, {b"pins": lambda: pins, b"bytes": received})
+    await peer.serve_until_stdin_ends(announcement, connections, {b"pins": lambda: pins, b"bytes": received, b"resumed": resumed})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ extension EasyHandle {
         _ = unsafe ccurl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
         let rules = trust.server
         guard apply(rules, .server) else { return false }
-        if rules.forbidsResumption { set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
         guard rules.requiresStapledResponse else { return true }
         return unsafe ccurl_set_long(curl, CURLOPT_SSL_VERIFYSTATUS, 1) == CURLE_OK
     }

@@ -38,7 +38,7 @@ final class EasyHandle {
     /// Indicates whether the body of the current transfer is in memory.
     private var hasPostFields = false
     /// Indicates whether libcurl resumes no TLS session.
-    private var readsCertificates = false
+    private var forbidsResumption = false
     /// Indicates whether libcurl's log is on for the current transfer, in order to find refused streams.
     private(set) var tellsWhatHappens = false
     /// Indicates whether the handle has a request target in place of that of its URL.
@@ -168,9 +168,9 @@ final class EasyHandle {
             set(CURLOPT_BUFFERSIZE, bufferSize)
             receiveBufferSize = bufferSize
         }
-        if readsCertificates != options.readsCertificates {
-            readsCertificates = options.readsCertificates
-            set(CURLOPT_SSL_SESSIONID_CACHE, readsCertificates || options.trust.server.forbidsResumption ? 0 : 1)
+        if forbidsResumption != options.forbidsResumption {
+            forbidsResumption = options.forbidsResumption
+            set(CURLOPT_SSL_SESSIONID_CACHE, forbidsResumption ? 0 : 1)
         }
         if options.version != .http2OverTLS { isPristine = false }
         if options.mayConnectForLong {
@@ -309,7 +309,7 @@ final class EasyHandle {
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         receiveBufferSize = 16 << 10
-        readsCertificates = false
+        forbidsResumption = false
         if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)

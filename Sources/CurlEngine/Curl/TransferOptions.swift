@@ -105,6 +105,12 @@ package final class TransferOptions: Sendable {
             switchesProtocols: switchesProtocols)
     }
 
+    /// Indicates whether libcurl must resume no TLS session, neither with the server nor with an `https` proxy: its option is for both.
+    var forbidsResumption: Bool {
+        readsCertificates || trust.forbidsResumptionWithServer
+            || trust.forbidsResumptionWithProxy && route.parts.proxy?.scheme == .https
+    }
+
     /// Indicates whether the bytes of the transfer are encrypted on their connection, to the server or to a proxy.
     var isEncryptedOnTheWire: Bool { url.isSecure || route.parts.proxy?.scheme == .https }
 

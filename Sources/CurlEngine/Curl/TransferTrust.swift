@@ -53,7 +53,7 @@ package final class TransferTrust: Sendable {
 
         /// Indicates whether TLS sessions must not be resumed. A resumed one has no stapled response and no verification, and without
         /// verification libcurl does not distinguish the sessions of different client certificates.
-        var forbidsResumption: Bool { requiresStapledResponse || (!verifies && identity != nil) }
+        fileprivate var forbidsResumption: Bool { requiresStapledResponse || (!verifies && identity != nil) }
 
         /// Indicates whether certificates are verified.
         var verifies: Bool { if case .unverified = authorities { false } else { true } }
@@ -63,8 +63,13 @@ package final class TransferTrust: Sendable {
     package let server: Rules
     /// The rules for an HTTPS proxy.
     package let proxy: Rules
-    /// The number of the rules among those for the same host, from 0.
+    /// The number of the rules, from 0.
     private let number: Int
+
+    /// Indicates whether TLS sessions with servers must not be resumed.
+    let forbidsResumptionWithServer: Bool
+    /// Indicates whether TLS sessions with an HTTPS proxy must not be resumed.
+    let forbidsResumptionWithProxy: Bool
 
     /// The rules that trust the system's authorities.
     package static let system = TransferTrust(server: Rules(), proxy: Rules(), number: 0)
@@ -79,6 +84,8 @@ package final class TransferTrust: Sendable {
         self.server = server
         self.proxy = proxy
         self.number = number
+        forbidsResumptionWithServer = server.forbidsResumption
+        forbidsResumptionWithProxy = proxy.forbidsResumption
     }
 
     /// Returns the name of the pool of connections with these rules. The name has no blank.

@@ -80,4 +80,72 @@ struct TrustCombinationTests {
         let manager = ServerTrustManager(everyHost: Waiting())
         #expect(try await answer(from: "mtls", tls, manager).hasPrefix("ada "))
     }
+
+    /// Without verification, libcurl does not distinguish the TLS sessions of client certificates, which must not be resumed then.
+    @Test(arguments: [false, true])
+    func aProxyWithAClientCertificateAndWithoutVerification(_ hasIdentity: Bool) async throws {
+        let peer = try await PinPeer()
+        let proxy = try Proxy(peer.url("asking", ""))
+        let folder = URL(filePath: peer.peer.announcement.ca).deletingLastPathComponent()
+        var tls = TLSConfiguration.insecureWithoutAnyVerification()
+        if hasIdentity {
+            tls.clientIdentity = ClientIdentity(certificate: .file(folder.appending(path: "client.pem").path))
+        }
+        let rules = [try HostPattern("127.0.0.1"): tls]
+        let session = peer.session {
+            $0.proxy = .always(proxy)
+            $0.tlsForHosts = rules
+        }
+        let url = try peer.url("chain", "/close", host: "localhost")
+        for _ in 1...2 { _ = try await peer.get(session, url) }
+        await session.shutdown()
+        #expect(try await peer.peer.answer(to: "resumed") == [false, !hasIdentity])
+    }
+
+    /// The most specific pattern decides, for evaluators and for rules of TLS, whatever the order of the patterns.
+    @Test(arguments: [
+        ("other.example", "**.other.example"), ("a.other.example", "*.other.example"),
+        ("b.other.example", "b.other.example"),
+    ])
+    func theMostSpecificPatternApplies(_ host: String, _ pattern: String) async throws {
+        struct Distrust: Error, Equatable { let pattern: String }
+        struct Refusing: ServerTrustEvaluating {
+            let pattern: String
+            func evaluate(_ trust: ServerTrust, forHost host: String) async throws { throw Distrust(pattern: pattern) }
+        }
+        let patterns = ["**.example", "**.other.example", "*.other.example", "b.other.example"]
+        let url = try await TrustPeer.started.value.url("wrong-host", host: host)
+        let trusted = try await TrustPeer.tls()
+        func failure(_ change: (inout SessionConfiguration) throws -> Void) async throws -> TrellisError? {
+            var configuration = SessionConfiguration()
+            configuration.tls = trusted
+            configuration.route.connectTo = [try ConnectTo("::127.0.0.1:")]
+            try change(&configuration)
+            let session = Session(configuration: configuration)
+            let error = await #expect(throws: TrellisError.self) { try await session.string(url) }
+            await session.shutdown()
+            return error
+        }
+        let refused = try await failure {
+            $0.serverTrustManager = try ServerTrustManager(
+                evaluators: Dictionary(uniqueKeysWithValues: patterns.map { ($0, Refusing(pattern: $0)) }))
+        }
+        #expect(refused?.kind == .trustRefused && refused?.underlying as? Distrust == Distrust(pattern: pattern))
+        // Each rule reads another file that is missing.
+        let unread = try await failure {
+            for pattern in patterns {
+                let missing = CertificateSource.file("/no/\(pattern)")
+                $0.tlsForHosts[try HostPattern(pattern)] = TLSConfiguration(authorities: .only([missing]))
+            }
+        }
+        #expect(unread?.kind == .file && unread?.description.contains("/no/\(pattern)") == true, "\(unread as Any)")
+        // One rule alone lets the request through.
+        var configuration = SessionConfiguration()
+        configuration.route.connectTo = [try ConnectTo("::127.0.0.1:")]
+        for pattern in patterns { configuration.tlsForHosts[try HostPattern(pattern)] = TLSConfiguration() }
+        configuration.tlsForHosts[try HostPattern(pattern)] = trusted
+        let session = Session(configuration: configuration)
+        #expect(try await session.string(url).hasPrefix("- "))
+        await session.shutdown()
+    }
 }
