@@ -66,16 +66,21 @@ enum DistinguishedName {
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
-            switch scalar {
-            case ",", "+", "\"", "\\", "<", ">", ";", "=":
-                result.unicodeScalars.append("\\")
-                result.unicodeScalars.append(scalar)
-            default:
-                switch scalar.properties.generalCategory {
-                case .control, .format, .lineSeparator, .paragraphSeparator:
-                    for byte in String(scalar).utf8 { result += "\\" + [byte].hexadecimal }
-                default: result.unicodeScalars.append(scalar)
-                }
+            if ",+\"\\<>;=".unicodeScalars.contains(scalar) { result.unicodeScalars.append("\\") }
+            result.unicodeScalars.append(scalar)
+        }
+        return escapingInvisible(result)
+    }
+
+    /// Returns a text whose control characters and invisible ones are escaped. A terminal or a log that shows the text could be misled by
+    /// them.
+    static func escapingInvisible(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                for byte in String(scalar).utf8 { result += "\\" + [byte].hexadecimal }
+            default: result.unicodeScalars.append(scalar)
             }
         }
         return result

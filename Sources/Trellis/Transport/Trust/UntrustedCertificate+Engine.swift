@@ -22,7 +22,8 @@ extension UntrustedCertificate {
             case .other: .other
             }
         self.init(
-            rule, depth: certificate.depth, subject: certificate.subject, issuer: certificate.issuer,
+            rule, depth: certificate.depth, subject: certificate.subject.map(DistinguishedName.escapingInvisible),
+            issuer: certificate.issuer.map(DistinguishedName.escapingInvisible),
             isOfProxy: certificate.isOfProxy, text: certificate.text)
     }
 }
