@@ -7,10 +7,11 @@ import CurlEngine
 /// | `example.com` | `example.com` | `www.example.com` |
 /// | `*.example.com` | `www.example.com` | `example.com`, `a.b.example.com` |
 /// | `**.example.com` | `example.com`, `www.example.com`, `a.b.example.com` | `myexample.com` |
-/// | `10.0.0.1`, `::1`, `[::1]` | the address, in any spelling | names of the address |
+/// | `10.0.0.1`, `::1`, `[::1]` | the address, in any spelling of a URL | names of the address |
 ///
 /// Names are compared without regard to the case of ASCII letters and to a dot at the end of the pattern; an international name is the same
-/// in Unicode and in its ASCII form. No name is looked up.
+/// in Unicode and in its ASCII form. No name is looked up. Short and hexadecimal spellings of IPv4 addresses, such as `127.1`, are no
+/// patterns.
 ///
 /// The asterisks differ from those of ``ProxyExceptions``, where `*.example.com` is any depth.
 ///
@@ -51,8 +52,19 @@ public struct HostPattern: Sendable, Hashable {
         guard var name = text.asciiHost?.utf8.map({ 0x41...0x5a ~= $0 ? $0 | 0x20 : $0 }) else { return nil }
         if name.last == UInt8(ascii: ".") { name.removeLast() }
         let labels = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard labels.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isNameByte) }) else { return nil }
+        guard labels.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isNameByte) }), labels.last.map(isNumber) == false else {
+            return nil
+        }
         return String(decoding: name, as: UTF8.self)
+    }
+
+    /// Returns whether a label is a number. URLs write an address whose last part is one in its usual form, and have no such names (WHATWG
+    /// URL, section 3.5).
+    private static func isNumber(_ label: ArraySlice<UInt8>) -> Bool {
+        if label.starts(with: "0x".utf8) {
+            return label.dropFirst(2).allSatisfy { 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 }
+        }
+        return label.allSatisfy { 0x30...0x39 ~= $0 }
     }
 
     /// Returns whether names have the byte: in practice, letters, digits, hyphens and underscores.

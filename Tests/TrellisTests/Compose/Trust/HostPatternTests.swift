@@ -19,7 +19,8 @@ struct HostPatternTests {
             ("**.example.com", ".example.com", false), ("**.example.com", "com", false),
             ("10.0.0.1", "10.0.0.1", true), ("10.0.0.1", "10.0.0.10", false), ("::1", "[::1]", true),
             ("[::1]", "[0:0:0:0:0:0:0:1]", true), ("[2001:DB8::1]", "2001:db8::1", true), ("::1", "127.0.0.1", false),
-            ("*.0.0.com", "10.0.0.com", true), ("bücher.example", "xn--bcher-kva.example", true),
+            ("*.0.0.com", "10.0.0.com", true), ("a.0x1g", "a.0x1g", true), ("1a", "1a", true), ("0.x", "0.x", true),
+            ("bücher.example", "xn--bcher-kva.example", true),
             ("*.bücher.example", "a.xn--bcher-kva.example", true),
             // The kelvin sign is not the letter K, and an accent belongs to no byte before it.
             ("kelvin.example", "\u{212A}elvin.example", false), ("e.example", "e\u{301}.example", false),
@@ -32,7 +33,8 @@ struct HostPatternTests {
     @Test(arguments: [
         "", ".", "*", "**", "*.", "**.", "***.example.com", "a.*.example.com", "www*.example.com", "a..b", ".a", "a b",
         "example.com:443", "http://example.com", "*.10.0.0.1", "**.0.0.0.1", "*.[::1]", "10.0.0.0/8", "[::1", "a/b",
-        "example.com\0", "a\n",
+        "example.com\0", "a\n", "127.1", "127.0.1", "010.0.0.1", "0x7f000001", "0x7f.0.0.1", "0X7F.1", "2130706433",
+        "1.2.3.4.5", "256.0.0.1", "127.1.", "0x", "a.1", "a.0x1f", "*.1", "**.0x1",
     ])
     func textsThatAreNoPatterns(_ text: String) throws {
         let error = try #require(throws: TrellisError.self) { try HostPattern(text) }
