@@ -89,7 +89,7 @@ struct HostileProxyTests {
         return Session(configuration: configuration)
     }
 
-    @Test(arguments: cutHeads + rows, [Proxy.Authentication.basic, .digest])
+    @Test(arguments: cutHeads + rows, Proxy.Authentication.allCases)
     func theAnswerToCONNECT(_ row: Row, _ authentication: Proxy.Authentication) async throws {
         let proxy = try LoopbackServer { connection in
             while try connection.nextRequest() != nil {
@@ -108,7 +108,8 @@ struct HostileProxyTests {
         for secret in ["Secret", "J\u{e4}s", "Basic "] {
             #expect(error.map { "\($0) \(String(reflecting: $0))".contains(secret) } == false)
         }
-        #expect(proxy.requests.count <= 4)
+        // With `any`, another connection may ask again with Digest.
+        #expect(proxy.requests.allSatisfy { $0.method == "CONNECT" } && proxy.requests.count <= 4)
         await isHealthyAndLeavesNothing(session, proxy)
     }
 

@@ -64,7 +64,8 @@ public struct ServerTrust: Sendable {
         }
         let sent = try certificates(chain.sent)
         let validated = try certificates(chain.validated)
-        // Only the owner of the key can have sent the first certificate; the others may be those of anyone.
+        // After a complete handshake, the first certificate is that of the server's key. The others may be those of anyone, and after a
+        // handshake that was refused, so may the first one.
         self.init(
             host: host, chain: validated.isEmpty ? Array(sent.prefix(1)) : validated, sentChain: sent,
             isValidated: !validated.isEmpty,
@@ -83,8 +84,9 @@ public struct ServerTrust: Sendable {
     public var sentChain: [Certificate] { storage.sentChain }
 
     /// Indicates whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification
-    /// (``TLSConfiguration/insecureWithoutAnyVerification()``), for a server that the handshake has refused, and for a connection that has
-    /// resumed a TLS session, which no connection of a session with a ``ServerTrustManager`` does.
+    /// (``TLSConfiguration/insecureWithoutAnyVerification()``), after a handshake that was refused, in which the server need not have the
+    /// key of its certificate, and for a connection that has resumed a TLS session, which no connection to a host with an evaluator does
+    /// (``ServerTrustManager``).
     public var isValidated: Bool { storage.isValidated }
 
     /// The checks of revocation that the handshake has made.

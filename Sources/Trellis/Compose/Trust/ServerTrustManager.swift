@@ -10,9 +10,9 @@ import CurlEngine
 /// configuration.serverTrustManager = manager
 /// ```
 ///
-/// The evaluator of a host is asked before any byte of a request is sent, on new connections and on reused ones. Sessions with a manager
-/// resume no TLS sessions, because only a complete handshake shows the chain. Requests for `http` URLs have no certificates, and are not
-/// evaluated; neither are proxies, nor the servers of a ``Transport`` of your own. Each redirect is evaluated for its own host.
+/// The evaluator of a host is asked before any byte of a request is sent, on new connections and on reused ones. Connections to hosts with
+/// an evaluator resume no TLS sessions, because only a complete handshake shows the chain. Requests for `http` URLs have no certificates,
+/// and are not evaluated; neither are proxies, nor the servers of a ``Transport`` of your own. Each redirect is evaluated for its own host.
 ///
 /// Hosts are named by ``HostPattern``s: a host, `*.example.com` for the names with one more label, `**.example.com` for the domain and all
 /// names in it. The most specific pattern applies.
