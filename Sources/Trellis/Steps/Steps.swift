@@ -31,7 +31,7 @@ public struct Steps: Sendable {
     /// session `RedirectPolicy()`.
     public var redirects: RedirectPolicy?
     /// The handler that is asked about each redirect that would be followed; if `nil`, the session's, and for a session
-    /// ``Redirector/follow``.
+    /// ``RedirectHandler/follow``.
     public var redirectHandler: (any RedirectHandler)?
     /// The steps around each hop; the first is the outermost.
     public var aroundHop: [any RequestStep] = []
@@ -42,7 +42,7 @@ public struct Steps: Sendable {
     /// and for a session none.
     public var cache: HTTPCache?
     /// The handler that is asked about each response that the cache could store; if `nil`, the session's, and for a session
-    /// ``ResponseCacher/cache``.
+    /// ``CachedResponseHandler/cache``.
     public var cachedResponseHandler: (any CachedResponseHandler)?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?

@@ -28,13 +28,13 @@ public protocol CachedResponseHandler: Sendable {
 /// }
 /// ```
 public struct ResponseCacher: CachedResponseHandler {
-    private enum Behavior: Sendable {
+    fileprivate enum Behavior: Sendable {
         case cache
         case doNotCache
         case modify(@Sendable (CachedHead, Request) async -> CachedHead?)
     }
 
-    private let behavior: Behavior
+    fileprivate let behavior: Behavior
 
     /// Indicates whether the handler stores all responses that may be stored, or none; `nil` if it has a closure.
     var storesAll: Bool? {
@@ -44,17 +44,6 @@ public struct ResponseCacher: CachedResponseHandler {
         case .modify: nil
         }
     }
-
-    /// A handler that stores every response that may be stored.
-    public static let cache = ResponseCacher(behavior: .cache)
-
-    /// A handler that stores no response.
-    public static let doNotCache = ResponseCacher(behavior: .doNotCache)
-
-    /// Returns a handler whose closure makes the head that is stored; if the closure returns `nil`, the response is not stored.
-    public static func modify(
-        using change: @escaping @Sendable (_ head: CachedHead, _ request: Request) async -> CachedHead?
-    ) -> ResponseCacher { ResponseCacher(behavior: .modify(change)) }
 
     /// Returns the head that the behavior makes of the one that was received.
     public func headToStore(_ head: CachedHead, of request: Request) async -> CachedHead? {
@@ -68,13 +57,13 @@ public struct ResponseCacher: CachedResponseHandler {
 
 extension CachedResponseHandler where Self == ResponseCacher {
     /// A handler that stores every response that may be stored.
-    public static var cache: ResponseCacher { ResponseCacher.cache }
+    public static var cache: ResponseCacher { ResponseCacher(behavior: .cache) }
 
     /// A handler that stores no response.
-    public static var doNotCache: ResponseCacher { ResponseCacher.doNotCache }
+    public static var doNotCache: ResponseCacher { ResponseCacher(behavior: .doNotCache) }
 
     /// Returns a handler whose closure makes the head that is stored; if the closure returns `nil`, the response is not stored.
     public static func modify(
         using change: @escaping @Sendable (_ head: CachedHead, _ request: Request) async -> CachedHead?
-    ) -> ResponseCacher { ResponseCacher.modify(using: change) }
+    ) -> ResponseCacher { ResponseCacher(behavior: .modify(change)) }
 }

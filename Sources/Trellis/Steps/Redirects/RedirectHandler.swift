@@ -26,27 +26,15 @@ extension RedirectHandler {
 
 /// A handler that follows redirects, does not follow them, or changes their targets.
 public struct Redirector: RedirectHandler {
-    private enum Behavior: Sendable {
+    fileprivate enum Behavior: Sendable {
         case follow
         case doNotFollow
         case modify(@Sendable (Request, Response) async throws -> Request?)
     }
 
-    private let behavior: Behavior
+    fileprivate let behavior: Behavior
 
-    /// A handler that follows every redirect that the ``RedirectPolicy`` does not refuse.
-    public static let follow = Redirector(behavior: .follow)
-
-    /// A handler that follows no redirect: every redirect is the final response.
-    public static let doNotFollow = Redirector(behavior: .doNotFollow)
-
-    /// Returns a handler whose closure makes the next request from the request that would be sent and the redirect; if the
-    /// closure returns `nil`, the redirect is the final response.
-    public static func modify(
-        using change: @escaping @Sendable (_ request: Request, _ response: Response) async throws -> Request?
-    ) -> Redirector { Redirector(behavior: .modify(change)) }
-
-    /// Indicates whether the handler is asked: `false` for ``doNotFollow``.
+    /// Indicates whether the handler is asked: `false` for a handler that follows no redirect.
     public var followsRedirects: Bool { if case .doNotFollow = behavior { false } else { true } }
 
     /// Returns the request that the behavior makes of the request that would be sent.
@@ -61,13 +49,14 @@ public struct Redirector: RedirectHandler {
 
 extension RedirectHandler where Self == Redirector {
     /// A handler that follows every redirect that the ``RedirectPolicy`` does not refuse.
-    public static var follow: Redirector { Redirector.follow }
+    public static var follow: Redirector { Redirector(behavior: .follow) }
 
     /// A handler that follows no redirect: every redirect is the final response.
-    public static var doNotFollow: Redirector { Redirector.doNotFollow }
+    public static var doNotFollow: Redirector { Redirector(behavior: .doNotFollow) }
 
-    /// Returns a handler whose closure makes the next request; if the closure returns `nil`, the redirect is the final response.
+    /// Returns a handler whose closure makes the next request from the request that would be sent and the redirect; if the
+    /// closure returns `nil`, the redirect is the final response.
     public static func modify(
         using change: @escaping @Sendable (_ request: Request, _ response: Response) async throws -> Request?
-    ) -> Redirector { Redirector.modify(using: change) }
+    ) -> Redirector { Redirector(behavior: .modify(change)) }
 }

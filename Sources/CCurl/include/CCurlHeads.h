@@ -1,0 +1,68 @@
+// The lines of heads and trailers, as libcurl delivers them.
+#ifndef TRELLIS_CCURL_HEADS_H
+#define TRELLIS_CCURL_HEADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The positions of the name and the value in a field line: the name from 0 to `name_length`, the value without white space around it.
+struct ccurl_field {
+  size_t name_length, value_start, value_end;
+  uint64_t hash; // of the line to `value_end`; only from `ccurl_field_next`
+};
+
+// Finds the name and the value in a field line that includes its line end. Returns false if the name is not a token, or if the value
+// contains a NUL, CR or LF.
+bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_field *_Nonnull field);
+
+// Finds the name and the value in lines that `ccurl_field_scan` has accepted, at `start`; the positions in `field` are relative to `start`.
+// Returns the length of the line including its line feed, or 0 at the end.
+size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start, struct ccurl_field *_Nonnull field);
+
+// The lines of a head, or of the trailers behind a final head, as libcurl delivers them one by one. A new head is all zeros but for the
+// limits and for a `content_length` of -1.
+#define CCURL_HEAD_STATUS_LINE 0 // the next line is a status line
+#define CCURL_HEAD_FIELDS 1      // the next line is a field, or ends the head
+#define CCURL_HEAD_TRAILERS 2    // the final head is complete
+struct ccurl_head {
+  char *_Nullable lines;  // the fields: name, colon, white space, value, line feed
+  size_t length, capacity;
+  size_t count;           // of fields
+  size_t maximum_count;
+  size_t size;            // of the lines that count towards the limit, in bytes
+  size_t limit;
+  size_t received;        // the size of all lines
+  int64_t content_length; // -1 if there is none
+  uint64_t last_line;     // the time of the thread when the last field line arrived
+  int32_t place;
+  bool is_last_framing;   // whether the last field frames the message
+};
+
+// Adds a field line. Returns false, and changes nothing, for every line that is not a plain field within the limits: status lines, ends of
+// heads, folds, fields that describe the body in another way than by a single length, and errors.
+bool ccurl_head_add(struct ccurl_head *_Nonnull head, const void *_Nonnull line, size_t length);
+// Appends bytes and a line feed to the lines. Returns false if memory has run out.
+bool ccurl_head_append(struct ccurl_head *_Nonnull head, const void *_Nonnull bytes, size_t length);
+// Removes all fields and their memory.
+void ccurl_head_clear(struct ccurl_head *_Nonnull head);
+// Sets the time of the calling thread that lines of heads are stamped with.
+void ccurl_thread_set_now(uint64_t nanoseconds);
+
+// The context of `ccurl_head_receive`.
+struct ccurl_head_target {
+  struct ccurl_head *_Nullable head;
+  // Receives the lines that `ccurl_head_add` does not add, with this context.
+  size_t (*_Nullable other)(char *_Nullable, size_t, size_t, void *_Nullable);
+  void *_Nullable context;
+};
+
+// A CURLOPT_HEADERFUNCTION.
+size_t ccurl_head_receive(char *_Nullable bytes, size_t size, size_t count, void *_Nullable target);
+
+// Finds the next field with a name, which is in lower case, at `start` or behind it. The positions of the value in `field` are relative to
+// `lines`. Returns the position behind the line, or 0 if there is no such field.
+size_t ccurl_field_find(const void *_Nonnull lines, size_t length, size_t start, const void *_Nonnull name,
+                        size_t name_length, struct ccurl_field *_Nonnull field);
+
+#endif

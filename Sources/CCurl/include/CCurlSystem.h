@@ -1,0 +1,112 @@
+// System calls whose C types Swift cannot import well, threads, sockets and the network of the machine.
+#ifndef TRELLIS_CCURL_SYSTEM_H
+#define TRELLIS_CCURL_SYSTEM_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Wrappers of epoll, level-triggered, with plain arguments.
+#define CCURL_READ 1u
+#define CCURL_WRITE 2u
+#define CCURL_FAILED 4u
+#define CCURL_READY_CAPACITY 256
+struct ccurl_ready {
+  int32_t fd;
+  uint32_t generation;
+  uint32_t events;  // CCURL_READ | CCURL_WRITE | CCURL_FAILED
+};
+int ccurl_epoll_create(void);
+// Watches `fd` for CCURL_READ | CCURL_WRITE; 0 stops watching `fd`. Returns whether the kernel accepted the change.
+bool ccurl_epoll_watch(int epoll, int fd, uint32_t generation, uint32_t interest);
+// Fills at most CCURL_READY_CAPACITY entries. Returns their number; 0 if the time (negative: no limit) is over.
+int ccurl_epoll_wait(int epoll, struct ccurl_ready *_Nonnull ready, int64_t timeout_ns);
+int ccurl_eventfd_create(void);
+void ccurl_eventfd_signal(int fd);
+void ccurl_eventfd_clear(int fd);
+uint64_t ccurl_monotonic_ns(void);
+
+// Reads the part of a file that is in the page cache, and never waits for a disk. Returns the number of bytes; 0 if none are cached at
+// present or the file ends; -1 if the file system or the kernel does not support the call, or if the read failed.
+ptrdiff_t ccurl_read_cached(int fd, void *_Nonnull buffer, size_t count, int64_t offset);
+
+// Renames a file if the new name does not exist. Returns 0 or an errno: EEXIST if it exists; EINVAL if the file system does not support
+// this.
+int ccurl_rename_new(const char *_Nonnull from, const char *_Nonnull to);
+
+// Creates a file in memory. Returns its descriptor; -1 if the system has none left.
+int ccurl_memory_file(void);
+
+// A mutex that the thread sanitizer can see.
+void *_Nonnull ccurl_mutex_create(void);
+void ccurl_mutex_destroy(void *_Nonnull mutex);
+void ccurl_mutex_lock(void *_Nonnull mutex);
+void ccurl_mutex_unlock(void *_Nonnull mutex);
+
+// Indicates whether this module was built with the thread sanitizer.
+extern const bool ccurl_has_thread_sanitizer;
+// Tells the thread sanitizer that everything before the last resumption of the calling task happened before what follows. The Swift runtime
+// marks a resumption as a release of the task. Does nothing without the sanitizer.
+void ccurl_sanitizer_acquire_task(void);
+
+// A semaphore with the initial value zero. The wait returns whether the semaphore was posted in time.
+void *_Nonnull ccurl_semaphore_create(void);
+void ccurl_semaphore_destroy(void *_Nonnull semaphore);
+void ccurl_semaphore_post(void *_Nonnull semaphore);
+bool ccurl_semaphore_wait(void *_Nonnull semaphore, unsigned milliseconds);
+
+// Starts a detached thread with all signals blocked and the given name (at most 15 bytes are kept). Returns 0 or an errno.
+int ccurl_thread_start(const char *_Nonnull name, void (*_Nonnull body)(void *_Nullable), void *_Nullable context);
+// A thread-local pointer, initially NULL.
+const void *_Nullable ccurl_thread_tag(void);
+void ccurl_thread_set_tag(const void *_Nullable tag);
+void ccurl_thread_yield(void);
+void ccurl_thread_sleep_ms(unsigned milliseconds);
+
+// Returns whether the connection was ended neither by the peer nor by a failure.
+bool ccurl_socket_is_open(int fd);
+// Ends a socket that has received bytes, has failed, or was ended by its peer. Afterwards the same descriptor belongs to a connection that
+// has ended: a read finds an orderly end, even if the peer of the old socket still sends, and no byte can be sent. Returns whether the
+// socket was ended.
+bool ccurl_socket_end_if_unclean(int fd);
+// Suspends the calling thread until the next wake-up. A wake-up that arrives before ends the sleep at once. Only one thread may sleep here.
+void ccurl_watchdog_sleep(void);
+void ccurl_watchdog_wake(void);
+// Returns a clock for the processor time of the calling thread that other threads can read.
+int32_t ccurl_thread_cpu_clock(void);
+// Returns the time of a clock in nanoseconds; 0 if its thread has ended.
+uint64_t ccurl_clock_ns(int32_t clock);
+// Returns the number of bytes that were read from a TCP socket; -1 if the system does not report it. The difference between a count at the
+// start of a period and one at its end is never greater than the number of bytes that were read.
+int64_t ccurl_socket_read(int fd, bool is_start);
+// Returns the number of bytes that were written to a TCP socket; -1 if the system does not report it.
+int64_t ccurl_socket_written(int fd);
+// Returns the local port of a connection; 0 if it has none.
+int32_t ccurl_socket_port(int fd);
+// Ends a connection in both directions. The descriptor stays open.
+void ccurl_socket_shut_down(int fd);
+// Writes the local address of a socket to 16 bytes, in network order. Returns its length: 4, 16, or 0 if the socket has none.
+int ccurl_socket_address(int fd, uint8_t *_Nonnull bytes);
+
+// Opens a netlink route socket (rtnetlink(7)), which needs no rights, for the network namespace of the calling thread. The kernel notifies
+// the socket of changes: of the machine's addresses, or of its links, addresses and routes. `buffer_size` limits what it stores; 0 is the
+// system's size. Returns -1 if there is no such socket.
+int ccurl_route_open(bool follows_addresses, bool follows_all, int buffer_size);
+// Requests all links (RTM_GETLINK), addresses (RTM_GETADDR) or routes (RTM_GETROUTE).
+bool ccurl_route_request(int fd, uint16_t type, uint32_t sequence);
+#define CCURL_ROUTE_OVERRUN -1  // messages were lost
+#define CCURL_ROUTE_FAILED -2
+// Reads some messages of the kernel; `waits` is for replies to a request. Returns their size in bytes, 0 if there are none, or an error.
+ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool waits);
+
+// Opens a socket that closes on exec.
+int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
+
+// Fills a buffer with at most 256 random bytes from the system's secure source (getrandom(2)). Returns false if there is no such source.
+bool ccurl_random(void *_Nonnull bytes, size_t count);
+
+// Returns whether a socket has a peer.
+bool ccurl_socket_is_connected(int fd);
+
+#endif

@@ -1,0 +1,85 @@
+// TLS connections, certificates and keys, through the OpenSSL that libcurl has loaded.
+#ifndef TRELLIS_CCURL_TLS_H
+#define TRELLIS_CCURL_TLS_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The type of a CURLOPT_SSL_CTX_FUNCTION.
+typedef CURLcode (*ccurl_tls_callback)(CURL *_Nullable, void *_Nullable, void *_Nullable);
+// Returns whether ALPN (RFC 7301) selected HTTP/2 or HTTP/3 for the current connection of a transfer.
+bool ccurl_tls_has_streams(CURL *_Nonnull easy);
+// Returns whether it is certain that ALPN did not select HTTP/2 or HTTP/3.
+bool ccurl_tls_has_no_streams(CURL *_Nonnull easy);
+
+// Returns whether it is certain that the peer has not ended the TLS session of a transfer's current connection.
+bool ccurl_tls_is_open(CURL *_Nonnull easy);
+
+// The results of `ccurl_tls_read_chain`: the chain was verified in the handshake of the connection, against revocation lists, and with an
+// OCSP response that the server has sent.
+#define CCURL_CHAIN_VALIDATED 1
+#define CCURL_CHAIN_CHECKED_LISTS 2
+#define CCURL_CHAIN_CHECKED_STAPLE 4
+typedef void (*ccurl_der_callback)(void *_Nonnull, bool is_sent, const uint8_t *_Nonnull, size_t);
+// Passes the certificates of a transfer's current connection to the callback, encoded as DER and leaf first: those of the verified chain,
+// and then, with `is_sent`, those that the server has sent. A connection for which libcurl verifies nothing (`verifies` is false), or that
+// has resumed a TLS session, has no verified chain. Returns the flags above, or -1 if the connection has no session of OpenSSL.
+int ccurl_tls_read_chain(CURL *_Nonnull easy, bool verifies, ccurl_der_callback _Nonnull add, void *_Nonnull context);
+
+CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
+// Makes OpenSSL verify the name of the server only against the subject alternative names (RFC 9110, section 4.3.4). To be called in a
+// CURLOPT_SSL_CTX_FUNCTION; `host` is without brackets.
+CURLcode ccurl_tls_verify_host(void *_Nullable tls_context, const char *_Nonnull host);
+
+// The facts of a TLS handshake that libcurl does not report, or not in the same way in all of its versions.
+struct ccurl_tls_facts {
+  int32_t verify_error;   // of the certificate that ended the handshake (X509_V_ERR_…); 0 if there is none
+  int32_t depth;          // of that certificate: 0 for the server's own
+  int32_t alert_received; // the number of the peer's last alert (RFC 8446, section 6); 0 if there was none
+  int32_t alert_sent;
+  bool lacks_certificate; // the peer asked for a certificate, and there was none that suits
+  // The parts of that certificate: dates in seconds since 1970, INT64_MIN if unknown; the names only of the server's own, with commas
+  // between them, and addresses as `#` and hexadecimal digits.
+  int64_t not_before, not_after;
+  char *_Nullable subject, *_Nullable issuer, *_Nullable names;
+  // The certificates that the peer has sent, encoded as DER and one after the other, if one of them ended the handshake.
+  uint8_t *_Nullable sent;
+  size_t sent_length;
+};
+struct ccurl_tls_record;
+// Creates the record of a handshake, with one reference; NULL if libcurl uses another library than OpenSSL, or if memory has run out.
+struct ccurl_tls_record *_Nullable ccurl_tls_record_create(void);
+void ccurl_tls_record_release(struct ccurl_tls_record *_Nullable record);
+const struct ccurl_tls_facts *_Nonnull ccurl_tls_record_facts(const struct ccurl_tls_record *_Nonnull record);
+// Begins to record the handshake of a context, which keeps a reference to the record. To be called in a CURLOPT_SSL_CTX_FUNCTION. With
+// `verifies`, a certificate that is not trusted ends the handshake. The secrets of the connection are written to the file `key_log`; -1
+// for none. Returns false if the handshake is not recorded.
+bool ccurl_tls_record_begin(struct ccurl_tls_record *_Nonnull record, void *_Nullable context, bool verifies, int key_log);
+// Returns OpenSSL's words for a `verify_error`; NULL if OpenSSL is missing.
+const char *_Nullable ccurl_tls_verify_text(int error);
+
+// Returns the number of certificates, or of certificate revocation lists, in a PEM text; -1 if one of them is malformed, and 1 if libcurl
+// uses another library than OpenSSL.
+int ccurl_pem_certificates(const void *_Nonnull bytes, size_t length);
+int ccurl_pem_revocation_lists(const void *_Nonnull bytes, size_t length);
+
+#define CCURL_IDENTITY_READ 0
+#define CCURL_IDENTITY_NO_CERTIFICATE 1   // neither a certificate in PEM nor PKCS#12
+#define CCURL_IDENTITY_NO_KEY 2
+#define CCURL_IDENTITY_ENCRYPTED 3        // a passphrase is needed
+#define CCURL_IDENTITY_WRONG_PASSPHRASE 4
+#define CCURL_IDENTITY_MISMATCH 5         // the key is not that of the certificate
+#define CCURL_IDENTITY_UNSUPPORTED 6      // encrypted with an algorithm that OpenSSL does not have
+#define CCURL_IDENTITY_NO_LIBRARY 7       // libcurl uses another library than OpenSSL
+#define CCURL_IDENTITY_MALFORMED 8        // one of the certificates in PEM is malformed
+// Reads a certificate, the certificates of its issuers and its key, in PEM or PKCS#12. Without `key`, the key is in `certificate`. The
+// result is a PEM text of all of them without encryption, which must be freed with `ccurl_identity_free`.
+int32_t ccurl_identity_read(const void *_Nonnull certificate, size_t certificate_length, const void *_Nullable key,
+                            size_t key_length, const char *_Nullable passphrase, char *_Nullable *_Nonnull pem,
+                            size_t *_Nonnull pem_length);
+// Frees a text, after its bytes were erased.
+void ccurl_identity_free(char *_Nullable pem, size_t length);
+
+#endif
