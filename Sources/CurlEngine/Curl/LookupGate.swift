@@ -98,7 +98,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         if now < last.until { return true }
         guard hasConnection() else { return leads(transfer, name) }
         // The connection may turn out to be dead. Therefore the transfer leads, but without waiting for a turn.
-        limit.beginAnyway()
+        limit.beginAnyway(self)
         transfer.lookup = .leading
         return true
     }
@@ -144,7 +144,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     private func turnWasGranted() {
         requestedTurns -= 1
         // Without a name that waits, another engine gets the turn.
-        if grantedTurns < lineCount { grantedTurns += 1 } else { limit.end() }
+        if grantedTurns < lineCount { grantedTurns += 1 } else { limit.end(self) }
     }
 
     /// Returns the transfers whose turn has come, as leaders.
@@ -152,7 +152,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         var leaders: [Transfer] = []
         while grantedTurns > 0 {
             grantedTurns -= 1
-            if let leader = nextLeader() { leaders.append(leader) } else { limit.end() }
+            if let leader = nextLeader() { leaders.append(leader) } else { limit.end(self) }
         }
         return leaders
     }
@@ -197,7 +197,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     func didEnd(_ transfer: Transfer, isResolved: Bool, now: EngineInstant) -> [Transfer] {
         guard transfer.lookup == .leading else { return [] }
         transfer.lookup = .none
-        limit.end()
+        limit.end(self)
         guard let name = name(transfer) else { return [] }
         if isResolved { note(name, now) }
         guard !lookups.isEmpty, let lookup = lookups[name], lookup.leader === transfer else { return [] }
@@ -243,10 +243,10 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
             waiting += lookup.waiting.filter { $0.lookup == .waiting }
             guard let leader = lookup.leader, leader.lookup == .leading else { continue }
             leader.lookup = .none
-            limit.end()
+            limit.end(self)
         }
         for transfer in waiting { transfer.lookup = .none }
-        for _ in 0..<grantedTurns { limit.end() }
+        for _ in 0..<grantedTurns { limit.end(self) }
         grantedTurns = 0
         connecting = []
         lookups = [:]

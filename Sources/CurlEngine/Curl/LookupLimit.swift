@@ -1,7 +1,8 @@
 /// The bound on the number of lookups of host names that run at once, for all engines of a session together.
 ///
 /// Before 8.20, libcurl starts one thread per lookup. The bound belongs to a session, not to the process: names that take long to resolve
-/// delay the lookups of their own session only. Engines that have to wait get their turns in the order of their requests.
+/// delay the lookups of their own session only. Engines that have to wait get their turns in the order of their requests. An engine that
+/// is stuck ends no lookup, and so the others need not wait for its lookups: the bound applies to the lookups of the others.
 package final class LookupLimit: Sendable {
     /// The number of lookups that run at once by default.
     package static let defaultMaximum = 16
@@ -9,22 +10,69 @@ package final class LookupLimit: Sendable {
     /// The number of lookups that may run at once.
     package let maximum: Int
 
+    /// The lookups of one gate.
+    private struct Holder {
+        let gate: any LookupTurnReceiver
+        /// The number of its lookups that run.
+        var running = 0
+        /// The number of its turns that came while its engine was stuck.
+        var passedOver = 0
+    }
+
     private struct State {
         var running = 0
         var peak = 0
         /// The gates that wait for a turn, once for each name.
         var line = FIFO<any LookupTurnReceiver>()
-        /// The gates whose turn came while their engines were stuck: they are next as soon as they can use it.
-        var passedOver = FIFO<any LookupTurnReceiver>()
+        /// The gates with running lookups, or with turns that came while their engines were stuck: these gates are next as soon as they
+        /// can use a turn.
+        var holders: [Holder] = []
 
-        /// Removes and returns the next gate; `nil` if none waits. A gate whose engine is stuck is next only if no other one waits.
+        /// Returns whether a maximum number of lookups runs. The lookups of other engines that are stuck do not count, because they cannot
+        /// end.
+        func isFull(_ maximum: Int, for gate: (any LookupTurnReceiver)? = nil) -> Bool {
+            guard running >= maximum else { return false }
+            let stuck = holders.reduce(0) {
+                $0 + ($1.running > 0 && $1.gate !== gate && $1.gate.isStuck ? $1.running : 0)
+            }
+            return running - stuck >= maximum
+        }
+
+        private mutating func change(_ gate: any LookupTurnReceiver, _ change: (inout Holder) -> Void) {
+            let index = holders.firstIndex { $0.gate === gate } ?? holders.endIndex
+            if index == holders.endIndex { holders.append(Holder(gate: gate)) }
+            change(&holders[index])
+            if holders[index].running == 0, holders[index].passedOver == 0 { holders.remove(at: index) }
+        }
+
+        mutating func count(_ gate: any LookupTurnReceiver) {
+            running += 1
+            change(gate) { $0.running += 1 }
+        }
+
+        mutating func uncount(_ gate: any LookupTurnReceiver) {
+            running -= 1
+            change(gate) { $0.running -= 1 }
+        }
+
+        /// Removes and returns the next gate whose engine is not stuck; `nil` if none waits.
         mutating func next() -> (any LookupTurnReceiver)? {
-            if let gate = passedOver.peek, !gate.isStuck { return passedOver.popFirst() }
+            if let gate = holders.first(where: { $0.passedOver > 0 && !$0.gate.isStuck })?.gate {
+                change(gate) { $0.passedOver -= 1 }
+                return gate
+            }
             while let gate = line.popFirst() {
                 if !gate.isStuck { return gate }
-                passedOver.append(gate)
+                change(gate) { $0.passedOver += 1 }
             }
-            return passedOver.popFirst()
+            return nil
+        }
+
+        /// Removes and returns a gate whose engine is stuck; `nil` if none waits.
+        mutating func nextStuck() -> (any LookupTurnReceiver)? {
+            guard let gate = holders.first(where: { $0.passedOver > 0 })?.gate else { return nil }
+            change(gate) { $0.passedOver -= 1 }
+            return gate
         }
     }
 
@@ -40,37 +88,50 @@ package final class LookupLimit: Sendable {
     package var peakCount: Int { state.withLock { $0.peak } }
 
     /// The number of turns that were requested and not granted yet.
-    package var waitingCount: Int { state.withLock { $0.line.count + $0.passedOver.count } }
+    package var waitingCount: Int { state.withLock { $0.holders.reduce($0.line.count) { $0 + $1.passedOver } } }
 
     /// Begins a lookup. Returns `false` if the lookup has to wait; `receiver` is then notified later, when the lookup may begin.
-    /// Every lookup that may begin must be ended by ``end()``, whether it runs or not.
+    /// Every lookup that may begin must be ended by ``end(_:)``, whether it runs or not.
     func begin(_ receiver: any LookupTurnReceiver) -> Bool {
-        state.withLock { state in
-            guard state.running >= maximum else {
-                state.running += 1
-                state.peak = max(state.peak, state.running)
-                return true
+        let (isGranted, turns) = state.withLock { state -> (Bool, [any LookupTurnReceiver]) in
+            // The lookups of an engine that has become stuck have made room for the gates that wait.
+            let turns = takeTurns(&state)
+            guard !state.isFull(maximum, for: receiver) else {
+                state.line.append(receiver)
+                return (false, turns)
             }
-            state.line.append(receiver)
-            return false
+            state.count(receiver)
+            state.peak = max(state.peak, state.running)
+            return (true, turns)
         }
+        for gate in turns { gate.grantTurn() }
+        return isGranted
     }
 
-    /// Begins a lookup that probably does not take place, even beyond the bound. It must be ended by ``end()``.
-    func beginAnyway() { state.withLock { $0.running += 1 } }
-
-    /// Ends a lookup, whose turn goes to the one that has waited longest.
-    func end() {
-        let next = state.withLock { state -> (any LookupTurnReceiver)? in
-            guard state.running <= maximum else {
-                state.running -= 1
-                return nil
-            }
-            let next = state.next()
-            if next == nil { state.running -= 1 }
-            return next
+    /// Counts lookups for the gates that wait, as long as there is room, and returns these gates.
+    private func takeTurns(_ state: inout State) -> [any LookupTurnReceiver] {
+        guard !state.line.isEmpty || state.holders.contains(where: { $0.passedOver > 0 }) else { return [] }
+        var turns: [any LookupTurnReceiver] = []
+        while !state.isFull(maximum), let gate = state.next() {
+            state.count(gate)
+            turns.append(gate)
         }
-        next?.grantTurn()
+        return turns
+    }
+
+    /// Begins a lookup that probably does not take place, even beyond the bound. It must be ended by ``end(_:)``.
+    func beginAnyway(_ receiver: any LookupTurnReceiver) { state.withLock { $0.count(receiver) } }
+
+    /// Ends a lookup, whose turn goes to the one that has waited longest. An engine that is stuck gets a turn only if no other one waits.
+    func end(_ receiver: any LookupTurnReceiver) {
+        let turns = state.withLock { state -> [any LookupTurnReceiver] in
+            state.uncount(receiver)
+            let turns = takeTurns(&state)
+            guard turns.isEmpty, state.running < maximum, let gate = state.nextStuck() else { return turns }
+            state.count(gate)
+            return [gate]
+        }
+        for gate in turns { gate.grantTurn() }
     }
 }
 

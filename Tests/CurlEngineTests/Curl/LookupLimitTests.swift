@@ -15,6 +15,7 @@ import Testing
         var isStuck: Bool { stuck.withLock { $0 } }
         func grantTurn() { turns.withLock { $0 += 1 } }
         func runAgain() { stuck.withLock { $0 = false } }
+        func becomeStuck() { stuck.withLock { $0 = true } }
     }
 
     @Test func aGateWhoseEngineIsStuckIsPassedOverUntilItRunsAgain() {
@@ -23,14 +24,15 @@ import Testing
         #expect(limit.begin(other))
         #expect(!limit.begin(stuck))
         for _ in 0..<3 { #expect(!limit.begin(other)) }
-        limit.end()
+        limit.end(other)
         #expect(stuck.count == 0)
         #expect(other.count == 1)
         #expect(limit.waitingCount == 3)
         stuck.runAgain()
-        limit.end()
+        limit.end(other)
         #expect(stuck.count == 1)
-        for _ in 0..<3 { limit.end() }
+        limit.end(stuck)
+        for _ in 0..<2 { limit.end(other) }
         #expect(other.count == 3)
         #expect(limit.runningCount == 0)
     }
@@ -40,7 +42,37 @@ import Testing
         let stuck = Receiver(isStuck: true)
         #expect(limit.begin(stuck))
         #expect(!limit.begin(stuck))
-        limit.end()
+        limit.end(stuck)
         #expect(stuck.count == 1)
+    }
+
+    @Test func aGateThatRunsAgainDoesNotWaitForOneThatIsStillStuck() {
+        let limit = LookupLimit(maximum: 1)
+        let (first, second, other) = (Receiver(isStuck: true), Receiver(isStuck: true), Receiver())
+        #expect(limit.begin(other))
+        for receiver in [first, second, other, other] { #expect(!limit.begin(receiver)) }
+        limit.end(other)
+        #expect(other.count == 1)
+        second.runAgain()
+        limit.end(other)
+        #expect((first.count, second.count, other.count) == (0, 1, 1))
+    }
+
+    @Test func theLookupsOfAnEngineThatIsStuckHoldUpNoOthers() {
+        let limit = LookupLimit(maximum: 2)
+        let (stuck, early, late) = (Receiver(), Receiver(), Receiver())
+        for _ in 0..<2 { #expect(limit.begin(stuck)) }
+        #expect(!limit.begin(early))
+        stuck.becomeStuck()
+        #expect(limit.begin(late))
+        #expect(early.count == 1)
+        // The bound holds for the others.
+        #expect(!limit.begin(late))
+        limit.end(early)
+        #expect(late.count == 1)
+        stuck.runAgain()
+        for _ in 0..<2 { limit.end(stuck) }
+        for _ in 0..<2 { limit.end(late) }
+        #expect(limit.runningCount == 0)
     }
 }
