@@ -59,11 +59,9 @@ final class SharedOrigin {
     var hasFailed = false
 
     /// The waiting transfers.
-    private var line = FIFO<Transfer>()
-    /// The waiting transfers that libcurl had before, which are first.
-    private var returned = FIFO<Transfer>()
-    /// The number of transfers in `line` and `returned` that wait.
-    private(set) var waitingCount = 0
+    private var line = AgingQueue<Transfer>()
+    /// The number of waiting transfers.
+    var waitingCount: Int { line.count }
     /// The number of transfers that have waited, and are about to be passed to libcurl for a stream.
     var released = 0
 
@@ -201,30 +199,24 @@ final class SharedOrigin {
 
     // MARK: Waiting
 
-    /// Adds a transfer to the waiting ones.
-    func enter(_ transfer: Transfer, isFirst: Bool) {
+    /// Gives a transfer that need not wait its place in the order of arrival, for the case that libcurl has no stream for it.
+    func pass(_ transfer: Transfer) {
+        if transfer.streamTicket == 0 { transfer.streamTicket = line.takeTicket() }
+    }
+
+    /// Adds a transfer to the waiting ones. A transfer that has waited before, or was passed to libcurl, keeps its place.
+    func enter(_ transfer: Transfer) {
         transfer.streamUse = .waiting
         if isFirst { returned.append(transfer) } else { line.append(transfer) }
         waitingCount += 1
     }
 
     /// Removes and returns the first waiting transfer; `nil` if none waits.
-    func next() -> Transfer? {
-        while let transfer = returned.popFirst() ?? line.popFirst() {
-            guard transfer.streamUse == .waiting else { continue }
-            waitingCount -= 1
-            return transfer
-        }
-        return nil
-    }
+    func next() -> Transfer? { line.next() }
 
     /// Removes a waiting transfer.
     func leave(_ transfer: Transfer) {
         transfer.streamUse = .none
-        waitingCount -= 1
-        // At least as many transfers have left as wait, so that the cost per transfer is constant.
-        guard returned.count + line.count > 2 * waitingCount + 64 else { return }
-        returned.removeAll { $0.streamUse != .waiting }
-        line.removeAll { $0.streamUse != .waiting }
+        line.leave(transfer)
     }
 }

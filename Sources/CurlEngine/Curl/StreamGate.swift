@@ -119,7 +119,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         guard let origin = origin(transfer) else { return true }
         let hasWaited = transfer.streamUse != .none
         if hasWaited ? admitsAgain(transfer, origin) : admitsNew(transfer, origin) { return true }
-        origin.enter(transfer, isFirst: hasWaited)
+        origin.enter(transfer)
         // The longer line may be worth another connection.
         release(origin)
         return false
@@ -128,6 +128,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private func admitsNew(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
         guard origin.waitingCount == 0, let use = wayFor(origin) else { return false }
         if use == .reserved { transfer.streamUse = use }
+        origin.pass(transfer)
         return true
     }
 
@@ -340,7 +341,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     /// Lets a transfer wait whose connection was refused.
     func wait(_ transfer: Transfer) {
         guard let origin = origin(transfer) else { return }
-        origin.enter(transfer, isFirst: true)
+        origin.enter(transfer)
         // The last stream may have ended in the meantime, so that nothing else would end the wait.
         release(origin)
     }

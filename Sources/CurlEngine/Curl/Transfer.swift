@@ -44,6 +44,8 @@ package final class Transfer: @unchecked Sendable {
     var streamUse = StreamGate.Use.none
     /// The local port of the connection on which the transfer has a stream.
     var streamPort: Int32 = 0
+    /// The number of the transfer in the order of arrival at the ``StreamGate``; 0 if it has none.
+    var streamTicket = 0
     /// The instant at which the transfer's last wait for a stream ended; `nil` if the transfer has not waited.
     var waitEnd: EngineInstant?
     /// Indicates whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
@@ -184,4 +186,10 @@ package final class Transfer: @unchecked Sendable {
         guard let report = easy?.report(of: self) else { return TransferReport() }
         return handshake?.completed(report) ?? report
     }
+}
+
+/// Two transfers are equal if they are the same object.
+extension Transfer: Hashable {
+    package static func == (left: Transfer, right: Transfer) -> Bool { left === right }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -60,6 +60,8 @@ package final class TransferOptions: Sendable {
     /// Indicates whether the request asks the server to switch protocols (RFC 9110, section 7.8). libcurl then only makes a connection, a
     /// new one, and the engine itself sends the request, which has no body.
     package let switchesProtocols: Bool
+    /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
+    package let rank: Int
 
     /// Creates the settings of a transfer.
     package init(
@@ -69,7 +71,7 @@ package final class TransferOptions: Sendable {
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
         sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10, mayConnectForLong: Bool = false,
-        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false
+        readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0
     ) {
         self.url = url
         self.route = route
@@ -87,6 +89,7 @@ package final class TransferOptions: Sendable {
         self.readsCertificates = readsCertificates
         self.hasTrailers = hasTrailers
         self.switchesProtocols = switchesProtocols
+        self.rank = rank
     }
 
     /// The name of the pool of connections that the transfer can use: the origin, the route if it is not direct, and the number of the
@@ -102,7 +105,7 @@ package final class TransferOptions: Sendable {
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes,
             mayConnectForLong: mayConnectForLong, readsCertificates: readsCertificates, hasTrailers: hasTrailers,
-            switchesProtocols: switchesProtocols)
+            switchesProtocols: switchesProtocols, rank: rank)
     }
 
     /// Indicates whether libcurl must resume no TLS session, neither with the server nor with an `https` proxy: its option is for both.

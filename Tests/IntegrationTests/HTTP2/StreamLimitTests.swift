@@ -164,6 +164,36 @@ struct StreamLimitTests {
         try await close(session)
     }
 
+    /// A request that waits for a stream is passed to libcurl before those of lower priorities.
+    @Test func theHigherPriorityGetsTheNextStream() async throws {
+        guard sharing > 1 else { return }
+        let session = try await holding(limit: 1, perOrigin: 1)
+        let served = Locked<[RequestPriority]>([])
+        func start(_ priority: RequestPriority) throws -> Task<Void, any Error> {
+            let request = try request("/hold").withPriority(priority)
+            // The requests arrive in the order of their tasks.
+            return Task(executorPreference: session.executors[0]) {
+                _ = try await session.data(request)
+                served.withLock { $0.append(priority) }
+            }
+        }
+        var tasks = [try start(.normal)]
+        _ = try await untilRequested(1)
+        for _ in 0..<5 { tasks.append(try start(.normal)) }
+        tasks.append(try start(.low))
+        tasks.append(try start(.high))
+        // All have a slot and wait for a stream, as well as the request that has taught the limit.
+        while session.engineStatistics.reduce(0, { $0 + $1.requestCount }) < tasks.count + 1 { await Task.yield() }
+        for count in 1...tasks.count {
+            _ = try await untilRequested(1)
+            try await tell("release one")
+            while served.withLock({ $0.count }) < count { _ = try await counts() }
+        }
+        #expect(served.withLock { $0 } == [.normal, .high] + Array(repeating: .normal, count: 5) + [.low])
+        for task in tasks { try await task.value }
+        try await close(session)
+    }
+
     @Test func cancelledRequestsLeaveTheWait() async throws {
         let session = try await holding(limit: 2, perOrigin: 2)
         let room = 2 * min(2, sharing)

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The origins of the queue.
 extension AdmissionQueue {
     /// The known kind of an origin's connections.

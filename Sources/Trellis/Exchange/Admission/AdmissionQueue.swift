@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The queue of requests that wait for a connection, as a value. Within an origin, requests are ordered by priority and then by arrival;
 /// origins take turns.
 ///

@@ -153,7 +153,8 @@ final class RequestPreparation: Sendable {
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
             mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true,
             readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
-            hasTrailers: streamed?.trailers != nil, switchesProtocols: delivery == .connection)
+            hasTrailers: streamed?.trailers != nil, switchesProtocols: delivery == .connection,
+            rank: request.priority.rank)
         return PreparedRequest(
             request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire,
             streamedBody: streamed,

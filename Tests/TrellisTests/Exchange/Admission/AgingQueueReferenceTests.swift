@@ -1,3 +1,4 @@
+import CurlEngine
 import Testing
 
 @testable import Trellis

@@ -1,3 +1,4 @@
+import CurlEngine
 import Testing
 import TrellisTesting
 
@@ -103,6 +104,22 @@ struct AgingQueueTests {
         #expect(line.spotCount <= 300)
         #expect(Self.order(&line) == [-1] + Array(0..<100))
         #expect(line.spotCount == 0)
+    }
+
+    /// A ticket of another queue displaces no member.
+    @Test func aTicketThatAnotherMemberHasIsNotUsed() {
+        var line = AgingQueue<Int>()
+        for id in 0..<3 { line.enter(id) }
+        line.enter(7, ticket: 2)
+        #expect(Self.order(&line) == [0, 1, 2, 7])
+    }
+
+    @Test func aTicketThatWasTakenBeforeCounts() {
+        var line = AgingQueue<Int>()
+        let ticket = line.takeTicket()
+        for id in 0..<3 { line.enter(id) }
+        line.enter(7, ticket: ticket)
+        #expect(Self.order(&line) == [7, 0, 1, 2])
     }
 
     @Test func whoEntersTwiceWaitsOnceAtTheEnd() {

@@ -1,26 +1,29 @@
-/// A queue of waiting members, as a value: ordered by priority, the highest first, and by arrival within a priority.
+/// A queue of waiting members, as a value: ordered by rank, the lowest number first, and by arrival within a rank.
 ///
-/// A member's wait is limited: after ``patience`` members of higher priorities, the first member of a lower priority is next.
-struct AgingQueue<ID: Hashable> {
-    /// The number of members that may be served before the first member of a lower priority.
-    static var patience: Int { 8 }
+/// A member's wait is limited: after ``patience`` members of lower ranks, the first member of a higher rank is next.
+package struct AgingQueue<ID: Hashable> {
+    /// The number of members that may be served before the first member of a higher rank.
+    @inlinable static var patience: Int { 8 }
 
-    /// The waiting members of one priority.
-    fileprivate struct Lane {
+    /// The waiting members of one rank.
+    @usableFromInline struct Lane {
         /// The number of vacated spots up to which a lane is not compacted.
-        static var slack: Int { 64 }
+        @inlinable static var slack: Int { 64 }
 
         /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot always has a member. Vacated
         /// spots never outnumber the waiting members and ``slack`` together, and keep no reference to the member that left.
-        var spots: [(ticket: Int, id: ID?)] = []
+        @usableFromInline var spots: [(ticket: Int, id: ID?)] = []
         /// The index of the first spot.
-        var first = 0
+        @usableFromInline var first = 0
         /// The number of waiting members.
-        var count = 0
-        /// The number of members of higher priorities that were served while a member of this lane waited.
-        var overtaken = 0
+        @usableFromInline var count = 0
+        /// The number of members of lower ranks that were served while a member of this lane waited.
+        @usableFromInline var overtaken = 0
+
+        @inlinable init() {}
 
         /// Returns the index of a ticket's spot, or the index at which the spot would be.
+        @inlinable
         func place(of ticket: Int) -> Int {
             var (low, high) = (first, spots.count)
             while low < high {
@@ -30,22 +33,30 @@ struct AgingQueue<ID: Hashable> {
             return low
         }
 
-        /// Adds a member with a ticket that it had before, at the spot of that ticket.
-        mutating func insert(_ id: ID, ticket: Int) {
-            count += 1
+        /// Adds a member with a ticket that it had before, at the spot of that ticket. Returns `false` if another member has the ticket,
+        /// because that of this member was of another queue.
+        @inlinable
+        mutating func insert(_ id: ID, ticket: Int) -> Bool {
             // The spot may have been released together with those before it.
             let previous = first
             first = 0
             let index = place(of: ticket)
             if index < spots.count, abs(spots[index].ticket) == ticket {
+                guard spots[index].ticket < 0 else {
+                    first = previous
+                    return false
+                }
                 spots[index] = (ticket, id)
             } else {
                 spots.insert((ticket, id), at: index)
             }
+            count += 1
             first = count == 1 ? index : min(previous, index)
+            return true
         }
 
         /// Removes a member. Its spot is released if it is the first one, or if there are too many vacated spots.
+        @inlinable
         mutating func vacate(_ place: Int) {
             count -= 1
             if count == 0 { return self = Lane() }
@@ -59,30 +70,47 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// The number and the lane of a waiting member.
-    private struct Ticket: Sendable {
-        let number: Int
-        let lane: Int
+    @usableFromInline
+    struct Ticket: Sendable {
+        @usableFromInline let number: Int
+        @usableFromInline let lane: Int
+
+        @inlinable
+        init(number: Int, lane: Int) {
+            self.number = number
+            self.lane = lane
+        }
     }
 
-    /// The lanes by priority, the highest first; created when the first member waits.
-    private var lanes: [Lane] = []
-    private var tickets: [ID: Ticket] = [:]
-    private var lastNumber = 0
+    /// The lanes by rank, as far as members have waited.
+    @usableFromInline var lanes: [Lane] = []
+    @usableFromInline var tickets: [ID: Ticket] = [:]
+    @usableFromInline var lastNumber = 0
 
-    var count: Int { tickets.count }
+    /// Creates an empty queue.
+    @inlinable package init() {}
 
-    var isEmpty: Bool { tickets.isEmpty }
+    /// The number of waiting members.
+    @inlinable package var count: Int { tickets.count }
 
-    /// Adds a member at the end of its priority, or according to a ticket that it had before. A member that waits already moves there.
+    /// Indicates whether no member waits.
+    @inlinable package var isEmpty: Bool { tickets.isEmpty }
+
+    /// Returns the ticket of a member that need not wait now, for the case that it waits later.
+    @inlinable
+    package mutating func takeTicket() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    /// Adds a member at the end of its rank, or according to a ticket that it had before. A member that waits already moves there.
     /// Returns the ticket of the member.
-    @discardableResult
-    mutating func enter(_ id: ID, _ priority: RequestPriority = .normal, ticket: Int? = nil) -> Int {
-        if lanes.isEmpty { lanes = RequestPriority.allCases.map { _ in Lane() } }
+    @inlinable @discardableResult
+    package mutating func enter(_ id: ID, rank lane: Int, ticket: Int? = nil) -> Int {
+        while lanes.count <= lane { lanes.append(Lane()) }
         leave(id)
-        let lane = Self.lane(priority)
-        if let ticket, ticket <= lastNumber {
+        if let ticket, ticket <= lastNumber, lanes[lane].insert(id, ticket: ticket) {
             tickets[id] = Ticket(number: ticket, lane: lane)
-            lanes[lane].insert(id, ticket: ticket)
             return ticket
         }
         lastNumber += 1
@@ -93,8 +121,8 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// Removes a member. Returns `false` if the member did not wait.
-    @discardableResult
-    mutating func leave(_ id: ID) -> Bool {
+    @inlinable @discardableResult
+    package mutating func leave(_ id: ID) -> Bool {
         guard let ticket = tickets.removeValue(forKey: id) else { return false }
         lanes[ticket.lane].vacate(lanes[ticket.lane].place(of: ticket.number))
         forgetCrowd()
@@ -102,13 +130,15 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// Removes and returns the next member; `nil` if the queue is empty.
-    mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
+    @inlinable
+    package mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
 
-    /// Removes and returns the first member that meets a condition, of the next member and those behind it in its priority; the next member
+    /// Removes and returns the first member that meets a condition, of the next member and those behind it in its rank; the next member
     /// if none of these meets the condition.
     ///
     /// - Parameter count: The number of members among which to choose. At most as many, less one, can overtake a member.
-    mutating func next(among count: Int, where condition: (ID) -> Bool) -> ID? {
+    @inlinable
+    package mutating func next(among count: Int, where condition: (ID) -> Bool) -> ID? {
         guard let lane = nextLane() else { return nil }
         let first = lanes[lane].first
         for spot in first..<min(first + max(count, 1), lanes[lane].spots.count) {
@@ -118,7 +148,8 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// Removes and returns the member at a spot.
-    private mutating func serve(_ lane: Int, at spot: Int) -> ID? {
+    @inlinable
+    mutating func serve(_ lane: Int, at spot: Int) -> ID? {
         guard let id = lanes[lane].spots[spot].id else { return nil }
         tickets[id] = nil
         lanes[lane].overtaken = 0
@@ -129,19 +160,20 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// The next member; `nil` if the queue is empty.
-    var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
+    @inlinable package var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
 
     /// The number of spots in memory, vacated spots included.
-    var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
+    package var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
 
     /// Releases the memory of a long queue once it is empty.
-    private mutating func forgetCrowd() {
+    @inlinable
+    mutating func forgetCrowd() {
         if tickets.isEmpty, tickets.capacity > Lane.slack { tickets = [:] }
     }
 
     /// Returns the number of members ahead of a member; `nil` if the member does not wait. The number is too high if members in between
     /// have left, but never higher than the number of waiting members.
-    func countAhead(of id: ID) -> Int? {
+    package func countAhead(of id: ID) -> Int? {
         guard let ticket = tickets[id] else { return nil }
         let lane = lanes[ticket.lane]
         let spots = lane.place(of: ticket.number) - lane.first
@@ -149,15 +181,10 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// Returns the number of members that would be ahead of a new member.
-    func countAhead(of priority: RequestPriority) -> Int {
-        lanes.isEmpty ? 0 : lanes[...Self.lane(priority)].reduce(0) { $0 + $1.count }
-    }
+    package func countAhead(ofRank rank: Int) -> Int { lanes.prefix(rank + 1).reduce(0) { $0 + $1.count } }
 
-    private static func lane(_ priority: RequestPriority) -> Int {
-        Int(RequestPriority.high.rawValue - priority.rawValue)
-    }
-
-    private func nextLane() -> Int? {
+    @inlinable
+    func nextLane() -> Int? {
         lanes.firstIndex { $0.count > 0 && $0.overtaken >= Self.patience } ?? lanes.firstIndex { $0.count > 0 }
     }
 }

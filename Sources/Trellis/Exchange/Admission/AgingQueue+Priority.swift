@@ -1,0 +1,19 @@
+import CurlEngine
+
+/// Queues of requests, in which a higher priority is a lower rank.
+extension AgingQueue {
+    /// Adds a member at the end of its priority, or according to a ticket that it had before. A member that waits already moves there.
+    /// Returns the ticket of the member.
+    @discardableResult
+    mutating func enter(_ id: ID, _ priority: RequestPriority = .normal, ticket: Int? = nil) -> Int {
+        enter(id, rank: priority.rank, ticket: ticket)
+    }
+
+    /// Returns the number of members that would be ahead of a new member.
+    func countAhead(of priority: RequestPriority) -> Int { countAhead(ofRank: priority.rank) }
+}
+
+extension RequestPriority {
+    /// The rank among requests that wait, the lowest of which is first.
+    var rank: Int { Int(Self.high.rawValue - rawValue) }
+}
