@@ -2,11 +2,14 @@
 /// only origins whose connections may be shared, as over HTTP/2 and HTTP/3: other requests wait for their connection before they reach an
 /// engine.
 ///
+/// Idle connections count towards the limit of their origin only if another engine makes a connection: one of them is closed in exchange.
+///
 /// A place is granted for each connection in use. Engines that have to wait get the next free places: within an origin in the order of
 /// their requests, and origins in turn. A place that an engine does not use is returned by ``end(_:for:)`` and so passed on.
 ///
 /// Connections under constant load would never become unused. Therefore, for each engine that has to wait, the bound requests a place from
-/// the engine and origin with the most: if the waiting engine has no place for its origin, or at least two places less.
+/// the engine and origin with the most: if the waiting engine has no place for its origin, or at least two places less. An engine that is
+/// stuck returns no place, and so none is requested from it.
 package final class ConnectionBudget: Sendable {
     /// The maximum number of connections to one origin that are in use.
     package let perOrigin: Int
@@ -19,8 +22,20 @@ package final class ConnectionBudget: Sendable {
         var count = 0
         /// The number of places that were requested for others.
         var owed = 0
+        /// The number of connections that are open and not in use.
+        var idle = 0
         /// The turn in which the first place was taken.
-        let turn: UInt64
+        var turn: UInt64 = 0
+    }
+
+    /// The result of a request for a place.
+    enum Entry {
+        /// The gate has the place.
+        case granted
+        /// The gate gets the place as soon as this holder has closed an idle connection.
+        case afterClosing(any ConnectionReceiver)
+        /// The bound is reached, and the gate gets the place later.
+        case waiting
     }
 
     private struct Origin {
@@ -30,8 +45,15 @@ package final class ConnectionBudget: Sendable {
         /// Indicates whether `ready` lists the origin.
         var isReady = false
         var holders: [Holder] = []
-        /// The number of places that were requested from the holders for others.
-        var owed: Int { holders.reduce(0) { $0 + $1.owed } }
+        /// The number of places that were requested from the holders for others. Those of engines that are stuck do not count, because
+        /// these engines return none at present.
+        var owed: Int { holders.reduce(0) { $0 + ($1.owed > 0 && !$1.gate.isStuck ? $1.owed : 0) } }
+
+        /// Counts idle connections, and returns the index of an idle connection's holder if connections exceed a limit; `nil` otherwise.
+        func index(ofIdleBeyond limit: Int) -> Int? {
+            guard holders.reduce(inUse, { $0 + $1.idle }) > limit else { return nil }
+            return holders.firstIndex { $0.idle > 0 && !$0.gate.isStuck } ?? holders.firstIndex { $0.idle > 0 }
+        }
 
         func index(of gate: any ConnectionReceiver) -> Int? { holders.firstIndex { $0.gate === gate } }
 
@@ -55,6 +77,11 @@ package final class ConnectionBudget: Sendable {
         /// The number of places that were requested from holders for others.
         var owed = 0
         var lastTurn: UInt64 = 0
+
+        /// Returns whether fewer places than a number were requested from engines that are not stuck.
+        func isOwedFewer(than count: Int) -> Bool {
+            owed < count || owed > 0 && origins.values.reduce(0) { $0 + $1.owed } < count
+        }
     }
 
     /// A notification of a gate, sent after the lock was released.
@@ -63,8 +90,14 @@ package final class ConnectionBudget: Sendable {
         let origin: String
         /// Indicates whether the gate gets a place. Otherwise the number of places that are requested from the gate has changed.
         let isGrant: Bool
+        /// The holder that closes an idle connection first; `nil` if none must.
+        var closing: (any ConnectionReceiver)?
 
-        func send() { isGrant ? gate.grantConnection(to: origin) : gate.requestConnections(of: origin) }
+        func send() {
+            guard isGrant else { return gate.requestConnections(of: origin) }
+            guard let closing else { return gate.grantConnection(to: origin) }
+            gate.grantConnection(to: origin, afterClosingBy: closing)
+        }
     }
 
     private let state = Locked(State())
@@ -88,21 +121,38 @@ package final class ConnectionBudget: Sendable {
 
     // MARK: Taking and returning
 
-    /// Takes a place for a connection. Returns `false` if the bound is reached; the place is then granted to `gate` later, once.
-    func begin(_ name: String, for gate: any ConnectionReceiver) -> Bool {
-        let (isGranted, request) = state.withLock { state -> (Bool, Notice?) in
+    /// Takes a place for a connection, or requests one that is granted to `gate` later, once.
+    func begin(_ name: String, for gate: any ConnectionReceiver) -> Entry {
+        let (entry, request) = state.withLock { state -> (Entry, Notice?) in
             // Free places are granted at once, so that none is free while a gate waits for it.
             guard state.inUse < total, state.origins[name]?.inUse ?? 0 < perOrigin else {
                 state.origins[name, default: Origin()].line.append(gate)
                 state.waitingCount += 1
                 makeReady(name, &state)
-                return (false, requestPlace(name, for: gate, &state))
+                return (.waiting, requestPlace(name, for: gate, &state))
             }
             count(name, gate, &state)
-            return (true, nil)
+            return (takeIdle(name, &state).map(Entry.afterClosing) ?? .granted, nil)
         }
         request?.send()
-        return isGranted
+        return entry
+    }
+
+    /// Sets the number of a gate's idle connections to an origin.
+    func setIdle(_ name: String, _ idle: Int, for gate: any ConnectionReceiver) {
+        state.withLock { state in
+            modify(name, gate, &state) { $0.idle = idle }
+            forgetIfUnused(name, &state)
+        }
+    }
+
+    /// Returns the holder of an idle connection that must be closed, because the connections to an origin exceed the limit; `nil` if none
+    /// must.
+    private func takeIdle(_ name: String, _ state: inout State) -> (any ConnectionReceiver)? {
+        guard let index = state.origins[name]?.index(ofIdleBeyond: perOrigin) else { return nil }
+        guard let holder = state.origins[name]?.holders[index].gate else { return nil }
+        modify(name, holder, &state) { $0.idle -= 1 }
+        return holder
     }
 
     /// Counts a connection that exists already, whether the bound is reached or not. Returns whether the bound still holds.
@@ -114,9 +164,11 @@ package final class ConnectionBudget: Sendable {
     }
 
     /// Returns a place, which the next gate in line gets.
-    func end(_ name: String, for gate: any ConnectionReceiver) {
+    ///
+    /// - Parameter idle: The number of the gate's idle connections to the origin.
+    func end(_ name: String, for gate: any ConnectionReceiver, idle: Int = 0) {
         let notices = state.withLock { state -> [Notice] in
-            uncount(name, gate, &state)
+            uncount(name, gate, idle, &state)
             guard state.waitingCount > 0 else {
                 forgetIfUnused(name, &state)
                 return []
@@ -137,31 +189,46 @@ package final class ConnectionBudget: Sendable {
     private func count(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) {
         state.inUse += 1
         state.origins[name, default: Origin()].inUse += 1
-        if let index = state.origins[name]?.index(of: gate) {
-            state.origins[name]?.holders[index].count += 1
-        } else {
-            state.lastTurn += 1
-            state.origins[name]?.holders.append(Holder(gate: gate, count: 1, turn: state.lastTurn))
+        state.lastTurn += 1
+        let turn = state.lastTurn
+        modify(name, gate, &state) { holder in
+            if holder.count == 0 { holder.turn = turn }
+            holder.count += 1
+            // libcurl uses an idle connection before it makes one.
+            if holder.idle > 0 { holder.idle -= 1 }
         }
     }
 
-    private func uncount(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) {
+    private func uncount(_ name: String, _ gate: any ConnectionReceiver, _ idle: Int, _ state: inout State) {
         state.inUse -= 1
         state.origins[name]?.inUse -= 1
-        guard var origin = state.origins.removeValue(forKey: name) else { return }
-        if let index = origin.index(of: gate) {
-            origin.holders[index].count -= 1
-            if origin.holders[index].owed > 0 {
-                origin.holders[index].owed -= 1
-                state.owed -= 1
-            }
-            if origin.holders[index].count == 0 { origin.holders.remove(at: index) }
+        guard state.origins[name]?.index(of: gate) != nil else { return }
+        var isOwed = false
+        modify(name, gate, &state) { holder in
+            holder.count -= 1
+            holder.idle = idle
+            isOwed = holder.owed > 0
+            if isOwed { holder.owed -= 1 }
         }
+        if isOwed { state.owed -= 1 }
+    }
+
+    /// Changes the numbers of a holder, which is forgotten if it has no connections.
+    private func modify(
+        _ name: String, _ gate: any ConnectionReceiver, _ state: inout State, _ change: (inout Holder) -> Void
+    ) {
+        var origin = state.origins.removeValue(forKey: name) ?? Origin()
+        let index = origin.index(of: gate) ?? origin.holders.endIndex
+        if index == origin.holders.endIndex { origin.holders.append(Holder(gate: gate)) }
+        change(&origin.holders[index])
+        if origin.holders[index].count == 0, origin.holders[index].idle == 0 { origin.holders.remove(at: index) }
         state.origins[name] = origin
     }
 
     private func forgetIfUnused(_ name: String, _ state: inout State) {
-        if let origin = state.origins[name], origin.inUse == 0, !origin.isReady { state.origins[name] = nil }
+        if let origin = state.origins[name], origin.inUse == 0, !origin.isReady, origin.holders.isEmpty {
+            state.origins[name] = nil
+        }
     }
 
     // MARK: Waiting
@@ -183,7 +250,7 @@ package final class ConnectionBudget: Sendable {
             state.waitingCount -= 1
             count(name, gate, &state)
             makeReady(name, &state)
-            return Notice(gate: gate, origin: name, isGrant: true)
+            return Notice(gate: gate, origin: name, isGrant: true, closing: takeIdle(name, &state))
         }
         return nil
     }
@@ -195,16 +262,17 @@ package final class ConnectionBudget: Sendable {
     private func requestPlace(_ name: String, for gate: any ConnectionReceiver, _ state: inout State) -> Notice? {
         guard let origin = state.origins[name] else { return nil }
         let isOriginFull = origin.inUse >= perOrigin
-        guard isOriginFull ? origin.owed < origin.line.count : state.owed < state.ready.count else { return nil }
+        guard isOriginFull ? origin.owed < origin.line.count : state.isOwedFewer(than: state.ready.count) else {
+            return nil
+        }
         let own = origin.index(of: gate).map { origin.holders[$0].count } ?? 0
         let needed = own == 0 ? 1 : own + 2
         var best: (name: String, index: Int, count: Int, turn: UInt64)?
         func consider(_ name: String, _ origin: Origin) {
             for (index, holder) in origin.holders.enumerated() where holder.count - holder.owed >= needed {
                 let count = holder.count - holder.owed
-                guard best.map({ count > $0.count || count == $0.count && holder.turn < $0.turn }) ?? true else {
-                    continue
-                }
+                let isBest = best.map { count > $0.count || count == $0.count && holder.turn < $0.turn } ?? true
+                guard isBest, !holder.gate.isStuck else { continue }
                 best = (name, index, count, holder.turn)
             }
         }
@@ -256,6 +324,11 @@ extension ConnectionBudget: Hashable {
 protocol ConnectionReceiver: AnyObject, Sendable {
     /// Notifies the gate that it has a place for a connection, which must be ended. Called from any thread.
     func grantConnection(to origin: String)
+    /// Notifies the gate that it has a place for a connection, which must be ended, as soon as a holder has closed an idle connection.
+    /// Called from any thread.
+    func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver)
+    /// Closes an idle connection to an origin, if there is one, and then calls `body`. Called from any thread.
+    func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void)
     /// Notifies the gate that the number of places that it should return has changed. Called from any thread.
     func requestConnections(of origin: String)
     /// Indicates whether the gate cannot use a place at present, because its engine is stuck.

@@ -1,3 +1,5 @@
+import CCurl
+
 /// The idle connections of an engine, which are closed for the limits of the session, and for want of file descriptors.
 extension CurlEngine {
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
@@ -6,6 +8,76 @@ extension CurlEngine {
         multi.makeRoomForClosedConnections()
         // Without shared connections, the table of sockets itself knows the unused ones.
         unsafe multi.sockets.closeIdle(to: origin) { streams.isUsed($0, port: $1) ?? false }
+        noteClosedConnections(multi)
+    }
+
+    /// Notifies the gate for streams of the idle connections that were closed.
+    func noteClosedConnections(_ multi: MultiHandle) {
+        for (origin, port) in unsafe multi.sockets.takeClosed() { streams.didClose(origin, port: port) }
+    }
+
+    // MARK: Use
+
+    /// Returns whether other streams use the connection of a transfer; `nil` if the connection carries one request at a time.
+    private func hasOtherStreams(_ transfer: Transfer) -> Bool? {
+        transfer.hadStreams ? streams.isUsed(transfer.options.pool, port: transfer.localPort) : nil
+    }
+
+    /// Finds the socket of a transfer that is about to leave its connection, if that becomes idle and libcurl has not named its socket.
+    func willLeave(_ transfer: Transfer) {
+        guard let multi, let easy = transfer.easy, easy.socket < 0, hasOtherStreams(transfer) == false else { return }
+        easy.socket = easy.findSocket()
+        easy.socketGeneration = unsafe multi.sockets.generation(of: easy.socket)
+    }
+
+    /// Records that a transfer has left its connection, which may be open.
+    func didUse(_ easy: EasyHandle, for transfer: Transfer) {
+        let hasOthers = hasOtherStreams(transfer)
+        guard let multi, hasOthers != true else { return }
+        let isOpen = unsafe multi.sockets.didEndTransfer(
+            on: easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
+            to: transfer.options.pool, isHTTP1: transfer.isHTTP1 && !transfer.hadStreams, isExclusive: hasOthers == nil,
+            streamPort: hasOthers == nil ? 0 : transfer.localPort, now: lastUse)
+        if isOpen, hasOthers != nil { streams.didBecomeIdle(transfer.options.pool, port: transfer.localPort) }
+    }
+
+    /// Closes the idle connection that was used least recently if there would be more connections than the limit allows. Called when libcurl
+    /// is about to make one.
+    func makeRoomForConnection() {
+        guard let multi, unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
+        unsafe multi.sockets.closeOldestIdle { streams.isUsed($0, port: $1) ?? false }
+    }
+
+    // MARK: The lifetime
+
+    var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
+
+    /// Closes the connections that were not used for the idle lifetime. If no transfer runs, and all connections are closed, the engine holds
+    /// nothing of libcurl any more.
+    package func timerIsDue() {
+        guard let timer = idleTimer else { return }
+        // The timer is not moved at every use: the deadline follows from the last use.
+        let now = now
+        let last = isBusy ? now : lastUse
+        guard last.advanced(by: idleLifetime) > now else {
+            idleTimer = nil
+            closeConnections()
+            return ccurl_memory_drain()
+        }
+        let oldest = closeIdleConnections(notUsedFor: idleLifetime, now) ?? last
+        executor.engineLoop.set(timer, at: min(oldest, last).advanced(by: idleLifetime))
+    }
+
+    /// Closes the connections that were not used for a time. Returns the instant of the last use of the next idle one; `nil` if there is none.
+    private func closeIdleConnections(notUsedFor lifetime: Duration, _ now: EngineInstant) -> EngineInstant? {
+        let limit = now.nanoseconds.subtractingReportingOverflow(lifetime.clampedNanoseconds)
+        guard let multi, !limit.overflow else { return nil }
+        let next = unsafe multi.sockets.closeIdle(usedUntil: EngineInstant(nanoseconds: limit.partialValue)) {
+            streams.isUsed($0, port: $1) ?? false
+        }
+        // libcurl does not reuse connections of this age, and closes them with the next transfer.
+        noteClosedConnections(multi)
+        return next
     }
 
     // MARK: File descriptors

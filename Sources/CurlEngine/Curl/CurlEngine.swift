@@ -7,7 +7,7 @@ import CCurl
 package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread; `makeTransfer` checks this in debug builds.
     let executor: EngineExecutor
-    private let configuration: EngineConfiguration
+    let configuration: EngineConfiguration
     private(set) var multi: MultiHandle?
     // Exclusivity is unchecked: one thread uses these collections, and no access to one of them calls code that uses it.
     /// The transfers that changed since libcurl was last updated.
@@ -28,10 +28,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     let ownConnections = OwnConnections()
     /// The entry of the engine among those of the process that may close idle connections for others.
     let peer: EnginePeer
-    private var idleTimer: EngineTimer?
+    var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
-    private var lastUse = EngineInstant(nanoseconds: 0)
+    private(set) var lastUse = EngineInstant(nanoseconds: 0)
 
     /// Creates an engine. libcurl is set up with the first transfer.
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
@@ -172,7 +172,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             guard transfer.lookup != .leading else { return }
             leaveGates(transfer)
             lastUse = now
+            let easy = transfer.easy
+            willLeave(transfer)
             remove(transfer, hasFailed: false)
+            // Only streams can end without their connection.
+            if transfer.hadStreams, let easy { didUse(easy, for: transfer) }
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
@@ -195,13 +199,12 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         if transfer.lookup != .none { endLookup(transfer, code, end.failure) }
         if transfer.streamUse != .none { streams.didEnd(transfer) }
         let easy = transfer.easy
+        willLeave(transfer)
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
         if case .stream = transfer.options.body { transfer.upload.discard() }
         if let easy {
-            unsafe multi?.sockets.didEndTransfer(
-                on: easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
-                to: transfer.options.pool, isHTTP1: transfer.isHTTP1 && !transfer.hadStreams)
+            didUse(easy, for: transfer)
             if let multi, unsafe multi.sockets.hasRetired { endRetired(multi, on: easy.socket) }
             if lookups.hasWaiting, let multi { endWaitForLookup(multi, after: transfer) }
         }
@@ -304,6 +307,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         handOver(to: multi, poller)
         act(multi, ifDueAt: now)
         checkConnections(multi, now: now)
+        if unsafe !multi.sockets.closed.isEmpty { noteClosedConnections(multi) }
         unsafe multi.sockets.apply(to: poller)
     }
 
@@ -366,19 +370,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Sets the closure that is called when all connections were idle for their lifetime and are closed. Call before the first transfer.
     package func onIdle(_ body: @escaping @Sendable () -> Void) { whenIdle = body }
-
-    private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
-
-    /// Closes the connections that were not used for the idle lifetime, so that an idle session holds none.
-    package func timerIsDue() {
-        guard let timer = idleTimer else { return }
-        // The timer is not moved at every use: the deadline follows from the last use.
-        let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
-        guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
-        idleTimer = nil
-        closeConnections()
-        ccurl_memory_drain()
-    }
 
     /// Indicates whether transfers are in libcurl, or on their way to it.
     var isBusy: Bool {

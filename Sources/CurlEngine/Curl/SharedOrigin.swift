@@ -26,6 +26,8 @@ final class SharedOrigin {
     }
 
     let name: String
+    /// The local ports of the open connections that no stream uses.
+    var idlePorts: Set<Int32> = []
     var sharing = Sharing.unknown
     /// The connections in use by their local ports.
     private var connections: [Int32: Connection] = [:]
@@ -73,7 +75,12 @@ final class SharedOrigin {
     /// The number of places of the ``ConnectionBudget`` that the origin has.
     var placeCount: Int { connections.count + connecting + reserved + granted }
 
-    var isUnused: Bool { placeCount == 0 && waitingCount == 0 && released == 0 && !awaitsPlace }
+    var isUnused: Bool {
+        placeCount == 0 && waitingCount == 0 && released == 0 && !awaitsPlace && idlePorts.isEmpty
+    }
+
+    /// The number of idle connections, less those that libcurl is about to use for places that were granted.
+    var idleCount: Int { max(idlePorts.count - reserved - granted, 0) }
 
     // MARK: Connections
 
@@ -86,6 +93,7 @@ final class SharedOrigin {
     func beginStream(on port: Int32, isNew: Bool, now: EngineInstant) -> Bool {
         let wasUnused = connections[port] == nil
         if wasUnused {
+            idlePorts.remove(port)
             connections[port] = Connection(limit: limit)
             room += limit
             if isNew { settling[port] = now.advanced(by: Self.settlingTime) }
@@ -207,8 +215,8 @@ final class SharedOrigin {
     /// Adds a transfer to the waiting ones. A transfer that has waited before, or was passed to libcurl, keeps its place.
     func enter(_ transfer: Transfer) {
         transfer.streamUse = .waiting
-        if isFirst { returned.append(transfer) } else { line.append(transfer) }
-        waitingCount += 1
+        let ticket = transfer.streamTicket == 0 ? nil : transfer.streamTicket
+        transfer.streamTicket = line.enter(transfer, rank: transfer.options.rank, ticket: ticket)
     }
 
     /// Removes and returns the first waiting transfer; `nil` if none waits.

@@ -31,19 +31,30 @@ struct SocketTable {
         var endedPort: Int32 = 0
         /// Indicates whether the connection is shut down at the end of its last request, because the machine has lost its local address.
         var isRetired = false
-        /// Indicates whether the socket is listed among the unused ones of its origin: a request has ended, and libcurl has had no interest
-        /// in the socket since.
+        /// Indicates whether the socket is listed among the unused ones: a request has ended, and libcurl has had no interest in the socket
+        /// since.
         var isUnused = false
-        /// The previous socket in that list, which is a ring.
-        var previous: Int32 = -1
-        /// The next socket in that list.
-        var next: Int32 = -1
+        /// The instant at which the last request ended.
+        var lastUse = EngineInstant(nanoseconds: 0)
+        /// The local port of a connection that can carry streams and was idle; otherwise 0.
+        var idlePort: Int32 = 0
+        /// Indicates whether the engine has ended the connection, which libcurl has not closed yet.
+        var hasEnded = false
     }
+
+    /// A connection that could carry streams.
+    typealias IdleConnection = (origin: String, port: Int32)
 
     private var entries: [Entry] = []
     private var origins = OriginNumbers()
     /// The first unused socket of each origin, by the number of the origin; negative if there is none. It was used least recently.
     private var firstUnused: [Int32] = []
+    private var unusedByOrigin = DescriptorRings()
+    /// The unused socket that was used least recently; negative if there is none.
+    private var oldestUnused: Int32 = -1
+    private var unusedByAge = DescriptorRings()
+    /// The idle connections that could carry streams, and were closed since the last call of ``takeClosed()``.
+    private(set) var closed: [IdleConnection] = []
     /// The sockets whose interest changed since the last turn.
     private var dirty: [Int32] = []
     /// The idle sockets on which data was received, and which are to be removed from the kernel's list.
@@ -52,6 +63,10 @@ struct SocketTable {
     private(set) var endedPorts: Set<Int32> = []
     /// The number of sockets that are open now.
     private(set) var openCount = 0
+    /// The number of these sockets whose connections the engine has ended.
+    private var endedCount = 0
+    /// The number of connections.
+    var connectionCount: Int { openCount - endedCount }
 
     /// The number of idle HTTP/1 sockets.
     private var idleCount = 0
@@ -88,27 +103,42 @@ struct SocketTable {
     /// Forgets the origin of a socket, which ends or begins another use of its descriptor.
     private mutating func forget(_ descriptor: Int32) {
         setIdle(descriptor, false)
+        if self[descriptor].hasEnded { endedCount -= 1 }
+        noteClosed(descriptor)
         if self[descriptor].endedPort > 0 { endedPorts.remove(self[descriptor].endedPort) }
         forgetOrigin(descriptor)
     }
 
-    /// Adds a socket at the end of its origin's unused ones, or removes it from them.
+    private mutating func noteEnded(_ descriptor: Int32) {
+        guard !self[descriptor].hasEnded, self[descriptor].isOurs else { return }
+        self[descriptor].hasEnded = true
+        endedCount += 1
+        noteClosed(descriptor)
+    }
+
+    private mutating func noteClosed(_ descriptor: Int32) {
+        guard self[descriptor].idlePort > 0 else { return }
+        closed.append((origins.name(of: self[descriptor].origin), self[descriptor].idlePort))
+        self[descriptor].idlePort = 0
+    }
+
+    /// Returns the idle connections that could carry streams, and were closed since the last call.
+    mutating func takeClosed() -> [IdleConnection] {
+        defer { closed = [] }
+        return closed
+    }
+
+    /// Adds a socket at the end of the unused ones, or removes it from them.
     private mutating func setUnused(_ descriptor: Int32, _ isUnused: Bool) {
         guard self[descriptor].isUnused != isUnused else { return }
         self[descriptor].isUnused = isUnused
         let origin = Int(self[descriptor].origin)
-        let first = firstUnused[origin]
         if isUnused {
-            let last = first < 0 ? descriptor : self[first].previous
-            (self[descriptor].previous, self[descriptor].next) = (last, first < 0 ? descriptor : first)
-            self[last].next = descriptor
-            self[self[descriptor].next].previous = descriptor
-            if first < 0 { firstUnused[origin] = descriptor }
+            unusedByOrigin.append(descriptor, to: &firstUnused[origin])
+            unusedByAge.append(descriptor, to: &oldestUnused)
         } else {
-            let (previous, next) = (self[descriptor].previous, self[descriptor].next)
-            self[previous].next = next
-            self[next].previous = previous
-            if first == descriptor { firstUnused[origin] = next == descriptor ? -1 : next }
+            unusedByOrigin.remove(descriptor, from: &firstUnused[origin])
+            unusedByAge.remove(descriptor, from: &oldestUnused)
         }
     }
 
@@ -119,7 +149,7 @@ struct SocketTable {
         var descriptor = first
         repeat {
             if condition(descriptor) { return descriptor }
-            descriptor = self[descriptor].next
+            descriptor = unusedByOrigin.next(after: descriptor)
         } while descriptor != first
         return nil
     }
@@ -128,6 +158,8 @@ struct SocketTable {
 
     private mutating func makeRoom(for descriptor: Int32) {
         while entries.count <= Int(descriptor) { entries.append(Entry()) }
+        unusedByOrigin.makeRoom(for: descriptor)
+        unusedByAge.makeRoom(for: descriptor)
     }
 
     mutating func didOpen(_ descriptor: Int32) {
@@ -161,16 +193,27 @@ struct SocketTable {
     }
 
     /// Records the end of a transfer. Marks the socket as idle after an HTTP/1 response, unless the next transfer already uses it.
+    ///
+    /// - Parameters:
+    ///   - isExclusive: Indicates whether the connection carries one request at a time.
+    ///   - streamPort: The local port of the connection if it can carry streams, of which this was the last one; otherwise 0.
+    /// - Returns: Whether the socket is open.
+    @discardableResult
     mutating func didEndTransfer(
-        on descriptor: Int32, generation: UInt32, after user: ObjectIdentifier, to origin: String, isHTTP1: Bool
-    ) {
-        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else {
-            return
-        }
-        guard !isHTTP1 || self[descriptor].user == user else { return }
+        on descriptor: Int32, generation: UInt32, after user: ObjectIdentifier, to origin: String, isHTTP1: Bool,
+        isExclusive: Bool, streamPort: Int32, now: EngineInstant
+    ) -> Bool {
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation,
+            !self[descriptor].hasEnded, !isExclusive || self[descriptor].user == user
+        else { return false }
         if !origins.isNumber(self[descriptor].origin, of: origin) { setOrigin(descriptor, origin) }
+        // The socket may be listed since the end of another stream.
+        setUnused(descriptor, false)
         setUnused(descriptor, true)
+        self[descriptor].lastUse = now
+        self[descriptor].idlePort = max(streamPort, 0)
         if isHTTP1 { setIdle(descriptor, true) }
+        return true
     }
 
     /// Returns whether libcurl has a connection to an origin that no request uses. Streams that are all paused look the same as none.
@@ -196,6 +239,34 @@ struct SocketTable {
         }
         guard let descriptor = unused(to: origin, where: { isIdle($0, isUsed) }) else { return }
         end(descriptor)
+    }
+
+    /// Shuts down the idle connections that were not used after an instant.
+    ///
+    /// - Returns: The instant at which the next idle connection was last used; `nil` if there is none.
+    mutating func closeIdle(
+        usedUntil limit: EngineInstant, isUsed: (_ origin: String, _ port: Int32) -> Bool
+    ) -> EngineInstant? {
+        while let descriptor = oldestIdle(isUsed) {
+            guard self[descriptor].lastUse <= limit else { return self[descriptor].lastUse }
+            end(descriptor)
+        }
+        return nil
+    }
+
+    /// Shuts down the idle connection that was used least recently, if there is one.
+    mutating func closeOldestIdle(isUsed: (_ origin: String, _ port: Int32) -> Bool) {
+        if let descriptor = oldestIdle(isUsed) { end(descriptor) }
+    }
+
+    private func oldestIdle(_ isUsed: (String, Int32) -> Bool) -> Int32? {
+        guard oldestUnused >= 0 else { return nil }
+        var descriptor = oldestUnused
+        repeat {
+            if isIdle(descriptor, isUsed) { return descriptor }
+            descriptor = unusedByAge.next(after: descriptor)
+        } while descriptor != oldestUnused
+        return nil
     }
 
     // MARK: Lost addresses
@@ -245,6 +316,7 @@ struct SocketTable {
     private mutating func end(_ descriptor: Int32) {
         // The connection is closed once only.
         setUnused(descriptor, false)
+        noteEnded(descriptor)
         let port = ccurl_socket_port(descriptor)
         if port > 0, endedPorts.insert(port).inserted { self[descriptor].endedPort = port }
         shutdown(descriptor, Int32(SHUT_RDWR))
@@ -289,6 +361,7 @@ struct SocketTable {
             // The kernel has forgotten the old socket, and no data arrives on its replacement.
             setIdle(descriptor, false)
             setUnused(descriptor, false)
+            noteEnded(descriptor)
             self[descriptor].registered = []
             return false
         }

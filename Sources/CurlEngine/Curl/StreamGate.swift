@@ -33,11 +33,11 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     /// The time between two transfers that may exceed a limit that was learned.
     private static let probeInterval: Duration = .seconds(1)
 
-    private let executor: EngineExecutor
+    let executor: EngineExecutor
     let budget: ConnectionBudget
     /// Indicates whether connections are shared at all.
     private let isUsed: Bool
-    private var origins: [String: SharedOrigin] = [:]
+    private(set) var origins: [String: SharedOrigin] = [:]
     /// The number of origins at which the unused ones are removed.
     private var originLimit = 256
     private var last: SharedOrigin?
@@ -197,8 +197,14 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             origin.granted -= 1
         } else {
             guard !origin.awaitsPlace, origin.excess == 0 else { return false }
-            guard budget.begin(origin.name, for: self) else {
+            switch budget.begin(origin.name, for: self) {
+            case .granted: break
+            case .waiting:
                 origin.awaitsPlace = true
+                return false
+            case .afterClosing(let holder):
+                origin.awaitsPlace = true
+                grantConnection(to: origin.name, afterClosingBy: holder)
                 return false
             }
         }
@@ -223,7 +229,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     }
 
     private func endPlace(_ origin: SharedOrigin) {
-        budget.end(origin.name, for: self)
+        budget.end(origin.name, for: self, idle: origin.idleCount)
         if origin.excess > 0 { origin.excess -= 1 }
         if origin.owed > 0 { origin.owe(budget.owedCount(origin.name, by: self)) }
     }
@@ -380,6 +386,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         resumed = []
         for origin in origins.values {
             for _ in 0..<origin.placeCount { budget.end(origin.name, for: self) }
+            if !origin.idlePorts.isEmpty { budget.setIdle(origin.name, 0, for: self) }
             while let transfer = origin.next() { waiting.append(transfer) }
         }
         for transfer in waiting { transfer.streamUse = .none }

@@ -70,9 +70,14 @@ extension Transfer {
     /// Returns whether libcurl may open a socket for the transfer. libcurl has an address of the host then.
     func mayOpenSocket() -> Bool {
         if lookup == .leading { engine.leaderOpensSocket(self) }
+        // libcurl may try several addresses for one connection.
+        let isFirst = !hasOpenedSocket
         hasOpenedSocket = true
         guard !isCancelled, !mustWaitForStream, failure == nil else { return false }
-        if !mustWaitAfterRefusal(), engine.streams.mayConnect(self) { return true }
+        if !mustWaitAfterRefusal(), engine.streams.mayConnect(self) {
+            if isFirst { engine.makeRoomForConnection() }
+            return true
+        }
         mustWaitForStream = true
         return false
     }

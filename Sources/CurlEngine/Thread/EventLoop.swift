@@ -10,6 +10,8 @@ protocol LoopClient: AnyObject {
     func flush(now: EngineInstant, poller: Poller)
     /// Closes idle connections at once, as far as that is possible.
     func giveUpIdleConnections()
+    /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
+    func closeIdleConnections(to origin: String?)
     /// Ends all work and closes every socket.
     func close()
 }
@@ -83,6 +85,8 @@ package final class EventLoop {
 
     /// Lets the client close idle connections at once.
     func giveUpIdleConnections() { client?.giveUpIdleConnections() }
+
+    func closeIdleConnections(to origin: String?) { client?.closeIdleConnections(to: origin) }
 
     /// The descriptor that wakes the loop. It exists from the first turn until ``tearDown()``.
     var wakeUpDescriptor: Int32? { poller?.wakeUpDescriptor }

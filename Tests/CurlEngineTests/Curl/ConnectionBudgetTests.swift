@@ -10,6 +10,14 @@ import Testing
         let requested = Locked(0)
         func requestConnections(of origin: String) { requested.withLock { $0 += 1 } }
         func grantConnection(to origin: String) { granted.withLock { $0.append(origin) } }
+        func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver) {
+            holder.closeIdleConnection(to: origin) { self.grantConnection(to: origin) }
+        }
+        let closed = Locked(0)
+        func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void) {
+            closed.withLock { $0 += 1 }
+            body()
+        }
         var origins: [String] { granted.withLock { $0 } }
         let stuck = Locked(false)
         var isStuck: Bool { stuck.withLock { $0 } }
@@ -21,9 +29,9 @@ import Testing
 
     @Test func anUnusedPlaceIsPassedOn() {
         let budget = ConnectionBudget(perOrigin: 1)
-        #expect(budget.begin("a", for: first))
-        #expect(!budget.begin("a", for: second))
-        #expect(!budget.begin("a", for: third))
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: second))
+        #expect(!budget.grants("a", for: third))
         budget.end("a", for: first)
         #expect(second.origins == ["a"])
         // The transfers that waited there have left.
@@ -36,9 +44,9 @@ import Testing
 
     @Test func aGateWhoseEngineIsStuckIsPassedOver() {
         let budget = ConnectionBudget(perOrigin: 1)
-        #expect(budget.begin("a", for: first))
-        #expect(!budget.begin("a", for: second))
-        #expect(!budget.begin("a", for: third))
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: second))
+        #expect(!budget.grants("a", for: third))
         second.stuck.withLock { $0 = true }
         budget.end("a", for: first)
         #expect(third.origins == ["a"])
@@ -49,10 +57,10 @@ import Testing
 
     @Test func aFreePlaceBelongsToTheFirstInLine() {
         let budget = ConnectionBudget(perOrigin: 1)
-        #expect(budget.begin("a", for: first))
-        #expect(!budget.begin("a", for: second))
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: second))
         budget.end("a", for: first)
-        #expect(!budget.begin("a", for: first))
+        #expect(!budget.grants("a", for: first))
         budget.end("a", for: second)
         #expect(first.origins == ["a"])
         #expect(second.origins == ["a"])
@@ -60,11 +68,11 @@ import Testing
 
     @Test func theTotalHoldsForAllOriginsWhichTakeTurns() {
         let budget = ConnectionBudget(perOrigin: 2, total: 2)
-        #expect(budget.begin("a", for: first))
-        #expect(budget.begin("a", for: first))
-        #expect(!budget.begin("b", for: first))
-        #expect(!budget.begin("b", for: second))
-        #expect(!budget.begin("c", for: third))
+        #expect(budget.grants("a", for: first))
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("b", for: first))
+        #expect(!budget.grants("b", for: second))
+        #expect(!budget.grants("c", for: third))
         for origin in ["a", "a", "b"] { budget.end(origin, for: first) }
         budget.end("c", for: third)
         #expect(first.origins == ["b"])
@@ -78,7 +86,7 @@ import Testing
         let budget = ConnectionBudget(perOrigin: 1)
         #expect(budget.add("a", for: first))
         #expect(!budget.add("a", for: first))
-        #expect(!budget.begin("a", for: first))
+        #expect(!budget.grants("a", for: first))
         budget.end("a", for: first)
         #expect(first.origins == [])
         budget.end("a", for: first)
@@ -89,10 +97,10 @@ import Testing
 
     @Test func aPlaceIsRequestedForAnEngineThatHasNone() {
         let budget = ConnectionBudget(perOrigin: 2)
-        #expect(budget.begin("a", for: first) && budget.begin("a", for: first))
-        #expect(!budget.begin("a", for: first))
+        #expect(budget.grants("a", for: first) && budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: first))
         #expect(budget.owedCount("a", by: first) == 0)
-        #expect(!budget.begin("a", for: second))
+        #expect(!budget.grants("a", for: second))
         #expect(budget.owedCount("a", by: first) == 1)
         #expect(first.requested.withLock { $0 } == 1)
         budget.end("a", for: first)
@@ -100,14 +108,14 @@ import Testing
         #expect(first.origins == [] && second.origins == ["a"])
         #expect(budget.owedCount("a", by: first) == 0)
         // Each engine has one place now, so that an exchange would help neither.
-        #expect(!budget.begin("a", for: second))
+        #expect(!budget.grants("a", for: second))
         #expect(budget.owedCount("a", by: first) == 0)
     }
 
     @Test func placesAreRequestedInTurn() {
         let budget = ConnectionBudget(perOrigin: 1)
-        #expect(budget.begin("a", for: first))
-        #expect(!budget.begin("a", for: second) && !budget.begin("a", for: third))
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: second) && !budget.grants("a", for: third))
         #expect(budget.owedCount("a", by: first) == 1)
         budget.end("a", for: first)
         #expect(second.origins == ["a"] && third.origins == [])
@@ -118,9 +126,9 @@ import Testing
 
     @Test func theOriginWithTheMostPlacesReturnsOneForTheTotal() {
         let budget = ConnectionBudget(perOrigin: 4, total: 4)
-        #expect(budget.begin("a", for: first))
-        for _ in 0..<3 { #expect(budget.begin("b", for: first)) }
-        #expect(!budget.begin("c", for: first))
+        #expect(budget.grants("a", for: first))
+        for _ in 0..<3 { #expect(budget.grants("b", for: first)) }
+        #expect(!budget.grants("c", for: first))
         #expect(budget.owedCount("a", by: first) == 0 && budget.owedCount("b", by: first) == 1)
         budget.end("b", for: first)
         #expect(first.origins == ["c"] && budget.owedCount("b", by: first) == 0)
@@ -128,11 +136,74 @@ import Testing
 
     @Test func aRequestIsWithdrawnIfNothingWaits() {
         let budget = ConnectionBudget(perOrigin: 3)
-        for gate in [first, first, second] { #expect(budget.begin("a", for: gate)) }
-        #expect(!budget.begin("a", for: third))
+        for gate in [first, first, second] { #expect(budget.grants("a", for: gate)) }
+        #expect(!budget.grants("a", for: third))
         #expect(budget.owedCount("a", by: first) == 1)
         budget.end("a", for: second)
         #expect(third.origins == ["a"] && budget.owedCount("a", by: first) == 0)
         #expect(first.requested.withLock { $0 } == 2)
+    }
+
+    @Test func noPlaceIsRequestedFromAnEngineThatIsStuck() {
+        let budget = ConnectionBudget(perOrigin: 4)
+        for gate in [first, first, second, second] { #expect(budget.grants("a", for: gate)) }
+        first.stuck.withLock { $0 = true }
+        #expect(!budget.grants("a", for: third))
+        #expect(budget.owedCount("a", by: first) == 0 && budget.owedCount("a", by: second) == 1)
+    }
+
+    @Test func aPlaceIsRequestedFromAnotherEngineIfTheFirstOneBecomesStuck() {
+        let budget = ConnectionBudget(perOrigin: 8, total: 5)
+        for gate in [first, first, first, second, second] { #expect(budget.grants("a", for: gate)) }
+        #expect(!budget.grants("b", for: third))
+        #expect(budget.owedCount("a", by: first) == 1)
+        first.stuck.withLock { $0 = true }
+        #expect(!budget.grants("b", for: third))
+        #expect(budget.owedCount("a", by: second) == 1)
+        budget.end("a", for: second)
+        #expect(third.origins == ["b"])
+    }
+
+    // MARK: Idle connections
+
+    @Test func anotherEngineClosesAnIdleConnectionAtTheLimit() {
+        let budget = ConnectionBudget(perOrigin: 2)
+        for _ in 0..<2 { #expect(budget.grants("a", for: first)) }
+        budget.end("a", for: first, idle: 1)
+        budget.end("a", for: first, idle: 2)
+        guard case .afterClosing(let holder) = budget.begin("a", for: second) else {
+            Issue.record("no connection is closed")
+            return
+        }
+        #expect(holder === first)
+        // An engine uses its own idle connection.
+        #expect(budget.grants("a", for: first))
+        budget.end("a", for: first, idle: 1)
+        budget.end("a", for: second)
+        #expect(budget.grants("a", for: second))
+        #expect(!budget.grants("a", for: second))
+        #expect(!budget.grants("a", for: second))
+        budget.end("a", for: second)
+        #expect(second.origins == ["a"])
+        #expect(first.closed.withLock { $0 } == 0)
+    }
+
+    @Test func aPlaceThatIsPassedOnClosesAnIdleConnection() {
+        let budget = ConnectionBudget(perOrigin: 2)
+        for gate in [first, second] { #expect(budget.grants("a", for: gate)) }
+        #expect(!budget.grants("a", for: third))
+        budget.end("a", for: first, idle: 1)
+        #expect(third.origins == ["a"])
+        #expect(first.closed.withLock { $0 } == 1)
+        budget.setIdle("a", 0, for: first)
+        for gate in [second, third] { budget.end("a", for: gate) }
+        #expect(budget.inUseCount("a") == 0)
+    }
+}
+
+extension ConnectionBudget {
+    /// Takes a place, and returns whether the gate has it at once.
+    fileprivate func grants(_ name: String, for gate: any ConnectionReceiver) -> Bool {
+        if case .granted = begin(name, for: gate) { true } else { false }
     }
 }

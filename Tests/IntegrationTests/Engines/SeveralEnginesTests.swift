@@ -53,6 +53,21 @@ struct SeveralEnginesTests {
         await session.shutdown()
     }
 
+    @Test(arguments: [EngineCount.one, .fixed(2)])
+    func anIdleConnectionCountsTowardsTheTotal(_ engines: EngineCount) async throws {
+        let gate = LoopbackServer.Gate()
+        let first = try LoopbackServer.http { _ in .text("hello") }
+        let second = try Self.server { _ in gate }
+        let session = Self.session(engines, total: 1)
+        _ = try await session.data(first.url())
+        async let held = session.string(second.url())
+        try await second.waitUntilRequested(count: 1)
+        try await first.waitUntilAllClosed()
+        gate.open()
+        #expect(try await held == "hello")
+        await session.shutdown()
+    }
+
     @Test func aRequestMovesToTheEngineThatHasAnIdleConnection() async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
         let session = Self.session(.fixed(2), perOrigin: 1)

@@ -260,6 +260,19 @@ struct StreamLimitTests {
         while try await counts().open > 1 { _ = try await session.data(request("/ok")) }
         try await close(session)
     }
+
+    @Test func surplusConnectionsAreClosedWhileAStreamIsUsed() async throws {
+        let session = try await holding(limit: 2, perOrigin: 4, idleLifetime: .seconds(1))
+        let room = 4 * min(2, sharing)
+        let responses = try hold(room, session)
+        #expect(try await untilRequested(room).open == 4)
+        for _ in 1..<room { try await tell("release one") }
+        while try await counts().open > 1 {}
+        #expect(try await counts().requests == 1)
+        try await tell("release")
+        #expect(try await responses.value == room)
+        try await close(session)
+    }
 }
 
 /// Limits of concurrent streams, with a real server.

@@ -74,6 +74,30 @@ struct StreamPlacesTests {
         try await peer.waitUntilAllClosed()
     }
 
+    /// Idle connections of one engine are closed when another engine makes its own.
+    @Test func idleConnectionsOfAnotherEngineCountTowardsTheLimitOfAnOrigin() async throws {
+        guard LibcurlFeatures.current.canMultiplex else { return }
+        let peer = try await Self.limits.value
+        try await tell(peer, "limit 10")
+        let session = session(peer, ConnectionLimits(perOrigin: 4), engines: .fixed(2))
+        let url = try peer.url("tls", "/hold")
+        // The second time, the connections of the first engine are idle, and the third time those of the second engine.
+        for engine in [0, 1, 0] {
+            try await tell(peer, "hold")
+            let tasks = (0..<40).map { _ in
+                Task(executorPreference: session.executors[engine]) { try await session.data(url) }
+            }
+            while try await counts(peer).requests != 40 {}
+            let counts = try await counts(peer)
+            #expect(counts.open == 4)
+            #expect(counts.peakOpen <= 4)
+            try await tell(peer, "release")
+            for task in tasks { #expect(try await task.value.1.status == .ok) }
+        }
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
     /// An engine whose connections are always busy does not keep another engine waiting.
     @Test func anEngineGetsItsTurnWhileAnotherOneIsAlwaysBusy() async throws {
         guard LibcurlFeatures.current.canMultiplex else { return }

@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -27,6 +28,38 @@ struct KeptConnectionTests {
         }
         #expect(wrong == 0)
         #expect(server.acceptedCount == 4)
+        await session.shutdown()
+    }
+
+    /// A request that lasts long keeps no idle connections of others open.
+    @Test func idleConnectionsAreClosedWhileARequestRuns() async throws {
+        let (mayEnd, mayAnswer) = (LoopbackServer.Gate(), LoopbackServer.Gate())
+        let closedCount = Locked(0)
+        let server = try LoopbackServer { connection in
+            defer { closedCount.withLock { $0 += 1 } }
+            while let request = try connection.nextRequest() {
+                try connection.wait(for: request.path == "/long" ? mayEnd : mayAnswer)
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.limits.idleLifetime = .seconds(1)
+        let session = Session(configuration: configuration)
+        async let long = session.string(server.url("/long"))
+        async let others = withThrowingTaskGroup { group in
+            for _ in 0..<3 { group.addTask { try await session.string(server.url("/short")) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        try await server.waitUntilRequested(count: 4)
+        mayAnswer.open()
+        #expect(try await others == ["ok", "ok", "ok"])
+        while closedCount.withLock({ $0 }) < 3 {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(server.acceptedCount == 4)
+        mayEnd.open()
+        #expect(try await long == "ok")
         await session.shutdown()
     }
 

@@ -1,5 +1,4 @@
 import CurlEngine
-import Synchronization
 
 extension ConnectionAdmission {
     /// A slot for an exchange that waits.
@@ -35,30 +34,7 @@ extension ConnectionAdmission {
                 exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing, offer: offer) }
             }
             closing.engine.closeIdleConnections(to: closing.origin) { delivery.deliver() }
-            guard !delivery.isDelivered else { return }
-            let executor = exchange.entrance
-            executor.submit {
-                guard !delivery.isDelivered else { return }
-                executor.engineLoop.set(EngineTimer(delivery), at: executor.now.advanced(by: LateDelivery.patience))
-            }
+            delivery.waitBriefly(on: exchange.entrance)
         }
-    }
-
-    /// The delivery of a grant that waits until another engine has closed a connection. The engine may become stuck, and so the delivery
-    /// waits only for a moment: one connection too many is better than a request that waits for an unknown time.
-    private final class LateDelivery: EngineTimerTarget, Sendable {
-        static let patience = Duration.milliseconds(100)
-
-        private let body: @Sendable () -> Void
-        private let delivered = Atomic(false)
-
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-        var isDelivered: Bool { delivered.load(ordering: .relaxed) }
-
-        /// Delivers the grant, once.
-        func deliver() { if !delivered.exchange(true, ordering: .relaxed) { body() } }
-
-        func timerIsDue() { deliver() }
     }
 }

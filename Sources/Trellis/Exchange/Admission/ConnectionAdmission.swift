@@ -1,5 +1,4 @@
 import CurlEngine
-import Synchronization
 
 /// The admission of a session's exchanges to connections: one queue and one set of limits for all engines of the session.
 ///
