@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a package outside the repository that depends on Trellis by path, as users have it, into a release binary with
-# the Swift runtime inside, and runs that.
+# Builds a package outside the repository that depends on Trellis by path, as users have it, into a binary with the Swift
+# runtime inside, and runs that. It is a debug build, because the benchmarks build a release binary in the same way.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 # The folder stays between runs, so that only what changed is built again.
@@ -35,8 +35,8 @@ precondition(response.status.code == 200 && String(decoding: data, as: UTF8.self
 print("A static binary of an outside package made its request.")
 SWIFT
 
-swift build --package-path "$folder" -c release --static-swift-stdlib
-binary=$(swift build --package-path "$folder" -c release --static-swift-stdlib --show-bin-path)/outside
+swift build --package-path "$folder" --static-swift-stdlib
+binary=$(swift build --package-path "$folder" --static-swift-stdlib --show-bin-path)/outside
 "$binary"
 
 # What is linked into it has its name in the symbols. The other name shows that they are there.

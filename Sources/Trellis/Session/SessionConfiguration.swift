@@ -58,7 +58,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// The part of the base's path after its last slash is replaced: with the base `https://api.example.com/v2`, `users` means
     /// `https://api.example.com/users`. User information of the base also applies to references that are resolved against it, unless a
-    /// reference has its own host. The default is `nil`: every URL must be absolute.
+    /// reference has its own host. The default is none, so that every URL must be absolute.
     public var baseURL: (any URLConvertible)?
     /// The query items that are added to every URL after its own items, unless the URL has items of the same name. Names are compared in
     /// decoded form, and items are percent-encoded when they are added. Absolute URLs get these items too. The default is none.

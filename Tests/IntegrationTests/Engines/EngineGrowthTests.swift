@@ -8,13 +8,21 @@ import TrellisTesting
 /// The number of engines follows the load of real requests.
 @Suite(.timeLimit(.minutes(4)))
 struct EngineGrowthTests {
-    /// A server with a body that is small on the wire, so that almost all of the work is the engine's.
+    /// A server with a body that is small on the wire, so that almost all of the work is the engine's. It pauses before a light response, so
+    /// that the load is light.
     private static func server() throws -> LoopbackServer {
         let encoder = try #require(ContentEncoder(.gzip))
         let body = try encoder.encode(Data(repeating: 97, count: 4 << 20), isLast: true)
-        return try LoopbackServer.http { request in
-            if request.path == "/light" { return .text("hello") }
-            return .init(headers: [("Content-Encoding", "gzip")], body: body)
+        return try LoopbackServer { connection in
+            while let request = try connection.nextRequest() {
+                if request.path == "/light" {
+                    try connection.pause(for: .milliseconds(5))
+                    try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+                } else {
+                    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n"
+                    try connection.write(Data(head.utf8) + body)
+                }
+            }
         }
     }
 
@@ -30,11 +38,8 @@ struct EngineGrowthTests {
         #expect(session.engines.admission.activeCount == 2)
         mayEnd.withLock { $0 = true }
         for task in load { try await task.value }
-        // The pauses make the load light. Engines that sleep take no samples.
-        while session.engines.admission.activeCount == 2 {
-            _ = try await session.data(server.url("/light"))
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        // Engines that sleep take no samples.
+        while session.engines.admission.activeCount == 2 { _ = try await session.data(server.url("/light")) }
         #expect(session.engines.all.count == 2)
         let before = session.engineStatistics.map(\.requestCount)
         for _ in 0..<20 { _ = try await session.data(server.url("/light")) }
