@@ -41,8 +41,8 @@ extension CurlEngine {
         if isOpen, hasOthers != nil { streams.didBecomeIdle(transfer.options.pool, port: transfer.localPort) }
     }
 
-    /// Closes the idle connection that was used least recently if there would be more connections than the limit allows. Called when libcurl
-    /// is about to make one.
+    /// Closes the idle connection that was used least recently if there would be more connections than the limit allows. Called when
+    /// libcurl is about to make one.
     func makeRoomForConnection() {
         guard let multi, unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
         unsafe multi.sockets.closeOldestIdle { streams.isUsed($0, port: $1) ?? false }
@@ -52,8 +52,8 @@ extension CurlEngine {
 
     var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
-    /// Closes the connections that were not used for the idle lifetime. If no transfer runs, and all connections are closed, the engine holds
-    /// nothing of libcurl any more.
+    /// Closes the connections that were not used for the idle lifetime. If no transfer runs, and all connections are closed, the engine
+    /// holds nothing of libcurl any more.
     package func timerIsDue() {
         guard let timer = idleTimer else { return }
         // The timer is not moved at every use: the deadline follows from the last use.
@@ -68,7 +68,8 @@ extension CurlEngine {
         executor.engineLoop.set(timer, at: min(oldest, last).advanced(by: idleLifetime))
     }
 
-    /// Closes the connections that were not used for a time. Returns the instant of the last use of the next idle one; `nil` if there is none.
+    /// Closes the connections that were not used for a time. Returns the instant of the last use of the next idle one; `nil` if there is
+    /// none.
     private func closeIdleConnections(notUsedFor lifetime: Duration, _ now: EngineInstant) -> EngineInstant? {
         let limit = now.nanoseconds.subtractingReportingOverflow(lifetime.clampedNanoseconds)
         guard let multi, !limit.overflow else { return nil }

@@ -101,6 +101,8 @@ struct StuckEnginesTests {
         let server = try LoopbackServer.http { _ in .text("hello") }
         let session = Engines.session(.fixed(2), perOrigin: 1)
         _ = try await Engines.onEngine(1, of: session) { try await session.data(server.url("/first")) }.value
+        // The request returns its slot.
+        await session.engines.all[1].settle()
         let blockade = try await Blockade(1, of: session)
         let tasks = [await waiting("/moved", 0, session, server), await waiting("/next", 0, session, server)]
         try await server.waitUntilRequested(count: 2)
@@ -139,6 +141,7 @@ struct StuckEnginesTests {
         let servers = try (0..<2).map { _ in try LoopbackServer.http { _ in .text("hello") } }
         let session = Engines.session(.fixed(2), total: 1)
         _ = try await Engines.onEngine(1, of: session) { try await session.data(servers[0].url()) }.value
+        await session.engines.all[1].settle()
         // The engine of the idle connection does not count as stuck yet.
         let blockade = try await Blockade(1, of: session)
         _ = try await Engines.onEngine(0, of: session) { try await session.data(servers[1].url()) }.value

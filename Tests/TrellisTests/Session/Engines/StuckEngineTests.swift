@@ -214,11 +214,13 @@ struct StuckProbeTests {
         try await world.block(1)
         try await world.block(0)
         let third = world.start("/3", on: 2)
-        let other = try await world.transport.nextAttempt()
+        var others = [try await world.transport.nextAttempt()]
+        // On a busy machine, the first engine may have seemed stuck before it was.
+        if others[0].request.url == "https://localhost/2" { others.append(try await world.transport.nextAttempt()) }
         #expect(world.isBlocked)
-        #expect(other.request.url == "https://localhost/3")
+        #expect(others.last?.request.url == "https://localhost/3")
         world.end(2)
-        try await world.answer([first, second, third], after: [other, attempt])
+        try await world.answer([first, second, third], after: others + [attempt])
     }
 
     /// The engine with the only connection has just become stuck when the first request moves there.
