@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 private import Glibc
 
 /// A pool of memory blocks for bodies in transfer. Blocks are reused, because fresh pages cost a fast transfer a quarter of its time.
@@ -21,6 +22,11 @@ enum BlockPool {
     static func take() -> UnsafeMutableRawPointer? {
         if let block = unused.withLock({ $0.popLast() }) { return unsafe block.start }
         return unsafe malloc(blockSize)
+    }
+
+    /// Returns the first bytes of a block as a value that returns the block to the pool when its last copy is released.
+    static func data(of start: UnsafeMutableRawPointer, count: Int) -> Data {
+        unsafe Data(bytesNoCopy: start, count: count, deallocator: .custom { start, _ in unsafe giveBack(start) })
     }
 
     /// Returns a block to the pool.

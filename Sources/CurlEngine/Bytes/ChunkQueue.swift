@@ -8,8 +8,8 @@ private import Glibc
 package struct ChunkQueue: ~Copyable {
     /// The largest chunk in bytes.
     package static let chunkSize = BlockPool.blockSize
-    /// The size in bytes up to which a chunk has memory of exactly its size, because a reader may keep the chunk for a long time.
-    private static let largestOwned = 32 << 10
+    /// The size in bytes up to which a chunk is copied to memory of its size, because a reader may keep the chunk for a long time.
+    static let largestOwned = 32 << 10
 
     /// The number of bytes in the queue.
     package private(set) var count = 0
@@ -50,6 +50,13 @@ package struct ChunkQueue: ~Copyable {
         return true
     }
 
+    /// Adds a chunk, whose memory is not copied.
+    package mutating func append(chunk: Data) {
+        if filled > 0 { whole.append(takeFilled()) }
+        whole.append(chunk)
+        count += chunk.count
+    }
+
     /// Removes and returns the first chunk; an empty one if the queue is empty.
     package mutating func take() -> Data {
         let chunk = whole.isEmpty ? takeFilled() : whole.removeFirst()
@@ -88,7 +95,6 @@ package struct ChunkQueue: ~Copyable {
         unsafe start = nil
         capacity = 0
         guard isBlock else { return unsafe Data(bytesNoCopy: bytes, count: size, deallocator: .free) }
-        return unsafe Data(
-            bytesNoCopy: bytes, count: size, deallocator: .custom { start, _ in unsafe BlockPool.giveBack(start) })
+        return unsafe BlockPool.data(of: bytes, count: size)
     }
 }

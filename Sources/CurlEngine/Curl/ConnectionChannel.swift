@@ -30,6 +30,9 @@ struct ConnectionChannel {
     /// which takes a tenth of a millisecond if there are thousands. Later versions may have received bytes already.
     static var avoidsLibcurl: Bool { !LibcurlFeatures.current.isAtLeast(8, 0) }
 
+    /// Indicates whether bytes pass libcurl by, so that fewer received bytes than asked for are all that there are for now.
+    var isPlain: Bool { plainSocket >= 0 }
+
     /// Sends bytes, of which libcurl takes as many as it can. After ``Outcome/mustWait``, the same bytes must be sent again, at the same
     /// address.
     func send(_ bytes: UnsafeRawBufferPointer) -> Outcome {

@@ -19,7 +19,7 @@ extension CurlEngine {
         easy.socket = easy.ownSocket
         easy.socketGeneration = unsafe multi.sockets.generation(of: easy.socket)
         // The buffer of the transfer is small, because libcurl only makes the connection. Older versions receive no more than that at once.
-        easy.set(CURLOPT_BUFFERSIZE, OwnConnections.bufferSize)
+        easy.set(CURLOPT_BUFFERSIZE, OwnConnections.receiveSize)
         transfer.handshake = SwitchHandshake(transfer, easy, socket: easy.socket, now: now)
         ownConnections.add(transfer, on: easy.socket)
         advanceOwn(transfer)
@@ -44,12 +44,13 @@ extension CurlEngine {
             return end(transfer, CURLE_OK)
         }
         var step = SwitchHandshake.Step.wait([])
-        if handshake.connection == nil { step = unsafe handshake.advance(ConnectionChannel(multi, easy), buffer) }
+        if handshake.connection == nil {
+            let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<OwnConnections.receiveSize])
+            step = unsafe handshake.advance(ConnectionChannel(multi, easy), buffer)
+        }
         // The bytes of the connection may have been received with the head.
         if let connection = handshake.connection, !transfer.isCancelled {
-            let isPlain = ConnectionChannel.avoidsLibcurl && !transfer.options.isEncryptedOnTheWire
-            let channel = ConnectionChannel(multi, easy, plainSocket: isPlain ? handshake.socket : -1)
-            step = unsafe connection.serve(channel, buffer)
+            step = connection.serve(channel(of: transfer, handshake, multi, easy), ownConnections)
         }
         guard !transfer.isCancelled else { return }
         switch step {
@@ -60,6 +61,29 @@ extension CurlEngine {
         case .goOn: submit { [self] in advanceOwn(transfer) }
         case .end: end(transfer, CURLE_OK)
         }
+    }
+
+    /// Sends the outgoing bytes of a connection at once, for a writer on this thread, so that they need not wait for the next turn. Further
+    /// bytes of the same turn are collected, and sent together.
+    func sendOwn(_ transfer: Transfer) {
+        let turn = executor.engineLoop.systemNow
+        guard let multi, let easy = transfer.easy, let handshake = transfer.handshake, handshake.lastSendTurn != turn,
+            let connection = handshake.connection, !transfer.isCancelled, transfer.failure == nil
+        else {
+            return submit { [self] in advanceOwn(transfer) }
+        }
+        handshake.lastSendTurn = turn
+        // What was not sent is sent when the socket is ready.
+        guard connection.send(channel(of: transfer, handshake, multi, easy)) else {
+            return submit { [self] in advanceOwn(transfer) }
+        }
+    }
+
+    private func channel(
+        of transfer: Transfer, _ handshake: SwitchHandshake, _ multi: MultiHandle, _ easy: EasyHandle
+    ) -> ConnectionChannel {
+        let isPlain = ConnectionChannel.avoidsLibcurl && !transfer.options.isEncryptedOnTheWire
+        return ConnectionChannel(multi, easy, plainSocket: isPlain ? handshake.socket : -1)
     }
 
     /// Sends the last bytes of a connection that ends, as far as the socket's buffer takes them at once.

@@ -8,6 +8,8 @@ private import Glibc
 struct OutgoingBytes: ~Copyable {
     /// The size in bytes from which the memory is shared and not copied.
     private static let smallestShared = 16 << 10
+    /// The same if no other bytes wait, with which few bytes are collected.
+    private static let smallestSharedAlone = 256
 
     private var pieces = FIFO<OutgoingPiece>()
     /// The number of bytes of the first piece that were sent.
@@ -22,7 +24,7 @@ struct OutgoingBytes: ~Copyable {
     /// Adds bytes. Returns `false` if memory has run out.
     mutating func append(_ bytes: Data) -> Bool {
         guard !bytes.isEmpty else { return true }
-        if bytes.count >= Self.smallestShared {
+        if bytes.count >= (pieces.isEmpty ? Self.smallestSharedAlone : Self.smallestShared) {
             open = nil
             pieces.append(.data(bytes))
         } else if open?.append(bytes) != true {
@@ -108,7 +110,8 @@ final class OutgoingBlock: @unchecked Sendable {
     /// Adds bytes. Returns `false` if there is no room for them.
     func append(_ added: Data) -> Bool {
         guard unsafe added.count <= bytes.count - count else { return false }
-        unsafe added.copyBytes(to: UnsafeMutableRawBufferPointer(rebasing: bytes[count...]))
+        let target = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        unsafe added.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
         count += added.count
         return true
     }

@@ -1,15 +1,16 @@
-private import Glibc
+import FoundationEssentials
 
 /// The transfers of one engine whose connections libcurl has made and left to the engine, by socket.
 @safe
 final class OwnConnections {
-    /// The most bytes that are received at once.
-    static let bufferSize = 64 << 10
+    /// The most bytes that are received by one call.
+    static let receiveSize = 64 << 10
 
     private var transfers: [Int32: Transfer] = [:]
+    /// The memory of the buffer, a block of the pool.
     private var memory: UnsafeMutableRawPointer?
 
-    deinit { unsafe free(memory) }
+    deinit { giveBackMemory() }
 
     /// Indicates whether there are any.
     var exist: Bool { !transfers.isEmpty }
@@ -28,13 +29,24 @@ final class OwnConnections {
     /// Forgets all transfers, which refer to their engine.
     func removeAll() {
         transfers = [:]
-        unsafe free(memory)
+        giveBackMemory()
+    }
+
+    private func giveBackMemory() {
+        if let memory = unsafe memory { unsafe BlockPool.giveBack(memory) }
         unsafe memory = nil
     }
 
     /// The buffer for received bytes, which all connections share; `nil` if memory has run out.
     var buffer: UnsafeMutableRawBufferPointer? {
-        if unsafe memory == nil { unsafe memory = malloc(Self.bufferSize) }
-        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: Self.bufferSize) }
+        if unsafe memory == nil { unsafe memory = BlockPool.take() }
+        return unsafe memory.map { unsafe UnsafeMutableRawBufferPointer(start: $0, count: BlockPool.blockSize) }
+    }
+
+    /// Returns the first bytes of the buffer without a copy. The next bytes are received into another buffer.
+    func takeChunk(_ count: Int) -> Data {
+        guard let start = unsafe memory else { return Data() }
+        unsafe memory = nil
+        return unsafe BlockPool.data(of: start, count: count)
     }
 }

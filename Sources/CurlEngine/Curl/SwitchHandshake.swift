@@ -26,7 +26,7 @@ final class SwitchHandshake {
         case nothing
     }
 
-    /// The number of bytes that are received in one turn of the loop, so that a fast server does not delay other connections.
+    /// The number of bytes that are sent, or received, in one turn of the loop, so that a fast server does not delay other connections.
     static let bytesPerTurn = 256 << 10
 
     let socket: Int32
@@ -35,7 +35,8 @@ final class SwitchHandshake {
     /// The connection after a 101; `nil` before.
     private(set) var connection: SwitchedConnection?
     private unowned let transfer: Transfer
-    private let request: [UInt8]
+    /// The bytes of the request; empty after a response of status 101.
+    private var request: [UInt8]
     private var sentCount = 0
     /// The reason why the request could not be sent. The server may have responded before.
     private var sendFailure: EngineFailure?
@@ -47,6 +48,8 @@ final class SwitchHandshake {
     private let connectTime: Int64
     private let start: EngineInstant
     private var firstByte: EngineInstant?
+    /// The turn of the loop in which a writer last sent its bytes at once.
+    var lastSendTurn = EngineInstant(nanoseconds: 0)
 
     init(_ transfer: Transfer, _ easy: EasyHandle, socket: Int32, now: EngineInstant) {
         self.transfer = transfer
@@ -207,6 +210,7 @@ final class SwitchHandshake {
             }
             let connection = SwitchedConnection(transfer, received: Array(input[used...]))
             used = input.count
+            request = []
             self.connection = connection
             transfer.delegate?.transferDidSwitchProtocols(head, connection)
             return

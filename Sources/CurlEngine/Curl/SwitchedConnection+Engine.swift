@@ -3,10 +3,10 @@ import CCurl
 /// The part of a connection that the engine thread performs.
 extension SwitchedConnection {
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
-    func serve(_ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer) -> SwitchHandshake.Step {
+    func serve(_ channel: ConnectionChannel, _ connections: OwnConnections) -> SwitchHandshake.Step {
         let isBlocked = !send(channel)
         if state.withLock({ $0.end != nil }) { return .end }
-        let step = unsafe receive(channel, buffer)
+        let step = receive(channel, connections)
         guard case .wait(let interest) = step else { return step }
         return .wait(isBlocked ? interest.union(.write) : interest)
     }
@@ -60,51 +60,78 @@ extension SwitchedConnection {
         for writer in writers { writer.reply.resume(with: .failure(failure)) }
     }
 
-    /// Receives bytes until there are none or the buffer for the reader is full.
-    private func receive(
-        _ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer
-    ) -> SwitchHandshake.Step {
-        var room = SwitchHandshake.bytesPerTurn
-        var step: SwitchHandshake.Step?
-        var hasNews = false
-        while step == nil {
-            guard state.withLock({ !$0.isFull && !$0.hasPeerEnded && $0.receiveFailure == nil }) else {
-                step = .wait([])
-                break
-            }
-            guard room > 0 else {
-                step = .goOn
-                break
-            }
-            switch unsafe channel.receive(into: buffer) {
-            case .moved(let count):
-                room -= count
-                hasNews = true
-                if unsafe !didReceive(buffer[..<count]) { step = .end }
-            case .mustWait: step = .wait(.read)
-            case .ended:
-                hasNews = true
-                state.withLock { $0.hasPeerEnded = true }
-            case .failed(let code):
-                hasNews = true
-                didFail(channel.easy.failure(code, isSent: true).as(.receive))
-                step = .end
-            }
+    /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
+    private func receive(_ channel: ConnectionChannel, _ connections: OwnConnections) -> SwitchHandshake.Step {
+        let room = state.withLock { state in
+            let receives = !state.isFull && !state.hasPeerEnded && state.receiveFailure == nil
+            return receives ? Self.readAhead - state.received.count : 0
         }
-        // Readers are woken when no other socket is ready, so that a thread is mostly woken once for several of them.
-        if hasNews, state.withLock({ $0.reader != nil }) { engineExecutor.engineLoop.deliverSoon(self) }
-        return step ?? .wait([])
+        guard room > 0 else { return .wait([]) }
+        guard let buffer = unsafe connections.buffer else {
+            didFail(EngineFailure(kind: .outOfMemory, message: "no memory to receive"))
+            return .end
+        }
+        var count = 0
+        let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(room, buffer.count)])
+        let outcome = unsafe receive(channel, target, &count)
+        let isStored = count == 0 || store(count, connections)
+        let step: SwitchHandshake.Step
+        switch outcome {
+        case _ where !isStored: step = .end
+        // The share is used up. A reader may have made room for more.
+        case .moved: step = state.withLock { $0.isFull } ? .wait([]) : .goOn
+        case .mustWait: step = .wait(.read)
+        case .ended:
+            state.withLock { $0.hasPeerEnded = true }
+            step = .wait([])
+        case .failed(let code):
+            didFail(channel.easy.failure(code, isSent: true).as(.receive))
+            step = .end
+        }
+        if case .mustWait = outcome, count == 0 { return step }
+        tellReader()
+        return step
     }
 
-    private func didReceive(_ bytes: Slice<UnsafeMutableRawBufferPointer>) -> Bool {
+    /// Receives bytes until the buffer is full or there are no more, and counts them. Returns the last outcome.
+    private func receive(
+        _ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
+    ) -> ConnectionChannel.Outcome {
+        while true {
+            let rest = unsafe buffer[count..<min(buffer.count, count + OwnConnections.receiveSize)]
+            let outcome = unsafe channel.receive(into: UnsafeMutableRawBufferPointer(rebasing: rest))
+            guard case .moved(let added) = outcome else { return outcome }
+            count += added
+            if count == buffer.count { return outcome }
+            if channel.isPlain, unsafe added < rest.count { return .mustWait }
+        }
+    }
+
+    /// Adds the first bytes of the shared buffer to those that wait for the reader. Returns `false` if memory has run out.
+    private func store(_ count: Int, _ connections: OwnConnections) -> Bool {
+        guard let buffer = unsafe connections.buffer else { return false }
+        // Few bytes are copied, because a reader may keep them for a long time.
+        let chunk = count > ChunkQueue.largestOwned ? connections.takeChunk(count) : nil
         let isStored = state.withLock { state in
-            guard unsafe state.received.append(UnsafeRawBufferPointer(rebasing: bytes).bytes) else { return false }
-            unsafe state.moved.received += Int64(bytes.count)
+            if let chunk {
+                state.received.append(chunk: chunk)
+            } else {
+                let bytes = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                guard unsafe state.received.append(bytes.bytes) else { return false }
+            }
+            state.moved.received += Int64(count)
             if state.received.count >= Self.readAhead { state.isFull = true }
             return true
         }
         if !isStored { didFail(EngineFailure(kind: .outOfMemory, message: "no memory for the received bytes")) }
         return isStored
+    }
+
+    /// Wakes the reader when no other socket is ready, so that a thread is mostly woken once for several readers.
+    private func tellReader() {
+        guard state.withLock({ $0.reader != nil || $0.onReadable != nil }) else { return }
+        let loop = engineExecutor.engineLoop
+        if loop.hasOneReadySocket { wakeReader() } else { loop.deliverSoon(self) }
     }
 
     /// Ends the connection with a failure, which its reader gets after the received bytes.

@@ -11,8 +11,8 @@ package struct ConnectionClosed: Error, Hashable {
 /// Any task may read, write and close. The engine thread moves the bytes between the buffers and the socket
 /// (``serve(_:_:)``); a reader whose bytes have been received already, and a writer for whose bytes there is room, do not wait for it.
 package final class SwitchedConnection: Sendable {
-    /// The number of received bytes at which the socket is no longer read until a reader has taken them: 64 KiB.
-    package static let readAhead = 64 << 10
+    /// The number of received bytes at which the socket is no longer read until a reader has taken them: 256 KiB.
+    package static let readAhead = 256 << 10
     /// The number of bytes to send beyond which writers wait: 64 KiB.
     package static let writeAhead = 64 << 10
 
@@ -23,6 +23,8 @@ package final class SwitchedConnection: Sendable {
         /// Indicates whether the peer has sent all its bytes.
         var hasPeerEnded = false
         var reader: Waiter<Data?>?
+        /// A closure that is called once there is something to read, unless a reader waits.
+        var onReadable: (@Sendable () -> Void)?
         var outgoing = OutgoingBytes()
         /// Indicates whether the engine thread has been told of the outgoing bytes, and has not sent all of them.
         var isSending = false
@@ -40,6 +42,9 @@ package final class SwitchedConnection: Sendable {
         var moved: (sent: Int64, received: Int64) = (0, 0)
         /// The number of the last waiter.
         var lastNumber: UInt64 = 0
+
+        /// Indicates whether a reader would not wait.
+        var isReadable: Bool { received.count > 0 || hasPeerEnded || receiveFailure != nil || end != nil }
 
         mutating func nextNumber() -> UInt64 {
             lastNumber += 1
@@ -96,7 +101,11 @@ package final class SwitchedConnection: Sendable {
     ///   another reader waits; `CancellationError` in a cancelled task, after which the connection can be read again.
     package func read() async throws -> Data? {
         try Task.checkCancellation()
-        switch state.withLock({ Self.next(&$0) }) {
+        let next = state.withLock { state in
+            state.onReadable = nil
+            return Self.next(&state)
+        }
+        switch next {
         case .bytes(let bytes, let mustRead):
             if mustRead { wakeEngine() }
             return bytes
@@ -110,6 +119,30 @@ package final class SwitchedConnection: Sendable {
         } onCancel: {
             cancelRead(number)
         }
+    }
+
+    /// Returns the bytes that were received, without waiting: none if there are none, and `nil` at the end of the peer's bytes.
+    ///
+    /// - Throws: The errors of ``read()``, except `CancellationError`.
+    package func readAvailable() throws -> Data? {
+        switch state.withLock({ Self.next(&$0) }) {
+        case .bytes(let bytes, let mustRead):
+            if mustRead { wakeEngine() }
+            return bytes
+        case .end: return nil
+        case .failure(let error): throw error
+        case .wait: return Data()
+        }
+    }
+
+    /// Calls `body` once, on any thread, as soon as there is something to read and no reader waits for it: bytes, their end, or an error.
+    /// A later call, and a call of ``read()``, replace `body`.
+    package func whenReadable(_ body: @escaping @Sendable () -> Void) {
+        let isReadable = state.withLock { state in
+            state.onReadable = state.isReadable ? nil : body
+            return state.isReadable
+        }
+        if isReadable { body() }
     }
 
     private static func next(_ state: inout State) -> Next {
@@ -154,15 +187,20 @@ package final class SwitchedConnection: Sendable {
         reader?.reply.resume(with: .failure(CancellationError()))
     }
 
-    /// Passes what was received to the reader that waits.
+    /// Passes what was received to the reader that waits, or says that there is something to read.
     func wakeReader() {
+        var body: (@Sendable () -> Void)?
         let (reader, next) = state.withLock { state -> (Waiter<Data?>?, Next) in
-            guard let reader = state.reader else { return (nil, .wait) }
+            guard let reader = state.reader else {
+                if state.isReadable { body = state.onReadable.take() }
+                return (nil, .wait)
+            }
             let next = Self.next(&state)
             if case .wait = next { return (nil, .wait) }
             state.reader = nil
             return (reader, next)
         }
+        body?()
         guard let reader else { return }
         switch next {
         case .bytes(let bytes, let mustRead):
@@ -191,8 +229,12 @@ package final class SwitchedConnection: Sendable {
             if mustWake { state.isSending = true }
             return (mustWake, state.waitsForRoom && state.outgoing.count > Self.writeAhead)
         }
-        if mustWake { wakeEngine() }
+        if mustWake { startSending() }
         if mustWait { try await waitForRoom() }
+    }
+
+    private func startSending() {
+        if engineExecutor.isCurrent { transfer.engine.sendOwn(transfer) } else { wakeEngine() }
     }
 
     private func waitForRoom() async throws {
@@ -246,9 +288,11 @@ package final class SwitchedConnection: Sendable {
 
     /// Closes the connection as ``close()`` does, with another error for waiting and later calls, and with the farewell as its last bytes.
     package func end(with error: any Error) {
+        var body: (@Sendable () -> Void)?
         let waiting = state.withLock { state -> (Waiter<Data?>?, [Waiter<Void>])? in
             guard state.end == nil else { return nil }
             state.end = error
+            body = state.onReadable.take()
             if let farewell = state.farewell, state.sendFailure == nil { _ = state.outgoing.append(farewell) }
             defer { (state.reader, state.writers) = (nil, []) }
             return (state.reader, state.writers)
@@ -256,6 +300,7 @@ package final class SwitchedConnection: Sendable {
         guard let (reader, writers) = waiting else { return }
         reader?.reply.resume(with: .failure(error))
         for writer in writers { writer.reply.resume(with: .failure(error)) }
+        body?()
         wakeEngine()
     }
 }

@@ -106,6 +106,8 @@ package final class EventLoop {
             fireTimers()
             return runDeliveries(isQuiet: true)
         }
+        hasOneReadySocket = waited.count == 1
+        defer { hasOneReadySocket = false }
         var count = 0
         for ready in waited {
             client?.socketIsReady(ready)
@@ -119,6 +121,8 @@ package final class EventLoop {
 
     // MARK: Deliveries
 
+    /// Indicates whether one socket alone is ready in this turn, so that there is nothing for which a delivery should wait.
+    private(set) var hasOneReadySocket = false
     /// The deliveries that wait for a turn without ready sockets.
     @exclusivity(unchecked) private var deliveries: [any DeferredDelivery] = []
     /// The number of turns for which deliveries have waited.

@@ -13,6 +13,13 @@ package protocol DuplexConnection: Sendable {
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``; `CancellationError` in a cancelled task, after
     ///   which the connection can be read again.
     func read() async throws -> Data?
+    /// Returns the bytes that were received, without waiting: none if there are none, and `nil` at the end of the peer's bytes.
+    ///
+    /// - Throws: The errors of ``read()``, except `CancellationError`.
+    func readAvailable() throws -> Data?
+    /// Calls `body` once, on any thread, as soon as there is something to read and no reader waits for it: bytes, their end, or an error.
+    /// A later call, and a call of ``read()``, replace `body`.
+    func whenReadable(_ body: @escaping @Sendable () -> Void)
     /// Adds bytes to those that are sent, before the first suspension and even in a cancelled task, and returns when at most 64 KiB of all
     /// added bytes are not in the socket's own buffer yet. Calls may overlap: bytes are sent in the order of the calls.
     ///

@@ -62,6 +62,17 @@ extension Session {
         var random = SecureRandom()
         let handshake = WebSocketHandshake(options, &random)
         handshake.add(to: &request.headers)
+        let prepared = request
+        // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
+        // the connection.
+        async let socket = connect(prepared, handshake, options)
+        return try await socket
+    }
+
+    /// Performs the handshake.
+    private func connect(
+        _ request: Request, _ handshake: WebSocketHandshake, _ options: WebSocketOptions
+    ) async throws -> WebSocket {
         let answer = try await switchProtocols(to: "websocket", request)
         guard let connection = answer.connection else {
             throw Answer(request: request, response: answer.response, body: answer.body)

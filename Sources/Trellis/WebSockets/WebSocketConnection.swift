@@ -4,8 +4,8 @@ import HTTPTypes
 
 /// The actor of an open WebSocket: its state, its messages that were not read yet, and the calls that wait.
 ///
-/// The actor runs on the thread of the task that calls it. Incoming bytes are read and parsed by a task of its own, which prefers the
-/// thread of the connection and stops when enough messages wait for their reader.
+/// The actor runs on the thread of the task that calls it. A caller that waits for a message reads the connection itself. Otherwise, the
+/// actor is told when there are bytes to read, until enough messages wait for a caller (``readOn()``).
 actor WebSocketConnection {
     /// The messages that wait for a reader, beyond which nothing is read from the connection, by their number and bytes.
     static let mark = (count: 32, bytes: 256 << 10)
@@ -20,17 +20,23 @@ actor WebSocketConnection {
     var state = WebSocketState()
     var writer: WebSocketFrameWriter
     /// The messages that wait for a reader, and the number of their bytes.
-    private var messages = FIFO<WebSocketMessage>()
-    private var messageBytes = 0
-    private var readers: [(number: UInt64, reply: CheckedContinuation<WebSocketMessage?, any Error>)] = []
+    var messages = FIFO<WebSocketMessage>()
+    var messageBytes = 0
+    /// The callers that wait for a message while another one reads.
+    var receivers: [ReceiveWaiter] = []
     /// The way in which the messages end, after those that wait; `nil` while the connection is open.
-    private var ending: Result<Void, TrellisError>?
-    /// The continuation of the task that reads the connection while too many messages wait.
-    private var heldReader: CheckedContinuation<Void, Never>?
+    private(set) var ending: Result<Void, TrellisError>?
+    /// The parser of the incoming bytes.
+    var reader: WebSocketReader
+    var reading = WebSocketReading.frames
+    /// Indicates whether a caller that waits for a message reads the connection.
+    var isBeingRead = false
+    /// Indicates whether nothing is read because too many messages wait for their reader.
+    var isHeldUp = false
     /// Indicates whether a reader has a message and did not ask for the next one yet.
-    private var isMessageInHands = false
-    /// The continuation of the task that reads the connection, while the messages before a violation are read and answered.
-    private var settling: CheckedContinuation<Void, Never>?
+    var isMessageInHands = false
+    /// The continuation of the task that waits until the messages before a violation are read and answered.
+    var settling: CheckedContinuation<Void, Never>?
     /// The calls that wait until the connection is cut.
     private var closers: [CheckedContinuation<Void, Never>] = []
     /// The calls that wait until an earlier message is sent; `nil` if no message is being sent.
@@ -41,17 +47,17 @@ actor WebSocketConnection {
     /// The instant at which bytes were last received, or reading was resumed.
     var lastReceived: EngineInstant
     /// The same without the answers to pings, so that the time between two pings does not grow by the time of an answer.
-    private(set) var quietSince: EngineInstant
+    var quietSince: EngineInstant
     /// The value of ``quietSince`` before the bytes that are being parsed.
-    private var earlierQuietSince: EngineInstant
+    var earlierQuietSince: EngineInstant
     /// Indicates whether a message was dropped because nothing read the messages before it.
-    private var hasDropped = false
+    var hasDropped = false
     private var closeTimer: Task<Void, Never>?
     var keepAliveTask: Task<Void, Never>?
     /// The number of the listener for the end of the session; `nil` if there is none.
     private var lifeListener: UInt64?
     /// The error of the transport, if it has failed.
-    private var transportError: (any Error)?
+    var transportError: (any Error)?
     private var lastNumber: UInt64 = 0
 
     init(
@@ -63,6 +69,9 @@ actor WebSocketConnection {
         self.compression = compression
         self.site = site
         writer = WebSocketFrameWriter(compression: compression)
+        reader = WebSocketReader(
+            maximumFrameSize: options.maximumFrameSize ?? options.maximumMessageSize,
+            maximumMessageSize: options.maximumMessageSize, compression: compression)
         lastReceived = site.now()
         quietSince = lastReceived
         earlierQuietSince = lastReceived
@@ -72,157 +81,16 @@ actor WebSocketConnection {
     func start() {
         // A session that ends at once tells the server that the client goes away.
         connection.setFarewell(writer.control(.close, WebSocketClosing(code: .goingAway).payload))
-        Task(executorPreference: connection.executor) { await self.read() }
+        listen()
         startKeepAlive()
         lifeListener = site.life?.whenDraining { [weak self] in
             self?.beginClosing(WebSocketClosing(code: .goingAway))
         }
     }
 
-    /// Indicates whether enough messages wait for their reader.
-    private var isAboveMark: Bool { messages.count >= Self.mark.count || messageBytes >= Self.mark.bytes }
-
-    /// Indicates whether nothing is read because too many messages wait for their reader.
-    var isHeldUp: Bool { heldReader != nil }
-
     func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
-    }
-
-    // MARK: Messages
-
-    /// Returns the next message; `nil` after the last one.
-    func receive() async throws -> WebSocketMessage? {
-        try Task.checkCancellation()
-        if let message = takeMessage() { return message }
-        if let ending {
-            try ending.get()
-            return nil
-        }
-        let number = nextNumber()
-        isMessageInHands = false
-        endSettling()
-        return try await withTaskCancellationHandler {
-            try await withThrowingContinuation { readers.append((number, $0)) }
-        } onCancel: {
-            Task { await cancelReader(number) }
-        }
-    }
-
-    private func cancelReader(_ number: UInt64) {
-        guard let index = readers.firstIndex(where: { $0.number == number }) else { return }
-        readers.remove(at: index).reply.resume(throwing: CancellationError())
-    }
-
-    private func takeMessage() -> WebSocketMessage? {
-        guard let message = messages.popFirst() else { return nil }
-        messageBytes -= message.byteCount
-        isMessageInHands = true
-        if messages.count <= Self.mark.count / 2, messageBytes <= Self.mark.bytes / 2 { resumeReading() }
-        return message
-    }
-
-    private func deliver(_ message: WebSocketMessage) {
-        // After a message that was dropped, the others must not be taken for those that follow the last one.
-        guard !hasDropped else { return }
-        facts.withLock { $0.hasMessages = true }
-        if !readers.isEmpty {
-            isMessageInHands = true
-            return readers.removeFirst().reply.resume(returning: message)
-        }
-        // While this side closes, reading continues for the server's Close frame.
-        guard state.isOpen || !isAboveMark else {
-            hasDropped = true
-            return
-        }
-        messages.append(message)
-        messageBytes += message.byteCount
-    }
-
-    private func resumeReading() {
-        guard let reader = heldReader else { return }
-        heldReader = nil
-        // The server was not listened to until now.
-        noteReceived()
-        reader.resume()
-    }
-
-    /// The limit on the time for which a violation waits for the readers of the messages before it.
-    static var settlingLimit: Duration { .seconds(1) }
-
-    /// Waits until the messages before a violation were read, and their reader has asked for another one: it may have answered them, which
-    /// is not possible once the connection is failed.
-    private func settle() async {
-        guard state.isOpen, isMessageInHands || !messages.isEmpty else { return }
-        let timer = Task(executorPreference: connection.executor) { [site] in
-            guard (try? await site.wait(Self.settlingLimit)) != nil else { return }
-            await self.endSettling()
-        }
-        await withContinuation { settling = $0 }
-        timer.cancel()
-    }
-
-    private func endSettling() {
-        settling?.resume()
-        settling = nil
-    }
-
-    // MARK: Incoming events
-
-    /// Reads the connection until it ends.
-    private nonisolated func read() async {
-        var reader = WebSocketReader(
-            maximumFrameSize: options.maximumFrameSize ?? options.maximumMessageSize,
-            maximumMessageSize: options.maximumMessageSize, compression: compression)
-        var event = WebSocketState.Event.peerEnded
-        do {
-            while let bytes = try await connection.read() {
-                await noteReceived()
-                reader.feed(bytes)
-                while let event = try reader.next() { await take(event) }
-            }
-        } catch let violation as WebSocketViolation {
-            await settle()
-            await handle(.violation(violation))
-            // Nothing is understood any more, but the server shall see the Close frame before the connection ends.
-            event = await drain()
-        } catch {
-            await note(error)
-            event = .transportFailed
-        }
-        await handle(event)
-    }
-
-    /// Reads and drops bytes until the connection ends.
-    private nonisolated func drain() async -> WebSocketState.Event {
-        do {
-            while try await connection.read() != nil {}
-            return .peerEnded
-        } catch {
-            return .transportFailed
-        }
-    }
-
-    private func noteReceived() {
-        lastReceived = site.now()
-        (earlierQuietSince, quietSince) = (quietSince, lastReceived)
-    }
-
-    private func note(_ error: any Error) { transportError = error }
-
-    /// Takes an event, and returns when the next one may come.
-    private func take(_ event: WebSocketEvent) async {
-        switch event {
-        case .message(let message): perform(state.handle(.receivedMessage), message: message)
-        case .ping(let payload): perform(state.handle(.receivedPing), payload: payload)
-        case .pong(let payload):
-            quietSince = earlierQuietSince
-            perform(state.handle(.receivedPong), payload: payload)
-        case .close(let closing): handle(.receivedClose(closing))
-        }
-        guard state.isOpen, isAboveMark else { return }
-        await withContinuation { heldReader = $0 }
     }
 
     // MARK: Effects
@@ -230,7 +98,7 @@ actor WebSocketConnection {
     /// Passes an event to the state, and performs the effects.
     func handle(_ event: WebSocketState.Event) { perform(state.handle(event)) }
 
-    private func perform(_ effects: [WebSocketState.Effect], message: WebSocketMessage? = nil, payload: Data = Data()) {
+    func perform(_ effects: [WebSocketState.Effect], message: WebSocketMessage? = nil, payload: Data = Data()) {
         for effect in effects {
             switch effect {
             case .deliver: if let message { deliver(message) }
@@ -265,8 +133,8 @@ actor WebSocketConnection {
         let result = result(of: ending)
         self.ending = result
         facts.withLock { $0.note(ending) }
-        for reader in readers { reader.reply.resume(with: result.map { nil }.mapError { $0 }) }
-        readers.removeAll()
+        for receiver in receivers { receiver.reply.resume(returning: nil) }
+        receivers.removeAll()
         let failure = failureOfCalls(ending)
         pings.endAll(throwing: failure)
         while let sender = senders?.popFirst() { sender.reply.resume(throwing: failure) }

@@ -54,7 +54,8 @@ struct BufferTests {
         var appended: [UInt8] = []
         var taken: [UInt8] = []
         for number in 0..<40 {
-            if Int.random(in: 0..<4, using: &random) == 0 {
+            let kind = Int.random(in: 0..<6, using: &random)
+            if kind == 0 {
                 let before = queue.count
                 let chunk = queue.take()
                 #expect(chunk.count <= ChunkQueue.chunkSize && chunk.isEmpty == (before == 0))
@@ -62,7 +63,11 @@ struct BufferTests {
             } else {
                 let size = Int.random(in: 0..<[3, 1500, 40_000, 300_000][number % 4], using: &random)
                 let bytes = [UInt8](repeating: UInt8.random(in: 0...255, using: &random), count: size)
-                #expect(bytes.withBytes { queue.append($0) })
+                if kind == 1, size <= ChunkQueue.chunkSize, size > 0 {
+                    queue.append(chunk: Data(bytes))
+                } else {
+                    #expect(bytes.withBytes { queue.append($0) })
+                }
                 appended += bytes
             }
             #expect(queue.count == appended.count - taken.count)

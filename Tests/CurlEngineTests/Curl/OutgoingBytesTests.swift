@@ -35,7 +35,7 @@ struct OutgoingBytesTests {
         #expect(sent == expected && left == 0)
     }
 
-    @Test(arguments: [10, 100, 50_000])
+    @Test(arguments: [10, 100, 1_000, 50_000])
     func bytesThatWereNotTakenAreOfferedAgainAsTheyWere(_ size: Int) {
         var bytes = OutgoingBytes()
         _ = bytes.append(Data(repeating: 1, count: size))

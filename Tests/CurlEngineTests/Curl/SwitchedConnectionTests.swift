@@ -155,6 +155,64 @@ struct SwitchedConnectionTests {
         try await finish(server)
     }
 
+    /// Bytes that no reader waits for are announced once, and are there without waiting.
+    @Test func aListenerIsToldOfWhatCanBeRead() async throws {
+        let mayWrite = LoopbackServer.Gate()
+        let server = try LoopbackServer.switching { connection in
+            try connection.wait(for: mayWrite)
+            try connection.write("news")
+            connection.shutdownWrite()
+            connection.waitUntilPeerCloses()
+        }
+        let connection = try await run.connect(server.url())
+        #expect(try connection.readAvailable() == Data())
+        let readable = LoopbackServer.Gate()
+        connection.whenReadable { readable.open() }
+        #expect(!readable.isOpen)
+        mayWrite.open()
+        try await readable.opened()
+        #expect(try await connection.read(4) == Array("news".utf8))
+        let atOnce = LoopbackServer.Gate()
+        connection.whenReadable { atOnce.open() }
+        try await atOnce.opened()
+        #expect(try connection.readAvailable() == nil)
+        connection.close()
+        #expect(throws: ConnectionClosed.self) { try connection.readAvailable() }
+        try await finish(server)
+    }
+
+    /// A reader takes the place of a listener, which the end of the connection tells too.
+    @Test func aReaderReplacesAListener() async throws {
+        let server = try LoopbackServer.echo()
+        let connection = try await run.connect(server.url())
+        let told = LoopbackServer.Gate()
+        connection.whenReadable { told.open() }
+        let reader = Task { try await connection.read(3) }
+        while connection.state.withLock({ $0.reader == nil }) { await Task.yield() }
+        try await connection.write(Data("abc".utf8))
+        #expect(try await reader.value == Array("abc".utf8))
+        #expect(!told.isOpen)
+        let closed = LoopbackServer.Gate()
+        connection.whenReadable { closed.open() }
+        connection.close()
+        try await closed.opened()
+        try await finish(server)
+    }
+
+    /// A task on the engine's thread sends at once, and its further bytes together.
+    @Test func aWriterOnTheEngineThreadKeepsTheOrder() async throws {
+        let server = try LoopbackServer.echo()
+        let connection = try await run.connect(server.url())
+        let sent = (0..<400).map { Self.bytes(1_000 + $0) }
+        async let received = connection.read(sent.reduce(0) { $0 + $1.count })
+        try await Task(executorPreference: run.run.executor) {
+            for bytes in sent { try await connection.write(bytes) }
+        }.value
+        #expect(try await received == sent.flatMap { [UInt8]($0) })
+        connection.close()
+        try await finish(server)
+    }
+
     @Test func aCancelledReaderLeavesTheConnectionToTheNext() async throws {
         let mayWrite = LoopbackServer.Gate()
         let server = try LoopbackServer.switching { connection in

@@ -12,7 +12,22 @@ final class MockConnection: DuplexConnection {
         var end: Result<Void, TrellisError>?
         var readCount = 0
         /// Indicates whether a reader waits.
-        var isRead = false
+        var hasReader = false
+        /// The closure that is called when there is something to read.
+        var onReadable: (@Sendable () -> Void)?
+        /// Indicates whether bytes are waited for.
+        var isRead: Bool { hasReader || onReadable != nil }
+        var isReadable: Bool { !incoming.isEmpty || end != nil || isClosed }
+
+        /// Returns the next bytes; `nil` if there is nothing to read.
+        mutating func next() -> Result<Data?, any Error>? {
+            if isClosed { return .failure(TrellisError(.cancelled(.explicitly))) }
+            if !incoming.isEmpty {
+                readCount += 1
+                return .success(incoming.removeFirst())
+            }
+            return end.map { end in end.map { nil }.mapError { $0 } }
+        }
         var written: [UInt8] = []
         /// Indicates whether writers wait, because the peer reads nothing.
         var isFull = false
@@ -29,20 +44,26 @@ final class MockConnection: DuplexConnection {
 
     func read() async throws -> Data? {
         try Task.checkCancellation()
-        state.update { $0.isRead = true }
-        defer { state.update { $0.isRead = false } }
+        state.update { ($0.hasReader, $0.onReadable) = (true, nil) }
+        defer { state.update { $0.hasReader = false } }
         while true {
-            try await state.wait { !$0.incoming.isEmpty || $0.end != nil || $0.isClosed }
-            let next = state.update { state -> Result<Data?, any Error>? in
-                if state.isClosed { return .failure(TrellisError(.cancelled(.explicitly))) }
-                if !state.incoming.isEmpty {
-                    state.readCount += 1
-                    return .success(state.incoming.removeFirst())
-                }
-                return state.end.map { end in end.map { nil }.mapError { $0 } }
-            }
-            if let next { return try next.get() }
+            try await state.wait { $0.isReadable }
+            if let next = state.update({ $0.next() }) { return try next.get() }
         }
+    }
+
+    func readAvailable() throws -> Data? { try state.update { $0.next() ?? .success(Data()) }.get() }
+
+    func whenReadable(_ body: @escaping @Sendable () -> Void) {
+        state.update { $0.onReadable = body }
+        tellReader()
+    }
+
+    private func tellReader() {
+        let body = state.update { state in
+            state.isReadable && !state.hasReader ? state.onReadable.take() : nil
+        }
+        body?()
     }
 
     func write(_ bytes: Data) async throws {
@@ -63,15 +84,24 @@ final class MockConnection: DuplexConnection {
 
     func setFarewell(_ bytes: Data?) { state.update { $0.farewell = bytes } }
 
-    func close() { state.update { $0.isClosed = true } }
+    func close() {
+        state.update { $0.isClosed = true }
+        tellReader()
+    }
 
     // MARK: The side of the test
 
     /// Sends bytes as the peer, each list as one chunk.
-    func send(_ chunks: [UInt8]...) { state.update { $0.incoming += chunks.map { Data($0) } } }
+    func send(_ chunks: [UInt8]...) {
+        state.update { $0.incoming += chunks.map { Data($0) } }
+        tellReader()
+    }
 
     /// Ends the peer's bytes.
-    func end(_ end: Result<Void, TrellisError> = .success(())) { state.update { $0.end = end } }
+    func end(_ end: Result<Void, TrellisError> = .success(())) {
+        state.update { $0.end = end }
+        tellReader()
+    }
 
     func setFull(_ isFull: Bool) { state.update { $0.isFull = isFull } }
 

@@ -26,6 +26,44 @@ struct WebSocketMessagesTests {
         await mock.shutDown()
     }
 
+    /// Of several callers, one reads the connection, and the others wait for it.
+    @Test func eachCallerGetsAMessageOfOneChunk() async throws {
+        let mock = await MockSocket()
+        let callers = (0..<4).map { _ in Task { try await mock.socket.receive()?.text } }
+        try await mock.wire.waitUntilRead()
+        mock.wire.send((0..<4).flatMap { ServerFrame.text("\($0)") })
+        var texts: Set<String> = []
+        for caller in callers { if let text = try await caller.value { texts.insert(text) } }
+        #expect(texts == ["0", "1", "2", "3"])
+        await mock.shutDown()
+    }
+
+    /// The caller that reads the connection hands it over when it is cancelled.
+    @Test func aCancelledCallerLeavesTheMessageToTheNext() async throws {
+        let mock = await MockSocket()
+        let first = Task { try await mock.socket.receive() }
+        try await mock.wire.state.wait { $0.hasReader }
+        let second = Task { try await mock.socket.receive() }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        mock.wire.send(ServerFrame.text("kept"))
+        #expect(try await second.value == .text("kept"))
+        await mock.shutDown()
+    }
+
+    /// The end of the connection is found without a caller that receives.
+    @Test func theServersCloseIsFoundWhileNobodyReceives() async throws {
+        let mock = await MockSocket()
+        mock.wire.send(ServerFrame.text("unread"), ServerFrame.close(1001))
+        #expect(try await mock.wire.frames(1).map(\.first) == [0x88])
+        #expect(mock.socket.closeCode == .goingAway)
+        #expect(try await mock.socket.receive() == .text("unread"))
+        #expect(try await mock.socket.receive() == nil)
+        mock.wire.end()
+        try await mock.wire.waitUntilClosed()
+        await mock.shutDown()
+    }
+
     @Test func messagesAreSentAsFrames() async throws {
         let mock = await MockSocket()
         try await mock.socket.send("text")

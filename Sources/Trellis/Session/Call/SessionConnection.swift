@@ -21,6 +21,12 @@ final class SessionConnection: DuplexConnection {
         do { return try await connection.read() } catch { throw completed(error, .receiving) }
     }
 
+    func readAvailable() throws -> Data? {
+        do { return try connection.readAvailable() } catch { throw completed(error, .receiving) }
+    }
+
+    func whenReadable(_ body: @escaping @Sendable () -> Void) { connection.whenReadable(body) }
+
     func write(_ bytes: Data) async throws {
         do { return try await connection.write(bytes) } catch { throw completed(error, .sending) }
     }

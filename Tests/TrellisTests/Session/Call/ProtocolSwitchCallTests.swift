@@ -14,13 +14,15 @@ struct ProtocolSwitchCallTests {
         let isClosed = LoopbackServer.Gate()
         private let bytes = Locked(Data())
 
-        func read() async throws -> Data? {
+        func read() async throws -> Data? { try readAvailable() }
+        func readAvailable() throws -> Data? {
             if isClosed.isOpen { throw ConnectionClosed() }
             return bytes.withLock { bytes in
                 defer { bytes = Data() }
                 return bytes
             }
         }
+        func whenReadable(_ body: @escaping @Sendable () -> Void) {}
         func write(_ added: Data) async throws {
             if isClosed.isOpen { throw EngineFailure(kind: .send, message: "too late") }
             bytes.withLock { $0 += added }

@@ -1,0 +1,234 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The part of the incoming bytes that is read.
+enum WebSocketReading: Hashable, Sendable {
+    /// Frames.
+    case frames
+    /// Nothing: the messages before a violation are read and answered first.
+    case nothing
+    /// Bytes that are not understood any more and dropped, after a violation.
+    case rest
+    /// Nothing, because the connection has ended.
+    case ended
+}
+
+/// A call that waits for a message while another one reads.
+struct ReceiveWaiter: Sendable {
+    let number: UInt64
+    /// The reply: a message, or `nil` if the call shall look for itself.
+    let reply: CheckedContinuation<WebSocketMessage?, any Error>
+}
+
+/// The incoming side of a connection: bytes become messages for the callers that receive, and pings are answered.
+extension WebSocketConnection {
+    // MARK: Messages
+
+    /// Returns the next message; `nil` after the last one.
+    func receive() async throws -> WebSocketMessage? {
+        try Task.checkCancellation()
+        if let message = takeMessage() { return message }
+        while ending == nil {
+            isMessageInHands = false
+            endSettling()
+            guard mayRead else {
+                if let message = try await waitForMessage() { return message }
+                continue
+            }
+            try await read()
+            guard let message = takeMessage() else { continue }
+            passOn()
+            return message
+        }
+        if let message = takeMessage() { return message }
+        try ending?.get()
+        return nil
+    }
+
+    /// Indicates whether a caller may read the connection.
+    private var mayRead: Bool { reading == .frames && !isBeingRead && !isHeldUp }
+
+    private func waitForMessage() async throws -> WebSocketMessage? {
+        let number = nextNumber()
+        return try await withTaskCancellationHandler {
+            try await withThrowingContinuation { receivers.append(ReceiveWaiter(number: number, reply: $0)) }
+        } onCancel: {
+            Task { await cancelReceiver(number) }
+        }
+    }
+
+    private func cancelReceiver(_ number: UInt64) {
+        guard let index = receivers.firstIndex(where: { $0.number == number }) else { return }
+        receivers.remove(at: index).reply.resume(throwing: CancellationError())
+    }
+
+    /// Gives the messages that wait to the other callers, of which the next one reads on.
+    private func passOn() {
+        while !receivers.isEmpty, let message = takeMessage() {
+            receivers.removeFirst().reply.resume(returning: message)
+        }
+        guard !receivers.isEmpty, mayRead else { return listen() }
+        receivers.removeFirst().reply.resume(returning: nil)
+    }
+
+    /// Indicates whether enough messages wait for their reader.
+    private var isAboveMark: Bool { messages.count >= Self.mark.count || messageBytes >= Self.mark.bytes }
+
+    private func takeMessage() -> WebSocketMessage? {
+        guard let message = messages.popFirst() else { return nil }
+        messageBytes -= message.byteCount
+        isMessageInHands = true
+        if messages.count <= Self.mark.count / 2, messageBytes <= Self.mark.bytes / 2 { resumeReading() }
+        return message
+    }
+
+    /// Adds a message to those that wait for a reader.
+    func deliver(_ message: WebSocketMessage) {
+        // After a message that was dropped, the others must not be taken for those that follow the last one.
+        guard !hasDropped else { return }
+        // While this side closes, reading continues for the server's Close frame.
+        guard state.isOpen || !isAboveMark else {
+            hasDropped = true
+            return
+        }
+        if messages.isEmpty { facts.withLock { $0.hasMessages = true } }
+        messages.append(message)
+        messageBytes += message.byteCount
+    }
+
+    // MARK: Reading
+
+    /// Reads the next bytes for a caller that waits for a message.
+    private func read() async throws {
+        isBeingRead = true
+        do {
+            let bytes = try await connection.read()
+            isBeingRead = false
+            take(bytes)
+        } catch {
+            isBeingRead = false
+            if error is CancellationError, Task.isCancelled {
+                passOn()
+                throw error
+            }
+            fail(error)
+        }
+    }
+
+    /// Reads what was received while no caller reads.
+    func readOn() {
+        guard isListening else { return }
+        do { take(try connection.readAvailable()) } catch { return fail(error) }
+        passOn()
+    }
+
+    /// Waits for bytes, unless a caller does so. Without a caller that receives messages, pings are answered too, and the end of the
+    /// connection is found.
+    func listen() {
+        guard isListening else { return }
+        connection.whenReadable {
+            Task(executorPreference: self.connection.executor) { await self.readOn() }
+        }
+    }
+
+    private var isListening: Bool { mayRead || reading == .rest }
+
+    /// Takes bytes, or `nil` for their end.
+    private func take(_ bytes: Data?) {
+        guard let bytes else { return end(.peerEnded) }
+        guard !bytes.isEmpty else { return }
+        noteReceived()
+        guard reading == .frames else { return }
+        reader.feed(bytes)
+        parse()
+    }
+
+    private func noteReceived() {
+        lastReceived = site.now()
+        (earlierQuietSince, quietSince) = (quietSince, lastReceived)
+    }
+
+    /// Handles the events of the bytes that were read, until enough messages wait for their reader.
+    private func parse() {
+        do throws(WebSocketViolation) {
+            while !mustHold, let event = try reader.next() { handle(event) }
+            isHeldUp = mustHold
+        } catch {
+            fail(error)
+        }
+    }
+
+    private var mustHold: Bool { state.isOpen && isAboveMark }
+
+    private func handle(_ event: WebSocketEvent) {
+        switch event {
+        case .message(let message): perform(state.handle(.receivedMessage), message: message)
+        case .ping(let payload): perform(state.handle(.receivedPing), payload: payload)
+        case .pong(let payload):
+            quietSince = earlierQuietSince
+            perform(state.handle(.receivedPong), payload: payload)
+        case .close(let closing): handle(.receivedClose(closing))
+        }
+    }
+
+    /// Reads on after a time in which too many messages have waited.
+    func resumeReading() {
+        guard isHeldUp else { return }
+        isHeldUp = false
+        // The server was not listened to until now.
+        noteReceived()
+        parse()
+        listen()
+    }
+
+    private func end(_ event: WebSocketState.Event) {
+        reading = .ended
+        handle(event)
+    }
+
+    private func fail(_ error: any Error) {
+        transportError = error
+        end(.transportFailed)
+    }
+
+    // MARK: Violations
+
+    /// The limit on the time for which a violation waits for the readers of the messages before it.
+    static var settlingLimit: Duration { .seconds(1) }
+
+    private func fail(_ violation: WebSocketViolation) {
+        reading = .nothing
+        guard mustSettle else { return endReading(violation) }
+        Task(executorPreference: connection.executor) {
+            await self.settle()
+            await self.endReading(violation)
+        }
+    }
+
+    private var mustSettle: Bool { state.isOpen && (isMessageInHands || !messages.isEmpty) }
+
+    /// Ends the messages because of a violation. Nothing is understood any more, but the server shall see the Close frame before the
+    /// connection ends.
+    private func endReading(_ violation: WebSocketViolation) {
+        reading = .rest
+        handle(.violation(violation))
+        listen()
+    }
+
+    /// Waits until the messages before a violation were read, and their reader has asked for another one: it may have answered them, which
+    /// is not possible once the connection is failed.
+    private func settle() async {
+        guard mustSettle else { return }
+        let timer = Task(executorPreference: connection.executor) { [site] in
+            guard (try? await site.wait(Self.settlingLimit)) != nil else { return }
+            await self.endSettling()
+        }
+        await withContinuation { settling = $0 }
+        timer.cancel()
+    }
+
+    func endSettling() {
+        settling?.resume()
+        settling = nil
+    }
+}
