@@ -1109,9 +1109,10 @@ expect_usage_error "$url/" --abstract-unix-socket ''
 # --- WebSockets
 
 # A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code; /bytes sends two bytes;
-# /masked breaks the protocol; /cut ends without a Close frame; /deny refuses. It prints its port.
+# /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /flood sends many messages, and creates the file of its
+# argument when it has received the Close frame. It prints its port.
 cat >"$folder/ws.py" <<'PYTHON'
-import base64, hashlib, socketserver
+import base64, hashlib, socketserver, sys
 
 class Handler(socketserver.StreamRequestHandler):
     def frame(self, first, payload):
@@ -1142,6 +1143,9 @@ class Handler(socketserver.StreamRequestHandler):
             self.wfile.write(bytes([0x81, 0x80, 0, 0, 0, 0]))
         elif path == "/cut":
             return
+        elif path == "/flood":
+            for _ in range(50000):
+                self.frame(0x81, b"x" * 100)
         while (head := self.rfile.read(2)):
             count = head[1] & 0x7F
             if count == 126:
@@ -1149,6 +1153,8 @@ class Handler(socketserver.StreamRequestHandler):
             mask = self.rfile.read(4)
             payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(self.rfile.read(count)))
             if head[0] & 15 == 8:
+                if path == "/flood":
+                    open(sys.argv[1], "w").close()
                 if not path.startswith("/close/"):
                     self.frame(0x88, payload[:2])
                 return
@@ -1164,7 +1170,7 @@ server = Server(("127.0.0.1", 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()
 PYTHON
-python3 "$folder/ws.py" >"$folder/ws.port" 2>/dev/null &
+python3 "$folder/ws.py" "$folder/flooded" >"$folder/ws.port" 2>/dev/null &
 ws_server=$!
 until [ -s "$folder/ws.port" ]; do sleep 0.05; done
 ws="ws://127.0.0.1:$(cat "$folder/ws.port")"
@@ -1198,6 +1204,13 @@ check "ws: a broken frame" 'websocket 1' "$(report "r['error']['kind']") $status
 talk '' "$ws/cut" --limit 1 --report json
 check "ws: a cut connection" "websocket 1006 False 1" \
     "$(report "r['error']['kind']") $(report "r['close']['code']") $(report "r['close']['clean']") $status"
+# Nothing reads the messages before the server has received the Close frame.
+"$bin/trellis" ws "$ws/flood" </dev/null 2>"$folder/err" | {
+    until [ -e "$folder/flooded" ]; do sleep 0.05; done
+    cat >/dev/null
+}
+status=${PIPESTATUS[0]}
+check "ws: dropped messages" "1 1" "$(grep -c 'messages were dropped' "$folder/err") $status"
 talk '' "$ws/deny" --report json
 check "ws: a refusal" "unacceptable_status 403 1" "$(report "r['error']['kind']") $(report "r['status']") $status"
 talk 'x\n' "$ws/echo" --subprotocol a --subprotocol b --limit 1 --report json

@@ -9,7 +9,9 @@ extension TrellisError {
         /// close code 1009.
         case tooLarge(limit: Int)
         /// The server closed the connection with a code other than 1000 and 1001.
-        case closed(code: Int, reason: String)
+        case closed(code: WebSocketCloseCode, reason: String)
+        /// Messages were dropped, because this side closed the connection and nothing read the messages before them.
+        case dropped
         /// The connection ended without a Close frame, so that messages may be missing (code 1006).
         case lost(String)
         /// The server did not answer a Ping frame in time.
@@ -30,6 +32,7 @@ extension TrellisError.WebSocketFailure: CustomStringConvertible {
         case .tooLarge(let limit): "a message of the server, or one of its frames, exceeds \(limit) bytes"
         case .closed(let code, let reason):
             "the server closed the WebSocket with the code \(code)" + (reason.isEmpty ? "" : " (\(reason))")
+        case .dropped: "messages were dropped, because this side closed the WebSocket and did not read them"
         case .lost(let why): "the WebSocket ended without a Close frame: \(why)"
         case .noPong(let limit): "the server did not answer a ping within \(limit.rounded)"
         case .notOpen: "the WebSocket is closed"
@@ -42,8 +45,9 @@ extension TrellisError.WebSocketFailure: CustomStringConvertible {
     var isTransient: Bool {
         switch self {
         case .lost, .noPong: true
-        case .closed(let code, _): [1001, 1006, 1011, 1012, 1013, 1014].contains(code)
-        case .handshake, .protocolViolation, .tooLarge, .notOpen, .invalidArgument: false
+        case .closed(let code, _):
+            [.goingAway, .abnormalClosure, .internalError, .serviceRestart, .tryAgainLater, .badGateway].contains(code)
+        case .handshake, .protocolViolation, .tooLarge, .dropped, .notOpen, .invalidArgument: false
         }
     }
 }

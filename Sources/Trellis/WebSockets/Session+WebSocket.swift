@@ -14,7 +14,8 @@ extension Session {
     ///   - options: The settings of the connection.
     ///   - body: The conversation.
     /// - Returns: The result of `body`.
-    /// - Throws: The errors of ``webSocket(_:options:headers:timeouts:interceptor:)``, and those of `body`.
+    /// - Throws: The errors of ``webSocket(_:options:headers:timeouts:interceptor:)``, and those of `body`; `CancellationError` if `body`
+    ///   has thrown an error in a cancelled task, because that error mostly says only that the connection closes.
     public func withWebSocket<Result>(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
@@ -31,8 +32,9 @@ extension Session {
             await socket.end(Task.isCancelled ? .goingAway : .normalClosure)
             return result
         } catch {
-            await socket.end(Task.isCancelled ? .goingAway : .internalError)
-            throw error
+            let isCancelled = Task.isCancelled
+            await socket.end(isCancelled ? .goingAway : .internalError)
+            throw isCancelled ? CancellationError() : error
         }
     }
 

@@ -38,9 +38,10 @@ public final class WebSocket: Sendable {
 
     /// The messages of the server, in their order. Each message goes to one reader.
     ///
-    /// The messages end when either side closes the connection: the server with the code 1000, 1001 or none, or this side with any code.
-    /// Any other end is an error, because messages may be missing. Like every `AsyncThrowingStream`, the stream ends without an error when
-    /// the task that reads it is cancelled; ``receive()`` throws then. Leaving the loop does not close the connection.
+    /// The messages end when either side closes the connection: the server with the code 1000, 1001 or none, or this side with any code
+    /// and without dropped messages (``close(code:reason:)``). Any other end is an error, because messages may be missing. Like every
+    /// `AsyncThrowingStream`, the stream ends without an error when the task that reads it is cancelled; ``receive()`` throws then.
+    /// Leaving the loop does not close the connection.
     public var messages: AsyncThrowingStream<WebSocketMessage, any Error> {
         AsyncThrowingStream { try await self.receive() }
     }
@@ -56,8 +57,9 @@ public final class WebSocket: Sendable {
     /// Messages are sent in the order of the calls. A message of more than 256 KiB is sent in fragments. Returning does not mean that the
     /// server has received the message.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/webSocket`` if the connection is not open any more; `CancellationError` if
-    ///   the task is cancelled before the message's turn, and the message is not sent, or while it waits for room, and the message is sent.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/webSocket`` if the connection is not open any more, the same one for each
+    ///   call after its end; `CancellationError` if the task is cancelled before the message's turn, and the message is not sent, or while
+    ///   it waits for room, and the message is sent.
     public func send(_ message: WebSocketMessage) async throws { try await connection.send(message) }
 
     /// Sends a text, as ``send(_:)-(WebSocketMessage)`` does.
@@ -83,7 +85,8 @@ public final class WebSocket: Sendable {
     /// after ``WebSocketOptions/closeTimeout``, also in a cancelled task. Later calls wait for the same end.
     ///
     /// Messages that the server has sent before it received the Close frame can still be read, but the connection does not wait for their
-    /// reader: if more of them arrive than are kept, the messages end before the first one that is dropped.
+    /// reader: if more of them arrive than are kept, the messages end before the first one that is dropped, with the error
+    /// ``TrellisError/WebSocketFailure/dropped``.
     ///
     /// - Parameters:
     ///   - code: The code for the server, 1000 unless given.

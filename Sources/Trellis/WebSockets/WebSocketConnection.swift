@@ -26,6 +26,8 @@ actor WebSocketConnection {
     var receivers: [ReceiveWaiter] = []
     /// The way in which the messages end, after those that wait; `nil` while the connection is open.
     private(set) var ending: Result<Void, TrellisError>?
+    /// The error of calls after the end; `nil` while the connection is open.
+    private var endError: TrellisError?
     /// The parser of the incoming bytes.
     var reader: WebSocketReader
     var reading = WebSocketReading.frames
@@ -130,14 +132,14 @@ actor WebSocketConnection {
     }
 
     private func finish(_ ending: WebSocketState.Ending) {
-        let result = result(of: ending)
-        self.ending = result
+        let error = error(of: ending)
+        endError = error
+        self.ending = isComplete(ending) ? .success(()) : .failure(error)
         facts.withLock { $0.note(ending) }
         for receiver in receivers { receiver.reply.resume(returning: nil) }
         receivers.removeAll()
-        let failure = failureOfCalls(ending)
-        pings.endAll(throwing: failure)
-        while let sender = senders?.popFirst() { sender.reply.resume(throwing: failure) }
+        pings.endAll(throwing: error)
+        while let sender = senders?.popFirst() { sender.reply.resume(throwing: error) }
         connection.endWaitsForRoom()
     }
 
@@ -166,31 +168,27 @@ actor WebSocketConnection {
 
     // MARK: Errors
 
-    /// The error of a call on a connection that is not open.
-    var notOpen: TrellisError {
-        if case .failure(let error) = ending { return error }
-        return site.error(.notOpen)
-    }
+    /// The error of a call on a connection that is not open: one for all calls after the end.
+    var notOpen: TrellisError { endError ?? site.error(.notOpen) }
 
-    private func failureOfCalls(_ ending: WebSocketState.Ending) -> TrellisError {
+    private func error(of ending: WebSocketState.Ending) -> TrellisError {
         switch ending {
-        case .closedByPeer(let closing):
-            site.error(.closed(code: Int(closing.code.rawValue), reason: closing.reason))
-        default: notOpen
+        case .closedByPeer(let closing): site.error(.closed(code: closing.code, reason: closing.reason))
+        case .closed, .closedWithoutReply: site.error(hasDropped ? .dropped : .notOpen)
+        case .failed(let violation):
+            site.error(violation.limit.map { .tooLarge(limit: $0) } ?? .protocolViolation(violation.message))
+        case .noPong: site.error(.noPong(after: options.pongTimeout ?? .zero))
+        case .lost: site.error(.lost("the server ended the connection"))
+        case .transportFailed: site.error(of: transportError)
         }
     }
 
-    private func result(of ending: WebSocketState.Ending) -> Result<Void, TrellisError> {
+    /// Returns whether nothing shows that messages are missing.
+    private func isComplete(_ ending: WebSocketState.Ending) -> Bool {
         switch ending {
-        case .closedByPeer(let closing):
-            closing.code.isNormal ? .success(()) : .failure(failureOfCalls(ending))
-        case .closed, .closedWithoutReply: .success(())
-        case .failed(let violation):
-            .failure(
-                site.error(violation.limit.map { .tooLarge(limit: $0) } ?? .protocolViolation(violation.message)))
-        case .noPong: .failure(site.error(.noPong(after: options.pongTimeout ?? .zero)))
-        case .lost: .failure(site.error(.lost("the server ended the connection")))
-        case .transportFailed: .failure(site.error(of: transportError))
+        case .closedByPeer(let closing): closing.code.isNormal
+        case .closed, .closedWithoutReply: !hasDropped
+        case .failed, .noPong, .lost, .transportFailed: false
         }
     }
 }

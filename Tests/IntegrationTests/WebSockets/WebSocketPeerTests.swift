@@ -103,7 +103,7 @@ struct WebSocketPeerTests {
             #expect(try await socket.receive() == nil)
         } else {
             let error = await expectFailure([.webSocket]) { try await socket.receive() }
-            #expect(error?.reason == .webSocketFailed(.closed(code: Int(code), reason: "why")))
+            #expect(error?.reason == .webSocketFailed(.closed(code: WebSocketCloseCode(rawValue: code), reason: "why")))
         }
         #expect(socket.closeCode?.rawValue == code && socket.closeReason == "why")
         try await socket.close()

@@ -95,6 +95,27 @@ struct WebSocketWireTests {
         await session.shutdown()
     }
 
+    /// The error of a connection that closes does not hide that the task was cancelled.
+    @Test func aCancelledConversationIsCancelledWhateverItsLastErrorIs() async throws {
+        let server = try WebSocketServer()
+        let session = Session()
+        let (open, isOpen) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            try await session.withWebSocket(server.url()) { socket in
+                // A task of its own is not cancelled, and finds the connection closed.
+                try await Task {
+                    try await socket.send("early")
+                    while try await socket.receive() != nil { isOpen.finish() }
+                    try await socket.send("late")
+                }.value
+            }
+        }
+        for await _ in open {}
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await session.shutdown()
+    }
+
     /// A conversation has no end of its own, so that the drain does not wait for it.
     @Test(arguments: [Duration.zero, .seconds(300)])
     func theServerIsToldThatTheSessionEnds(_ grace: Duration) async throws {

@@ -63,8 +63,12 @@ struct WebSocketClosingTests {
         _ = try await mock.finish()
         try await closing.value
         var count = 0
-        for try await _ in mock.socket.messages { count += 1 }
-        #expect(count == WebSocketConnection.mark.count)
+        let failure = await webSocketFailure { for try await _ in mock.socket.messages { count += 1 } }
+        #expect(count == WebSocketConnection.mark.count && failure == .dropped)
+        // Every later call has the same error.
+        #expect(await webSocketFailure { _ = try await mock.socket.receive() } == .dropped)
+        #expect(await webSocketFailure { try await mock.socket.send("late") } == .dropped)
+        #expect(await webSocketFailure { try await mock.socket.ping() } == .dropped)
         await mock.shutDown()
     }
 
@@ -80,8 +84,10 @@ struct WebSocketClosingTests {
         _ = try await mock.finish()
         try await closing.value
         var texts = ["0"]
-        for try await message in mock.socket.messages { if let text = message.text { texts.append(text) } }
-        #expect(texts == (0..<WebSocketConnection.mark.count).map { "\($0)" })
+        let failure = await webSocketFailure {
+            for try await message in mock.socket.messages { if let text = message.text { texts.append(text) } }
+        }
+        #expect(texts == (0..<WebSocketConnection.mark.count).map { "\($0)" } && failure == .dropped)
         await mock.shutDown()
     }
 
@@ -92,8 +98,9 @@ struct WebSocketClosingTests {
         let sender = Task { await webSocketFailure { try await mock.socket.send(Data(count: 600_000)) } }
         try await mock.wire.waitForWriters(1)
         mock.wire.send(ServerFrame.close(1008, "no"))
-        #expect(await sender.value == .closed(code: 1008, reason: "no"))
-        #expect(await webSocketFailure { try await mock.socket.send("late") } == .closed(code: 1008, reason: "no"))
+        #expect(await sender.value == .closed(code: .policyViolation, reason: "no"))
+        let late = await webSocketFailure { try await mock.socket.send("late") }
+        #expect(late == .closed(code: .policyViolation, reason: "no"))
         #expect(!mock.wire.state.value.isClosed)
         mock.wire.end()
         try await mock.wire.waitUntilClosed()
@@ -140,13 +147,17 @@ struct WebSocketClosingTests {
         var end: WebSocketMessage?
         let failure = await webSocketFailure { end = try await mock.socket.receive() }
         #expect(end == nil)
-        #expect(failure == (isNormal ? nil : .closed(code: Int(code ?? 0), reason: "why")))
+        #expect(failure == (isNormal ? nil : .closed(code: mock.socket.closeCode ?? .abnormalClosure, reason: "why")))
         #expect(mock.socket.closeCode?.rawValue == code ?? 1005)
         #expect(mock.socket.closeReason == (code == nil ? "" : "why"))
         // The answer has the same code, and no reason.
         let answer = try await mock.wire.frames(1)[0]
         #expect(answer.first == 0x88 && answer.payload == (code.map { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } ?? []))
-        #expect(await webSocketFailure { try await mock.socket.send("late") } != nil)
+        let reason = code == nil ? "" : "why"
+        let expected = TrellisError.WebSocketFailure.closed(
+            code: WebSocketCloseCode(rawValue: code ?? 1005), reason: reason)
+        #expect(await webSocketFailure { try await mock.socket.send("late") } == expected)
+        #expect(await webSocketFailure { try await mock.socket.ping() } == expected)
         // The server ends the connection.
         #expect(!mock.wire.state.value.isClosed)
         mock.wire.end()
