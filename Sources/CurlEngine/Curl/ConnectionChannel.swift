@@ -93,7 +93,7 @@ extension EasyHandle {
     }
 
     /// The socket of a connection that libcurl has left to the engine; -1 if there is none.
-    var ownSocket: Int32 { unsafe ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
+    var connectOnlySocket: Int32 { unsafe ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
 
     /// Sets the text of the next failure, as libcurl does.
     func setErrorText(_ text: String) {

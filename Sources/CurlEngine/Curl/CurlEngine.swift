@@ -25,7 +25,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// The gate in which transfers wait for a stream on a shared connection.
     let streams: StreamGate
     /// The transfers whose connections libcurl has made and left to the engine.
-    let ownConnections = OwnConnections()
+    let connectOnlyTransfers = ConnectOnlyTransfers()
     /// The entry of the engine among those of the process that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
@@ -182,7 +182,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         } else if transfer.mustFinishEarly {
             end(transfer, CURLE_OK)
         } else if transfer.handshake != nil {
-            advanceOwn(transfer)
+            advanceConnectOnly(transfer)
         } else {
             if !transfer.options.switchesProtocols { multi?.applyPause(transfer) }
             // The end of a pause delivers the delayed bytes, which may be malformed.
@@ -249,7 +249,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
         unsafe stalled.remove(transfer)
         unsafe leaving.remove(transfer)
-        defer { if transfer.handshake != nil { endOwn(transfer) } }
+        defer { if transfer.handshake != nil { endConnectOnly(transfer) } }
         guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
             multi?.remove(transfer, hasFailed: hasFailed)
             return
@@ -273,8 +273,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
-        if ownConnections.exist, let transfer = ownConnections.transfer(on: ready.descriptor) {
-            return advanceOwn(transfer)
+        if connectOnlyTransfers.exist, let transfer = connectOnlyTransfers.transfer(on: ready.descriptor) {
+            return advanceConnectOnly(transfer)
         }
         unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
         multi.act(on: ready)
@@ -346,7 +346,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             while let (transfer, code) = multi?.nextFinished() {
                 hasFinished = true
                 if transfer.options.switchesProtocols, code == CURLE_OK {
-                    beginOwn(transfer)
+                    beginConnectOnly(transfer)
                 } else {
                     end(transfer, code)
                 }
@@ -363,7 +363,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         nextCheck = nil
         // Ends the running transfers.
         multi = nil
-        ownConnections.removeAll()
+        connectOnlyTransfers.removeAll()
     }
 
     // MARK: Idle connections

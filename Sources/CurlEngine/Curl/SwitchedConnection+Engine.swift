@@ -3,7 +3,7 @@ import CCurl
 /// The part of a connection that the engine thread performs.
 extension SwitchedConnection {
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
-    func serve(_ channel: ConnectionChannel, _ connections: OwnConnections) -> SwitchHandshake.Step {
+    func serve(_ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers) -> SwitchHandshake.Step {
         let isBlocked = !send(channel)
         if state.withLock({ $0.end != nil }) { return .end }
         let step = receive(channel, connections)
@@ -61,7 +61,7 @@ extension SwitchedConnection {
     }
 
     /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
-    private func receive(_ channel: ConnectionChannel, _ connections: OwnConnections) -> SwitchHandshake.Step {
+    private func receive(_ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers) -> SwitchHandshake.Step {
         let room = state.withLock { state in
             let receives = !state.isFull && !state.hasPeerEnded && state.receiveFailure == nil
             return receives ? Self.readAhead - state.received.count : 0
@@ -98,7 +98,7 @@ extension SwitchedConnection {
         _ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ConnectionChannel.Outcome {
         while true {
-            let rest = unsafe buffer[count..<min(buffer.count, count + OwnConnections.receiveSize)]
+            let rest = unsafe buffer[count..<min(buffer.count, count + ConnectOnlyTransfers.receiveSize)]
             let outcome = unsafe channel.receive(into: UnsafeMutableRawBufferPointer(rebasing: rest))
             guard case .moved(let added) = outcome else { return outcome }
             count += added
@@ -108,7 +108,7 @@ extension SwitchedConnection {
     }
 
     /// Adds the first bytes of the shared buffer to those that wait for the reader. Returns `false` if memory has run out.
-    private func store(_ count: Int, _ connections: OwnConnections) -> Bool {
+    private func store(_ count: Int, _ connections: ConnectOnlyTransfers) -> Bool {
         guard let buffer = unsafe connections.buffer else { return false }
         // Few bytes are copied, because a reader may keep them for a long time.
         let chunk = count > ChunkQueue.largestOwned ? connections.takeChunk(count) : nil
@@ -157,6 +157,6 @@ extension Transfer {
     package func endConnection(with error: any Error) {
         handshake?.connection?.end(with: error)
         // The transfer is cancelled next, and its connection closed.
-        engine.flushOwn(self)
+        engine.flushConnectOnly(self)
     }
 }

@@ -83,7 +83,7 @@ package final class SwitchedConnection: Sendable {
 
     /// Lets the engine thread move bytes, or end the connection.
     private func wakeEngine() {
-        engineExecutor.submit { [transfer] in transfer.engine.advanceOwn(transfer) }
+        engineExecutor.submit { [transfer] in transfer.engine.advanceConnectOnly(transfer) }
     }
 
     // MARK: Reading
@@ -234,7 +234,7 @@ package final class SwitchedConnection: Sendable {
     }
 
     private func startSending() {
-        if engineExecutor.isCurrent { transfer.engine.sendOwn(transfer) } else { wakeEngine() }
+        if engineExecutor.isCurrent { transfer.engine.sendConnectOnly(transfer) } else { wakeEngine() }
     }
 
     private func waitForRoom() async throws {

@@ -94,9 +94,9 @@ extension Session {
         _ connection: any DuplexConnection, _ options: WebSocketOptions, _ agreement: WebSocketHandshake.Agreement,
         _ response: Response
     ) async -> WebSocket {
-        let site = WebSocketSite(
+        let context = WebSocketContext(
             clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, metrics: response.metrics)
-        let open = WebSocketConnection(connection, options, agreement.compression, site)
+        let open = WebSocketConnection(connection, options, agreement.compression, context)
         await open.start()
         return WebSocket(open, agreement, response)
     }

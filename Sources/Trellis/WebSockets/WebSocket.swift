@@ -95,7 +95,7 @@ public final class WebSocket: Sendable {
     ///   (``WebSocketCloseCode/isSendable``).
     public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") async throws {
         guard code.isSendable else {
-            throw connection.site.error(.invalidArgument("the close code \(code) cannot be sent"))
+            throw connection.context.error(.invalidArgument("the close code \(code) cannot be sent"))
         }
         await connection.close(WebSocketClosing(code: code, reason: reason))
     }

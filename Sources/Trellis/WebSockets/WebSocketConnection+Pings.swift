@@ -10,7 +10,7 @@ extension WebSocketConnection {
         let number = nextNumber()
         return try await withTaskCancellationHandler {
             try await withThrowingContinuation { reply in
-                pings.add(number, at: site.now(), reply)
+                pings.add(number, at: context.now(), reply)
                 sendPing(number)
             }
         } onCancel: {
@@ -27,7 +27,7 @@ extension WebSocketConnection {
 
     /// Completes the pings that a payload answers.
     func completePings(_ payload: Data) {
-        guard let latency = pings.complete(payload, at: site.now()) else { return }
+        guard let latency = pings.complete(payload, at: context.now()) else { return }
         facts.withLock { $0.latency = latency }
     }
 
@@ -53,7 +53,7 @@ extension WebSocketConnection {
         var lastPing = quietSince
         var unanswered: SentPing?
         while state.isOpen {
-            let now = site.now()
+            let now = context.now()
             if let ping = unanswered, !pings.contains(ping.number) { unanswered = nil }
             var wake = max(quietSince, lastPing).advanced(by: interval)
             if let ping = unanswered, let limit = options.pongTimeout {
@@ -66,9 +66,9 @@ extension WebSocketConnection {
                 (unanswered, lastPing) = (SentPing(number: number, start: now), now)
                 continue
             }
-            guard (try? await site.wait(until: wake)) != nil, state.isOpen else { return }
+            guard (try? await context.wait(until: wake)) != nil, state.isOpen else { return }
             guard let ping = unanswered, let limit = options.pongTimeout, pings.contains(ping.number),
-                site.now() >= ping.start.advanced(by: limit)
+                context.now() >= ping.start.advanced(by: limit)
             else { continue }
             guard let start = laterStart(of: ping, dueAt: wake) else { return handle(.pongIsMissing) }
             unanswered?.start = start
@@ -78,7 +78,7 @@ extension WebSocketConnection {
     /// Returns another beginning of the time for an answer; `nil` if the server is lost. A server whose bytes arrive is there, and one
     /// that is not read may be.
     private func laterStart(of ping: SentPing, dueAt due: EngineInstant) -> EngineInstant? {
-        let now = site.now()
+        let now = context.now()
         if isHeldUp || now > due.advanced(by: Self.noticeableLateness) { return now }
         return lastReceived > ping.start ? lastReceived : nil
     }

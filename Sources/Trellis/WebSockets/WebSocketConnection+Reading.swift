@@ -144,7 +144,7 @@ extension WebSocketConnection {
     }
 
     private func noteReceived() {
-        lastReceived = site.now()
+        lastReceived = context.now()
         (earlierQuietSince, quietSince) = (quietSince, lastReceived)
     }
 
@@ -219,8 +219,8 @@ extension WebSocketConnection {
     /// is not possible once the connection is failed.
     private func settle() async {
         guard mustSettle else { return }
-        let timer = Task(executorPreference: connection.executor) { [site] in
-            guard (try? await site.wait(Self.settlingLimit)) != nil else { return }
+        let timer = Task(executorPreference: connection.executor) { [context] in
+            guard (try? await context.wait(Self.settlingLimit)) != nil else { return }
             await self.endSettling()
         }
         await withContinuation { settling = $0 }

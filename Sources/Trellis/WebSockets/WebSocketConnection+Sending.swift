@@ -38,7 +38,7 @@ extension WebSocketConnection {
             } catch let error as CancellationError {
                 throw error
             } catch {
-                throw state.isOpen ? site.error(of: error) : notOpen
+                throw state.isOpen ? context.error(of: error) : notOpen
             }
             // The connection may have ended while the frame waited for room.
             guard state.isOpen else { throw notOpen }
@@ -69,14 +69,14 @@ extension WebSocketConnection {
         }
         let number = nextNumber()
         try await withTaskCancellationHandler {
-            try await withThrowingContinuation { senders?.append(WebSocketTurn(number: number, reply: $0)) }
+            try await withThrowingContinuation { senders?.append(SendWaiter(number: number, reply: $0)) }
         } onCancel: {
             Task { await cancelSender(number) }
         }
     }
 
     private func cancelSender(_ number: UInt64) {
-        var cancelled: WebSocketTurn?
+        var cancelled: SendWaiter?
         senders?.removeAll { turn in
             if turn.number == number { cancelled = turn }
             return turn.number == number

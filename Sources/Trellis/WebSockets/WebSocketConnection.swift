@@ -13,7 +13,7 @@ actor WebSocketConnection {
     let connection: any DuplexConnection
     let options: WebSocketOptions
     let compression: WebSocketDeflate?
-    let site: WebSocketSite
+    let context: WebSocketContext
     /// The facts that the user can read at any time.
     nonisolated let facts = Locked(WebSocketFacts())
 
@@ -42,7 +42,7 @@ actor WebSocketConnection {
     /// The calls that wait until the connection is cut.
     private var closers: [CheckedContinuation<Void, Never>] = []
     /// The calls that wait until an earlier message is sent; `nil` if no message is being sent.
-    var senders: FIFO<WebSocketTurn>?
+    var senders: FIFO<SendWaiter>?
     /// The payloads of the Ping frames that are not answered yet, while an earlier answer waits for room; `nil` if no answer is being sent.
     var unansweredPings: [Data]?
     var pings = WebSocketPings()
@@ -64,17 +64,17 @@ actor WebSocketConnection {
 
     init(
         _ connection: any DuplexConnection, _ options: WebSocketOptions, _ compression: WebSocketDeflate?,
-        _ site: WebSocketSite
+        _ context: WebSocketContext
     ) {
         self.connection = connection
         self.options = options
         self.compression = compression
-        self.site = site
+        self.context = context
         writer = WebSocketFrameWriter(compression: compression)
         reader = WebSocketReader(
             maximumFrameSize: options.maximumFrameSize ?? options.maximumMessageSize,
             maximumMessageSize: options.maximumMessageSize, compression: compression)
-        lastReceived = site.now()
+        lastReceived = context.now()
         quietSince = lastReceived
         earlierQuietSince = lastReceived
     }
@@ -85,7 +85,7 @@ actor WebSocketConnection {
         connection.setFarewell(writer.control(.close, WebSocketClosing(code: .goingAway).payload))
         listen()
         startKeepAlive()
-        lifeListener = site.life?.whenDraining { [weak self] in
+        lifeListener = context.life?.whenDraining { [weak self] in
             self?.beginClosing(WebSocketClosing(code: .goingAway))
         }
     }
@@ -125,8 +125,8 @@ actor WebSocketConnection {
 
     private func startCloseTimer() {
         keepAliveTask?.cancel()
-        closeTimer = Task(executorPreference: connection.executor) { [options, site] in
-            guard (try? await site.wait(options.closeTimeout)) != nil else { return }
+        closeTimer = Task(executorPreference: connection.executor) { [options, context] in
+            guard (try? await context.wait(options.closeTimeout)) != nil else { return }
             await self.handle(.closeTimedOut)
         }
     }
@@ -146,7 +146,7 @@ actor WebSocketConnection {
     private func cut() {
         closeTimer?.cancel()
         keepAliveTask?.cancel()
-        if let listener = lifeListener.take() { site.life?.forget(listener) }
+        if let listener = lifeListener.take() { context.life?.forget(listener) }
         connection.close()
         for closer in closers { closer.resume() }
         closers.removeAll()
@@ -169,17 +169,17 @@ actor WebSocketConnection {
     // MARK: Errors
 
     /// The error of a call on a connection that is not open: one for all calls after the end.
-    var notOpen: TrellisError { endError ?? site.error(.notOpen) }
+    var notOpen: TrellisError { endError ?? context.error(.notOpen) }
 
     private func error(of ending: WebSocketState.Ending) -> TrellisError {
         switch ending {
-        case .closedByPeer(let closing): site.error(.closed(code: closing.code, reason: closing.reason))
-        case .closed, .closedWithoutReply: site.error(hasDropped ? .dropped : .notOpen)
+        case .closedByPeer(let closing): context.error(.closed(code: closing.code, reason: closing.reason))
+        case .closed, .closedWithoutReply: context.error(hasDropped ? .dropped : .notOpen)
         case .failed(let violation):
-            site.error(violation.limit.map { .tooLarge(limit: $0) } ?? .protocolViolation(violation.message))
-        case .noPong: site.error(.noPong(after: options.pongTimeout ?? .zero))
-        case .lost: site.error(.lost("the server ended the connection"))
-        case .transportFailed: site.error(of: transportError)
+            context.error(violation.limit.map { .tooLarge(limit: $0) } ?? .protocolViolation(violation.message))
+        case .noPong: context.error(.noPong(after: options.pongTimeout ?? .zero))
+        case .lost: context.error(.lost("the server ended the connection"))
+        case .transportFailed: context.error(of: transportError)
         }
     }
 
@@ -194,7 +194,7 @@ actor WebSocketConnection {
 }
 
 /// A call that waits for its turn to send a message.
-struct WebSocketTurn: Sendable {
+struct SendWaiter: Sendable {
     let number: UInt64
     let reply: CheckedContinuation<Void, any Error>
 }

@@ -16,8 +16,8 @@ struct MockSocket {
         let engineClock = clock.engineSide
         let executor = EngineExecutor(clock: engineClock)
         self.executor = executor
-        let site = WebSocketSite(clock: engineClock, timekeeper: { executor }, url: "http://localhost/")
-        let connection = WebSocketConnection(wire, options, compression, site)
+        let context = WebSocketContext(clock: engineClock, timekeeper: { executor }, url: "http://localhost/")
+        let connection = WebSocketConnection(wire, options, compression, context)
         await connection.start()
         let head = ResponseHead(status: .switchingProtocols)
         socket = WebSocket(

@@ -7,29 +7,29 @@ import CCurl
 /// socket any more, and gives its connection to no other transfer.
 extension CurlEngine {
     /// Continues a transfer whose connection libcurl has made.
-    func beginOwn(_ transfer: Transfer) {
+    func beginConnectOnly(_ transfer: Transfer) {
         // The transfer is removed with the next changes.
         guard !transfer.isCancelled else { return }
-        guard let multi, let easy = transfer.easy, transfer.failure == nil, easy.ownSocket >= 0 else {
+        guard let multi, let easy = transfer.easy, transfer.failure == nil, easy.connectOnlySocket >= 0 else {
             if transfer.failure == nil {
                 transfer.failure = EngineFailure(kind: .connect, message: "libcurl has made no connection")
             }
             return end(transfer, CURLE_OK)
         }
-        easy.socket = easy.ownSocket
+        easy.socket = easy.connectOnlySocket
         easy.socketGeneration = unsafe multi.sockets.generation(of: easy.socket)
         // The buffer of the transfer is small, because libcurl only makes the connection. Older versions receive no more than that at once.
-        easy.set(CURLOPT_BUFFERSIZE, OwnConnections.receiveSize)
+        easy.set(CURLOPT_BUFFERSIZE, ConnectOnlyTransfers.receiveSize)
         transfer.handshake = SwitchHandshake(transfer, easy, socket: easy.socket, now: now)
-        ownConnections.add(transfer, on: easy.socket)
-        advanceOwn(transfer)
+        connectOnlyTransfers.add(transfer, on: easy.socket)
+        advanceConnectOnly(transfer)
     }
 
     /// Sends and receives on the connection of a transfer, as far as that is possible now.
     ///
     /// Called when the socket is ready and when a buffer has changed. TLS may hold bytes that it has received already, and of which the
     /// kernel knows nothing, so that each call receives first and waits for the socket afterwards.
-    func advanceOwn(_ transfer: Transfer) {
+    func advanceConnectOnly(_ transfer: Transfer) {
         guard let multi, let easy = transfer.easy, let handshake = transfer.handshake, !transfer.isCancelled else {
             return
         }
@@ -39,18 +39,18 @@ extension CurlEngine {
             handshake.connection?.wakeReader()
             return end(transfer, CURLE_OK)
         }
-        guard let buffer = unsafe ownConnections.buffer else {
+        guard let buffer = unsafe connectOnlyTransfers.buffer else {
             transfer.failure = EngineFailure(kind: .outOfMemory, message: "no memory to receive")
             return end(transfer, CURLE_OK)
         }
         var step = SwitchHandshake.Step.wait([])
         if handshake.connection == nil {
-            let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<OwnConnections.receiveSize])
+            let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<ConnectOnlyTransfers.receiveSize])
             step = unsafe handshake.advance(ConnectionChannel(multi, easy), buffer)
         }
         // The bytes of the connection may have been received with the head.
         if let connection = handshake.connection, !transfer.isCancelled {
-            step = connection.serve(channel(of: transfer, handshake, multi, easy), ownConnections)
+            step = connection.serve(channel(of: transfer, handshake, multi, easy), connectOnlyTransfers)
         }
         guard !transfer.isCancelled else { return }
         switch step {
@@ -58,24 +58,24 @@ extension CurlEngine {
             guard handshake.interest != interest else { return }
             handshake.interest = interest
             unsafe multi.sockets.want(handshake.socket, interest, for: ObjectIdentifier(easy))
-        case .goOn: submit { [self] in advanceOwn(transfer) }
+        case .goOn: submit { [self] in advanceConnectOnly(transfer) }
         case .end: end(transfer, CURLE_OK)
         }
     }
 
     /// Sends the outgoing bytes of a connection at once, for a writer on this thread, so that they need not wait for the next turn. Further
     /// bytes of the same turn are collected, and sent together.
-    func sendOwn(_ transfer: Transfer) {
+    func sendConnectOnly(_ transfer: Transfer) {
         let turn = executor.engineLoop.systemNow
         guard let multi, let easy = transfer.easy, let handshake = transfer.handshake, handshake.lastSendTurn != turn,
             let connection = handshake.connection, !transfer.isCancelled, transfer.failure == nil
         else {
-            return submit { [self] in advanceOwn(transfer) }
+            return submit { [self] in advanceConnectOnly(transfer) }
         }
         handshake.lastSendTurn = turn
-        // What was not sent is sent when the socket is ready.
+        // The rest is sent when the socket is ready.
         guard connection.send(channel(of: transfer, handshake, multi, easy)) else {
-            return submit { [self] in advanceOwn(transfer) }
+            return submit { [self] in advanceConnectOnly(transfer) }
         }
     }
 
@@ -87,14 +87,14 @@ extension CurlEngine {
     }
 
     /// Sends the last bytes of a connection that ends, as far as the socket's buffer takes them at once.
-    func flushOwn(_ transfer: Transfer) {
+    func flushConnectOnly(_ transfer: Transfer) {
         guard let multi, let easy = transfer.easy, let connection = transfer.handshake?.connection else { return }
         _ = connection.send(ConnectionChannel(multi, easy))
     }
 
     /// Forgets a transfer whose connection was closed.
-    func endOwn(_ transfer: Transfer) {
-        ownConnections.remove(transfer)
+    func endConnectOnly(_ transfer: Transfer) {
+        connectOnlyTransfers.remove(transfer)
         transfer.handshake?.connection?.dropBytes()
         // The connection and the transfer refer to each other.
         transfer.handshake = nil

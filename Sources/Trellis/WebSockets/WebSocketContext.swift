@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The surroundings of a connection: its session's clock, and its place in errors. It keeps the session alive.
-struct WebSocketSite: Sendable {
+struct WebSocketContext: Sendable {
     let clock: any EngineClock
     /// Returns the executor whose timers the connection uses, at the beginning of each wait.
     let timekeeper: @Sendable () -> EngineExecutor

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The transfers of one engine whose connections libcurl has made and left to the engine, by socket.
 @safe
-final class OwnConnections {
+final class ConnectOnlyTransfers {
     /// The most bytes that are received by one call.
     static let receiveSize = 64 << 10
 
