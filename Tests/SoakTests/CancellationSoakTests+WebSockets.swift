@@ -16,7 +16,7 @@ extension CancellationSoakTests {
         let before = Descriptors.count
         var outcomes = Outcomes()
         do {
-            let server = try LoopbackServer { try Self.converse($0) }
+            let server = try Self.echo()
             var configuration = SessionConfiguration()
             configuration.engines = .fixed(engines)
             // Fewer connections than tasks, so that handshakes wait.
@@ -42,7 +42,7 @@ extension CancellationSoakTests {
     /// A session that ends in the middle of its conversations ends all of them.
     @Test(.timeLimit(.minutes(2)), arguments: [1, 3])
     func aShutdownInTheMiddleOfConversationsLeavesNothingBehind(engines: Int) async throws {
-        let server = try LoopbackServer { try Self.converse($0) }
+        let server = try Self.echo()
         for round in 0..<25 {
             var configuration = SessionConfiguration()
             configuration.engines = .fixed(engines)
@@ -107,27 +107,8 @@ extension CancellationSoakTests {
         try Task.checkCancellation()
     }
 
-    // MARK: The server
-
-    /// Sends all frames of one connection back, until a Close frame.
-    private static func converse(_ connection: LoopbackServer.Connection) throws {
-        guard let key = try connection.readHead()?.headers[.secWebSocketKey] else { return }
-        try connection.write(
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                + "Sec-WebSocket-Accept: \(WebSocketHandshake(key: key).accept)\r\n\r\n")
-        while let head = try? connection.read(exactly: 2) {
-            var length = Int(head[1] & 0x7F)
-            var reply = [head[0], UInt8(length)]
-            if length == 126 {
-                let bytes = try connection.read(exactly: 2)
-                reply += bytes
-                length = Int(bytes[0]) << 8 | Int(bytes[1])
-            }
-            let mask = try connection.read(exactly: 4)
-            let payload = try connection.read(exactly: length)
-            for index in payload.indices { reply.append(payload[index] ^ mask[index & 3]) }
-            try connection.write(reply)
-            if head[0] == 0x88 { return }
-        }
+    /// Starts a server that sends all messages back.
+    private static func echo() throws -> LoopbackServer {
+        try LoopbackServer.webSocket { peer in while let message = try peer.receive() { try peer.send(message) } }
     }
 }

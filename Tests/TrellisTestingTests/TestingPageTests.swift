@@ -110,4 +110,25 @@ struct TestingPageTests {
         #expect(request.url == server.url("/v2/users/7"))
         #expect(request["Authorization"] == "Bearer a")
     }
+
+    @Test func aConversationIsHeld() async throws {
+        let server = try LoopbackServer.webSocket { peer in
+            while let message = try peer.receive() { try peer.send("you said: \(message.text ?? "")") }
+        }
+        let session = Session()
+        let reply = try await session.withWebSocket(server.url(scheme: "ws")) { socket in
+            try await socket.send("hello")
+            return try await socket.receive()
+        }
+        #expect(reply == .text("you said: hello"))
+    }
+
+    @Test func aServerThatIsBusyIsRecognized() async throws {
+        let server = try LoopbackServer.webSocket { peer in try peer.close(code: .tryAgainLater, reason: "later") }
+        let session = Session()
+        let error = await #expect(throws: TrellisError.self) {
+            try await session.withWebSocket(server.url(scheme: "ws")) { socket in try await socket.receive() }
+        }
+        #expect(error?.reason == .webSocketFailed(.closed(code: .tryAgainLater, reason: "later")))
+    }
 }

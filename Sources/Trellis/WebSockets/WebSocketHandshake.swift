@@ -14,9 +14,6 @@ struct WebSocketHandshake: Sendable {
         var extensions = ""
     }
 
-    /// The number with which the server mixes the key (RFC 6455, section 1.3).
-    private static let suffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-
     /// The value of `Sec-WebSocket-Key`: 16 random bytes in Base64.
     let key: String
     let subprotocols: [String]
@@ -39,7 +36,7 @@ struct WebSocketHandshake: Sendable {
     }
 
     /// The value with which a server shows that it has read the key.
-    var accept: String { Data(SHA1.hash(Array((key + Self.suffix).utf8))).base64EncodedString() }
+    var accept: String { WebSocketKey.accept(key) }
 
     /// Adds the fields of the handshake to those of a request, and removes what the request has of them.
     func add(to fields: inout HTTPFields) {
@@ -114,5 +111,16 @@ struct WebSocketHandshake: Sendable {
 
     private static func quoted(_ values: [String]) -> String {
         values.isEmpty ? "missing" : "\"\(values.joined(separator: ", ").prefix(200))\""
+    }
+}
+
+/// The key of a handshake, as a server answers it.
+package enum WebSocketKey {
+    /// The number with which the server mixes the key (RFC 6455, section 1.3).
+    private static let suffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+    /// Returns the value with which a server shows that it has read a key.
+    package static func accept(_ key: String) -> String {
+        Data(SHA1.hash(Array((key + suffix).utf8))).base64EncodedString()
     }
 }

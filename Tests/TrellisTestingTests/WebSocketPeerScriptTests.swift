@@ -1,0 +1,99 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// The WebSockets of ``LoopbackServer``, with the framework's own as their client.
+@Suite(.timeLimit(.minutes(1)))
+struct WebSocketPeerScriptTests {
+    private func converse<Result: Sendable>(
+        _ script: @escaping @Sendable (LoopbackServer.WebSocketPeer) throws -> Void,
+        _ body: (WebSocket) async throws -> Result
+    ) async throws -> Result {
+        let server = try LoopbackServer.webSocket(script)
+        let session = Session()
+        let result = try await session.withWebSocket(server.url("/chat", scheme: "ws"), body)
+        try await server.waitUntilAllClosed()
+        await session.shutdown()
+        #expect(server.errors.isEmpty)
+        return result
+    }
+
+    @Test(arguments: [0, 125, 126, 65_535, 65_536, 700_000])
+    func messagesOfEachSizeComeBack(_ size: Int) async throws {
+        let message = WebSocketMessage.binary(Data(repeating: 7, count: size))
+        let reply = try await converse { peer in
+            while let message = try peer.receive() { try peer.send(message) }
+        } _: { socket in
+            // Large messages are sent in fragments.
+            try await socket.send(message)
+            let reply = try await socket.receive()
+            try await socket.ping()
+            return reply
+        }
+        #expect(reply == message)
+    }
+
+    @Test func aPingReturnsAfterItsAnswerAndKeepsTheMessagesBefore() async throws {
+        let text = Locked<String?>(nil)
+        let reply = try await converse { peer in
+            #expect(peer.request.path == "/chat")
+            try peer.send("go")
+            try peer.ping("now")
+            let message = try peer.receive()?.text
+            text.withLock { $0 = message }
+            try peer.close()
+        } _: { socket in
+            _ = try await socket.receive()
+            try await socket.send("first")
+            return try await socket.receive()
+        }
+        #expect(reply == nil && text.withLock { $0 } == "first")
+    }
+
+    @Test func theClientsCodeIsKnown() async throws {
+        let end = Locked<(WebSocketCloseCode?, String)>((nil, ""))
+        try await converse { peer in
+            let message = try peer.receive()
+            #expect(message == nil)
+            end.withLock { $0 = (peer.closeCode, peer.closeReason) }
+        } _: { socket in
+            try await socket.close(code: .policyViolation, reason: "no")
+            #expect(socket.closeCode == .policyViolation)
+        }
+        #expect(end.withLock { $0.0 } == .policyViolation && end.withLock { $0.1 } == "no")
+    }
+
+    @Test func aScriptMayBreakTheProtocol() async throws {
+        let code = Locked<WebSocketCloseCode?>(nil)
+        await #expect(throws: TrellisError.self) {
+            try await converse { peer in
+                try peer.send(.init(0x83, [1]))
+                let message = try peer.receive()
+                #expect(message == nil)
+                code.withLock { $0 = peer.closeCode }
+            } _: { socket in
+                _ = try await socket.receive()
+            }
+        }
+        while code.withLock({ $0 }) == nil { await Task.yield() }
+        #expect(code.withLock { $0 } == .protocolError)
+    }
+
+    @Test func aScriptMayCutTheConnection() async throws {
+        do {
+            try await converse { peer in
+                try peer.send("last")
+                peer.connection.waitUntilReceived()
+                peer.connection.close()
+            } _: { socket in
+                #expect(try await socket.receive() == .text("last"))
+                _ = try await socket.receive()
+            }
+            Issue.record("no error")
+        } catch let error as TrellisError {
+            #expect(error.kind == .webSocket)
+        }
+    }
+}
