@@ -23,6 +23,13 @@ def is_stored(answer):
     return "hit" in own_status(answer) or "collapsed" in own_status(answer)
 
 
+def until_stored(gateway, path):
+    """Waits until the response to an earlier request is committed, which the client of that request does not see."""
+    for _ in range(1000):
+        if gateway.get(path, "Cache-Control: only-if-cached\r\n").status != 504:
+            return
+
+
 def streams(check, gateway, origin):
     go = threading.Event()
 
@@ -37,17 +44,22 @@ def streams(check, gateway, origin):
     head, first = connection.head(), connection.exactly(5)
     go.set()
     rest = connection.exactly(5)
+    until_stored(gateway, "/half")
     again = gateway.get("/half")
     check("a body that is stored arrives as it comes", [200, b"hello", b"world", b"helloworld", True, 1],
           [head.status, first, rest, again.body, is_stored(again), len(origin.take())])
     origin.scripts["chunky"] = lambda connection, _: connection.send(
         "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n")
-    got = [gateway.get("/chunky") for _ in range(2)]
+    got = [gateway.get("/chunky")]
+    until_stored(gateway, "/chunky")
+    got.append(gateway.get("/chunky"))
     check("a body in chunks is stored", [b"hello", b"hello", True, True],
           [got[0].body, got[1].body, got[1].is_complete, is_stored(got[1])])
     large = bytes(range(256)) * 12000
     origin.scripts["big"] = lambda connection, _: connection.answer(large, "Cache-Control: max-age=60\r\n")
-    got = [gateway.get("/big") for _ in range(2)]
+    got = [gateway.get("/big")]
+    until_stored(gateway, "/big")
+    got.append(gateway.get("/big"))
     check("three megabytes from the cache", [True, True, True], [got[0].body == large, got[1].body == large, is_stored(got[1])])
     client = gateway.connect()
     client.send(request("/big"))

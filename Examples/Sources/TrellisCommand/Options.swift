@@ -116,7 +116,8 @@ struct Options: ParsableCommand {
             valueName: "NAME:PASSWORD"))
     var user: String?
 
-    @Option(help: ArgumentHelp("The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer"))
+    @Option(
+        help: ArgumentHelp("The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer"))
     var auth: AuthenticationOption?
 
     @Option(

@@ -49,10 +49,12 @@ package final class ConnectionBudget: Sendable {
         /// these engines return none at present.
         var owed: Int { holders.reduce(0) { $0 + ($1.owed > 0 && !$1.gate.isStuck ? $1.owed : 0) } }
 
-        /// Counts idle connections, and returns the index of an idle connection's holder if connections exceed a limit; `nil` otherwise.
-        func index(ofIdleBeyond limit: Int) -> Int? {
-            guard holders.reduce(inUse, { $0 + $1.idle }) > limit else { return nil }
-            return holders.firstIndex { $0.idle > 0 && !$0.gate.isStuck } ?? holders.firstIndex { $0.idle > 0 }
+        /// Returns the index of a holder with an idle connection, other than a gate, if the connections in use and those idle ones exceed
+        /// a limit; `nil` otherwise.
+        func index(ofIdleBeyond limit: Int, besides gate: any ConnectionReceiver) -> Int? {
+            guard holders.reduce(inUse, { $0 + ($1.gate === gate ? 0 : $1.idle) }) > limit else { return nil }
+            let others = holders.indices.filter { holders[$0].idle > 0 && holders[$0].gate !== gate }
+            return others.first { !holders[$0].gate.isStuck } ?? others.first
         }
 
         func index(of gate: any ConnectionReceiver) -> Int? { holders.firstIndex { $0.gate === gate } }
@@ -131,8 +133,8 @@ package final class ConnectionBudget: Sendable {
                 makeReady(name, &state)
                 return (.waiting, requestPlace(name, for: gate, &state))
             }
-            count(name, gate, &state)
-            return (takeIdle(name, &state).map(Entry.afterClosing) ?? .granted, nil)
+            let usesIdle = count(name, gate, &state)
+            return (usesIdle ? .granted : takeIdle(name, for: gate, &state).map(Entry.afterClosing) ?? .granted, nil)
         }
         request?.send()
         return entry
@@ -146,10 +148,12 @@ package final class ConnectionBudget: Sendable {
         }
     }
 
-    /// Returns the holder of an idle connection that must be closed, because the connections to an origin exceed the limit; `nil` if none
+    /// Returns the holder of an idle connection that must be closed before a gate makes its connection, because of the limit; `nil` if none
     /// must.
-    private func takeIdle(_ name: String, _ state: inout State) -> (any ConnectionReceiver)? {
-        guard let index = state.origins[name]?.index(ofIdleBeyond: perOrigin) else { return nil }
+    private func takeIdle(
+        _ name: String, for gate: any ConnectionReceiver, _ state: inout State
+    ) -> (any ConnectionReceiver)? {
+        guard let index = state.origins[name]?.index(ofIdleBeyond: perOrigin, besides: gate) else { return nil }
         guard let holder = state.origins[name]?.holders[index].gate else { return nil }
         modify(name, holder, &state) { $0.idle -= 1 }
         return holder
@@ -186,17 +190,22 @@ package final class ConnectionBudget: Sendable {
         for notice in notices { notice.send() }
     }
 
-    private func count(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) {
+    /// Counts a place of a gate. Returns whether the gate uses one of its idle connections for it.
+    @discardableResult
+    private func count(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) -> Bool {
         state.inUse += 1
         state.origins[name, default: Origin()].inUse += 1
         state.lastTurn += 1
         let turn = state.lastTurn
+        var usesIdle = false
         modify(name, gate, &state) { holder in
             if holder.count == 0 { holder.turn = turn }
             holder.count += 1
             // libcurl uses an idle connection before it makes one.
-            if holder.idle > 0 { holder.idle -= 1 }
+            usesIdle = holder.idle > 0
+            if usesIdle { holder.idle -= 1 }
         }
+        return usesIdle
     }
 
     private func uncount(_ name: String, _ gate: any ConnectionReceiver, _ idle: Int, _ state: inout State) {
@@ -248,9 +257,10 @@ package final class ConnectionBudget: Sendable {
             // Connections that existed already may have taken the origin's room.
             guard state.origins[name]?.inUse ?? 0 < perOrigin, let gate = state.origins[name]?.next() else { continue }
             state.waitingCount -= 1
-            count(name, gate, &state)
+            let usesIdle = count(name, gate, &state)
             makeReady(name, &state)
-            return Notice(gate: gate, origin: name, isGrant: true, closing: takeIdle(name, &state))
+            let closing = usesIdle ? nil : takeIdle(name, for: gate, &state)
+            return Notice(gate: gate, origin: name, isGrant: true, closing: closing)
         }
         return nil
     }

@@ -79,8 +79,8 @@ final class SharedOrigin {
         placeCount == 0 && waitingCount == 0 && released == 0 && !awaitsPlace && idlePorts.isEmpty
     }
 
-    /// The number of idle connections, less those that libcurl is about to use for places that were granted.
-    var idleCount: Int { max(idlePorts.count - reserved - granted, 0) }
+    /// The number of idle connections, less those that libcurl is about to use for places that were granted or requested.
+    var idleCount: Int { max(idlePorts.count - reserved - granted - (awaitsPlace ? 1 : 0), 0) }
 
     // MARK: Connections
 

@@ -40,6 +40,8 @@ extension WebSocketConnection {
             passOn()
             return message
         }
+        // The server's last bytes, and their end, are found without a caller.
+        listen()
         if let message = takeMessage() { return message }
         try ending?.get()
         return nil

@@ -19,6 +19,9 @@ struct WebSocketPings {
         entries.append(Entry(number: number, sent: instant, reply: reply))
     }
 
+    /// Indicates whether every ping was answered.
+    var isEmpty: Bool { entries.isEmpty }
+
     /// Returns whether a ping was not answered yet.
     func contains(_ number: UInt64) -> Bool { entries.contains { $0.number == number } }
 

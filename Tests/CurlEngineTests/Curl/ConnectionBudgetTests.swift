@@ -188,6 +188,22 @@ import Testing
         #expect(first.closed.withLock { $0 } == 0)
     }
 
+    /// A place may be granted before the gate has noticed that it has more idle connections.
+    @Test func anEngineClosesNoneOfItsOwnConnections() {
+        let budget = ConnectionBudget(perOrigin: 2)
+        for _ in 0..<2 { #expect(budget.grants("a", for: first)) }
+        #expect(!budget.grants("a", for: first))
+        budget.end("a", for: first)
+        #expect(first.origins == ["a"])
+        budget.setIdle("a", 1, for: first)
+        budget.end("a", for: first, idle: 1)
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: first))
+        budget.end("a", for: first)
+        #expect(first.origins == ["a", "a"])
+        #expect(first.closed.withLock { $0 } == 0)
+    }
+
     @Test func aPlaceThatIsPassedOnClosesAnIdleConnection() {
         let budget = ConnectionBudget(perOrigin: 2)
         for gate in [first, second] { #expect(budget.grants("a", for: gate)) }

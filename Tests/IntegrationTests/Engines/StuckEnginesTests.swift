@@ -104,7 +104,9 @@ struct StuckEnginesTests {
         // The request returns its slot.
         await session.engines.all[1].settle()
         let blockade = try await Blockade(1, of: session)
-        let tasks = [await waiting("/moved", 0, session, server), await waiting("/next", 0, session, server)]
+        let tasks = ["/moved", "/next"].map { path in
+            Engines.onEngine(0, of: session) { _ = try await session.data(server.url(path)) }
+        }
         try await server.waitUntilRequested(count: 2)
         #expect(session.engines.all[1].executor.meter.isStuck)
         try await blockade.end()

@@ -171,8 +171,7 @@ struct StreamLimitTests {
         let served = Locked<[RequestPriority]>([])
         func start(_ priority: RequestPriority) throws -> Task<Void, any Error> {
             let request = try request("/hold").withPriority(priority)
-            // The requests arrive in the order of their tasks.
-            return Task(executorPreference: session.executors[0]) {
+            return Task {
                 _ = try await session.data(request)
                 served.withLock { $0.append(priority) }
             }

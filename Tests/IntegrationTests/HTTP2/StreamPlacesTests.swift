@@ -83,9 +83,12 @@ struct StreamPlacesTests {
         let url = try peer.url("tls", "/hold")
         // The second time, the connections of the first engine are idle, and the third time those of the second engine.
         for engine in [0, 1, 0] {
+            let executor = session.executors[engine]
+            // With the response, libcurl knows the server's limit.
+            _ = try await Task(executorPreference: executor) { try await session.data(peer.url("tls", "/ok")) }.value
             try await tell(peer, "hold")
             let tasks = (0..<40).map { _ in
-                Task(executorPreference: session.executors[engine]) { try await session.data(url) }
+                Task(executorPreference: executor) { try await session.data(url) }
             }
             while try await counts(peer).requests != 40 {}
             let counts = try await counts(peer)

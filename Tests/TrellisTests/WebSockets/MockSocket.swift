@@ -11,6 +11,7 @@ struct MockSocket {
     let wire = MockConnection()
     let socket: WebSocket
     private let executor: EngineExecutor
+    private let connection: WebSocketConnection
 
     init(_ options: WebSocketOptions = WebSocketOptions(), compression: WebSocketDeflate? = nil) async {
         let engineClock = clock.engineSide
@@ -19,10 +20,14 @@ struct MockSocket {
         let context = WebSocketContext(clock: engineClock, timekeeper: { executor }, url: "http://localhost/")
         let connection = WebSocketConnection(wire, options, compression, context)
         await connection.start()
+        self.connection = connection
         let head = ResponseHead(status: .switchingProtocols)
         socket = WebSocket(
             connection, WebSocketHandshake.Agreement(), Response(head: head, url: "http://localhost/"))
     }
+
+    /// Waits until the connection has handled the answers to all its pings.
+    func waitForPongs() async { while await !connection.pings.isEmpty { await Task.yield() } }
 
     /// Waits until the engine thread has handled everything that was due.
     func settle() async {

@@ -64,6 +64,18 @@ struct WebSocketMessagesTests {
         await mock.shutDown()
     }
 
+    /// The caller that has received the Close frame does not read on, but the server's end is found.
+    @Test(.timeLimit(.minutes(1))) func theServersEndIsFoundAfterItsClose() async throws {
+        let mock = await MockSocket()
+        async let message = mock.socket.receive()
+        try await mock.wire.state.wait { $0.hasReader }
+        mock.wire.send(ServerFrame.close(1000))
+        #expect(try await message == nil)
+        mock.wire.end()
+        try await mock.wire.waitUntilClosed()
+        await mock.shutDown()
+    }
+
     @Test func messagesAreSentAsFrames() async throws {
         let mock = await MockSocket()
         try await mock.socket.send("text")

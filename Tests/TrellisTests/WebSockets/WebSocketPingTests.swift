@@ -53,7 +53,7 @@ struct WebSocketPingTests {
             let ping = try await mock.wire.frames(number)[number - 1]
             #expect(ping.first == 0x89)
             mock.wire.send(ServerFrame.pong(ping.payload))
-            try await mock.wire.waitUntilRead()
+            await mock.waitForPongs()
         }
         #expect(mock.socket.latency == .zero)
         await mock.shutDown()
@@ -111,7 +111,7 @@ struct WebSocketPingTests {
             mock.clock.advance(by: .milliseconds(500))
             waited += .milliseconds(500)
             mock.wire.send(ServerFrame.pong(ping.payload))
-            try await mock.wire.waitUntilRead()
+            await mock.waitForPongs()
             await mock.settle()
         }
         #expect(mock.socket.latency == .milliseconds(500))

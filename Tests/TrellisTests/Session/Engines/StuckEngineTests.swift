@@ -205,7 +205,8 @@ struct StuckProbeTests {
         }
     }
 
-    @Test func aRequestDoesNotWaitForTwoEnginesThatAreStuck() async throws {
+    @Test(.enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not wait for a first connection"))
+    func aRequestDoesNotWaitForTwoEnginesThatAreStuck() async throws {
         let world = World(3)
         let first = world.start("/1", on: 0)
         let attempt = try await world.transport.nextAttempt()
@@ -214,13 +215,11 @@ struct StuckProbeTests {
         try await world.block(1)
         try await world.block(0)
         let third = world.start("/3", on: 2)
-        var others = [try await world.transport.nextAttempt()]
-        // On a busy machine, the first engine may have seemed stuck before it was.
-        if others[0].request.url == "https://localhost/2" { others.append(try await world.transport.nextAttempt()) }
+        let other = try await world.transport.nextAttempt()
         #expect(world.isBlocked)
-        #expect(others.last?.request.url == "https://localhost/3")
+        #expect(other.request.url == "https://localhost/3")
         world.end(2)
-        try await world.answer([first, second, third], after: others + [attempt])
+        try await world.answer([first, second, third], after: [other, attempt])
     }
 
     /// The engine with the only connection has just become stuck when the first request moves there.
