@@ -9,6 +9,8 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     let initial: Int
     /// The maximum number of engines.
     let maximum: Int
+    /// The share of the time from which an engine counts as busy. Tests set a smaller one.
+    var busyShare = 0.75
 
     /// One engine until its thread is busy most of the time; then more, at most one for each core of the machine. When there is less to do,
     /// new requests go to fewer engines again.

@@ -5,8 +5,6 @@ import CurlEngine
 /// An engine is added after every engine has been busy for several samples in succession. An engine is taken away after the others could
 /// easily have done its work for a longer time.
 struct EngineScaling {
-    /// The share of the time from which an engine counts as busy.
-    static let busyShare = 0.75
     /// The share of the time that the engines may be busy on average after one of them is taken away.
     static let calmShare = 0.5
     /// The number of samples of each engine in succession that lead to another engine.
@@ -18,6 +16,8 @@ struct EngineScaling {
 
     /// The maximum number of engines.
     let maximum: Int
+    /// The share of the time from which an engine counts as busy.
+    let busyShare: Double
     /// The number of engines that get new requests.
     private(set) var count: Int
     private var samples: [(share: Double, time: EngineInstant)] = []
@@ -27,6 +27,7 @@ struct EngineScaling {
     init(_ engines: EngineCount) {
         maximum = engines.maximum
         count = engines.initial
+        busyShare = engines.busyShare
     }
 
     /// Records the share of the time in which an engine was busy. Returns the new number of engines if it changes; only the samples of
@@ -37,7 +38,7 @@ struct EngineScaling {
         // An engine that is not active works only for the tasks that prefer it.
         guard engine < count else { return nil }
         let shares = (0..<count).map { self.share(of: $0, at: now) }
-        busyCount = shares.allSatisfy { $0 >= Self.busyShare } ? busyCount + 1 : 0
+        busyCount = shares.allSatisfy { $0 >= busyShare } ? busyCount + 1 : 0
         calmCount = shares.reduce(0, +) < Self.calmShare * Double(count - 1) ? calmCount + 1 : 0
         if busyCount >= Self.busySamples * count, count < maximum { return change(by: 1) }
         if calmCount >= Self.calmSamples * count, count > 1 { return change(by: -1) }
