@@ -282,7 +282,10 @@ struct RouteTests {
         for (family, count) in [(AddressFamily.ipv4, 0), (.any, 1)] {
             let session = try Self.session(
                 { ($0.addressFamily, $0.addresses) = (family, try StaticAddresses("far.invalid:*:192.0.2.7")) }, rule)
-            if count == 0 { await expectFailure([.proxy]) { try await session.data("http://far.invalid/") } }
+            // Another server may have the port on IPv4.
+            if count == 0 {
+                await expectFailure([.proxy, .connectTimeout]) { try await session.data("http://far.invalid/") }
+            }
             if count == 1 { _ = try await session.data("http://far.invalid/") }
             #expect(proxy.acceptedCount == count)
             await session.shutdown()
