@@ -29,7 +29,7 @@ struct EngineGrowthTests {
     @Test func anEngineIsAddedUnderLoadAndTakenAwayAfterIt() async throws {
         let server = try Self.server()
         // A busy machine may give the engine a small share of a core.
-        let session = SeveralEnginesTests.session(EngineCount(initial: 1, maximum: 2, busyShare: 0.25))
+        let session = SeveralEnginesTests.session(EngineCount(initial: 1, maximum: 2, busyShare: 0.05))
         let load = (0..<24).map { _ in
             Task {
                 while session.engineStatistics.dropFirst().allSatisfy({ $0.requestCount < 3 }) {
