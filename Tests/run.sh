@@ -80,7 +80,8 @@ finish() {
     local name
     for name in "${failed[@]}"; do
         printf '\n=== again, what %s said\n' "$name"
-        grep -E '✘|error:|Fatal|\[error\]|FAILED' "$(log_of "$name")" 2>/dev/null | cut -c1-400 | tail -30
+        grep -E '✘|↳|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' \
+            "$(log_of "$name")" 2>/dev/null | cut -c1-400 | tail -30
     done
     echo "Tests failed: $summary"
     exit 1
@@ -141,20 +142,22 @@ namespaces() {
 optional_step "network tools" "tests in network namespaces" namespaces
 certificates() { command -v openssl || .scripts/install.sh openssl; }
 optional_step "certificates" "tests with certificates that openssl makes" certificates
-proxies() { RUNLEVEL=1 .scripts/install.sh squid dante-server microsocks libpacparser1 && echo "The proxies are there."; }
-optional_step "real proxies" "tests with squid, dante, microsocks and PAC scripts" proxies
+proxies() { RUNLEVEL=1 .scripts/install.sh squid dante-server microsocks socat openssh-server openssh-client libpacparser1 && echo "The proxies are there."; }
+optional_step "real proxies" "tests with squid, dante, microsocks, OpenSSH and PAC scripts" proxies
 
 # --- Build and test
 
 build_options=()
+# The soak needs none of the products that have dependencies of their own.
+$soak_only || build_options=(--enable-all-traits)
 case $sanitizer in
     '') ;;
     thread)
-        build_options=(--sanitize=thread --scratch-path .build-tsan)
+        build_options+=(--sanitize=thread --scratch-path .build-tsan)
         export TSAN_OPTIONS="exitcode=66:${TSAN_OPTIONS:-}"
         ;;
     address)
-        build_options=(--sanitize=address --scratch-path .build-asan)
+        build_options+=(--sanitize=address --scratch-path .build-asan)
         export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
         ;;
     *) echo "no sanitizer $sanitizer here: thread or address" >&2; exit 64 ;;

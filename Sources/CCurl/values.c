@@ -97,6 +97,20 @@ void ccurl_url_free(struct ccurl_url *result) {
   memset(result, 0, sizeof(*result));
 }
 
+CURLU *ccurl_url_with_target(CURLU *root, const char *target, size_t query) {
+  CURLU *handle = curl_url_dup(root);
+  if (handle == NULL) return NULL;
+  char *path = strndup(target, query);
+  CURLUcode code = path == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(handle, CURLUPART_PATH, path, 0);
+  free(path);
+  if (code == CURLUE_OK) {
+    code = curl_url_set(handle, CURLUPART_QUERY, target[query] == '?' ? target + query + 1 : NULL, 0);
+  }
+  if (code == CURLUE_OK) return handle;
+  curl_url_cleanup(handle);
+  return NULL;
+}
+
 char *ccurl_idn_to_ascii(const char *name) {
   typedef int (*lookup_function)(const uint8_t *, uint8_t **, int);
   enum { NFC_INPUT = 1, NONTRANSITIONAL = 8 };

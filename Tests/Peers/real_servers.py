@@ -9,7 +9,9 @@ Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are insta
     squid      an HTTP proxy that lets ada through, with Basic and Digest authentication, to every port but 9
     squid-tls  the same over TLS
     microsocks a SOCKS5 proxy that lets ada with the password s3cret through
+               socat connects the Unix domain socket socks.sock, in the folder of the authority, with it
     danted     a SOCKS4 and SOCKS5 proxy without authentication, that connects to the ports of the others only
+    ssh        OpenSSH's SOCKS4, SOCKS4a and SOCKS5 proxy without authentication; sshd makes its connections
 
 The other servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
 /proxy-authorization is that field of the request, in brackets. nginx has /client, with the version of TLS, whether the client's
@@ -127,6 +129,19 @@ pinger_enable off
 via on
 """
 
+SSHD = """
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+AllowTcpForwarding local
+"""
+
 DANTE = """
 logoutput: {folder}/danted.log
 internal: 127.0.0.1 port = {port}
@@ -182,7 +197,32 @@ async def accepting(port):
             await asyncio.sleep(0.02)
 
 
-def start_more_proxies(ports, chain):
+async def start_ssh(ports):
+    """Starts the SOCKS proxy of an ssh client, whose server is on this machine too."""
+    folder = peer.temporary_folder()
+    for name in ["host", "user"]:
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(folder, name)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    if user == "root":
+        os.makedirs("/run/sshd", exist_ok=True)
+    port = free_port()
+    configuration = os.path.join(folder, "sshd_config")
+    with open(configuration, "w") as file:
+        file.write(SSHD.format(port=port, folder=folder))
+    start(shutil.which("sshd"), "-D", "-e", "-f", configuration, folder=folder)
+    await accepting(port)
+    ports["ssh"] = free_port()
+    options = ["BatchMode=yes", "IdentitiesOnly=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"]
+    words = [word for option in options for word in ("-o", option)]
+    proxy = f"127.0.0.1:{ports['ssh']}"
+    start(
+        "ssh", "-F", "/dev/null", "-N", "-D", proxy, "-p", str(port), "-i", os.path.join(folder, "user"), *words,
+        f"{user}@127.0.0.1", folder=folder
+    )
+
+
+def start_more_proxies(ports, chain, socket_path):
     """Starts the proxies that let clients through to the ports of the servers before them."""
     folder = peer.temporary_folder()
     os.chmod(folder, 0o755)
@@ -206,6 +246,8 @@ def start_more_proxies(ports, chain):
         ports["microsocks"] = free_port()
         options = ("-i", "127.0.0.1", "-p", str(ports["microsocks"]), "-u", "ada", "-P", "s3cret")
         start("microsocks", *options, folder=folder)
+        if shutil.which("socat"):
+            start("socat", f"UNIX-LISTEN:{socket_path},fork", f"TCP:127.0.0.1:{ports['microsocks']}", folder=folder)
     if shutil.which("danted"):
         ports["danted"] = free_port()
         rules = "\n".join(
@@ -256,9 +298,14 @@ async def main():
         with open(configuration, "w") as file:
             file.write(TINYPROXY.format(port=ports["tinyproxy"], ports=allowed))
         start("tinyproxy", "-d", "-c", configuration, folder=authority.folder)
-    start_more_proxies(ports, chain)
+    socket_path = os.path.join(authority.folder, "socks.sock")
+    start_more_proxies(ports, chain, socket_path)
+    if all(map(shutil.which, ["ssh", "sshd", "ssh-keygen"])):
+        await start_ssh(ports)
     for port in ports.values():
         await accepting(port)
+    while shutil.which("socat") and "microsocks" in ports and not os.path.exists(socket_path):
+        await asyncio.sleep(0.02)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())
 
 

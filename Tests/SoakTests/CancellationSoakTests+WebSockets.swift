@@ -11,7 +11,7 @@ extension CancellationSoakTests {
     /// The number of conversations. Each one has a connection of its own.
     private static let conversations = requests / 20
 
-    @Test(.timeLimit(.minutes(10)), arguments: [1, 3])
+    @Test(.timeLimit(.minutes(10)), arguments: [1, 2, 4])
     func cancelledConversationsLeaveNothingBehind(engines: Int) async throws {
         let before = Descriptors.count
         var outcomes = Outcomes()
@@ -40,7 +40,7 @@ extension CancellationSoakTests {
     }
 
     /// A session that ends in the middle of its conversations ends all of them.
-    @Test(.timeLimit(.minutes(2)), arguments: [1, 3])
+    @Test(.timeLimit(.minutes(2)), arguments: [1, 2, 4])
     func aShutdownInTheMiddleOfConversationsLeavesNothingBehind(engines: Int) async throws {
         let server = try Self.echo()
         for round in 0..<25 {

@@ -38,13 +38,19 @@ package final class ConnectionBudget: Sendable {
         case waiting
     }
 
-    private struct Origin {
+    private final class Origin: @unchecked Sendable {
+        // Unchecked: the properties are only accessed inside the lock.
+
+        let name: String
         var inUse = 0
         /// The gates that wait for a place.
         var line = FIFO<any ConnectionReceiver>()
         /// Indicates whether `ready` lists the origin.
         var isReady = false
         var holders: [Holder] = []
+
+        init(_ name: String) { self.name = name }
+
         /// The number of places that were requested from the holders for others. Those of engines that are stuck do not count, because
         /// these engines return none at present.
         var owed: Int { holders.reduce(0) { $0 + ($1.owed > 0 && !$1.gate.isStuck ? $1.owed : 0) } }
@@ -59,8 +65,16 @@ package final class ConnectionBudget: Sendable {
 
         func index(of gate: any ConnectionReceiver) -> Int? { holders.firstIndex { $0.gate === gate } }
 
+        /// Changes the numbers of a holder, which is forgotten if it has no connections.
+        func modify(_ gate: any ConnectionReceiver, _ change: (inout Holder) -> Void) {
+            let index = index(of: gate) ?? holders.endIndex
+            if index == holders.endIndex { holders.append(Holder(gate: gate)) }
+            change(&holders[index])
+            if holders[index].count == 0, holders[index].idle == 0 { holders.remove(at: index) }
+        }
+
         /// Removes and returns the next gate; `nil` if none waits. A gate whose engine is stuck waits behind the others.
-        mutating func next() -> (any ConnectionReceiver)? {
+        func next() -> (any ConnectionReceiver)? {
             for _ in 1..<max(line.count, 1) {
                 guard let gate = line.peek, gate.isStuck else { break }
                 if let gate = line.popFirst() { line.append(gate) }
@@ -73,12 +87,20 @@ package final class ConnectionBudget: Sendable {
         var inUse = 0
         var origins: [String: Origin] = [:]
         /// The origins with waiting gates that only the total holds back, in the order of their turns.
-        var ready = FIFO<String>()
+        var ready = FIFO<Origin>()
         /// The number of gates that wait, once for each origin.
         var waitingCount = 0
         /// The number of places that were requested from holders for others.
         var owed = 0
         var lastTurn: UInt64 = 0
+
+        /// Returns an origin, which is added if it is new.
+        mutating func origin(_ name: String) -> Origin {
+            if let origin = origins[name] { return origin }
+            let origin = Origin(name)
+            origins[name] = origin
+            return origin
+        }
 
         /// Returns whether fewer places than a number were requested from engines that are not stuck.
         func isOwedFewer(than count: Int) -> Bool {
@@ -126,15 +148,16 @@ package final class ConnectionBudget: Sendable {
     /// Takes a place for a connection, or requests one that is granted to `gate` later, once.
     func begin(_ name: String, for gate: any ConnectionReceiver) -> Entry {
         let (entry, request) = state.withLock { state -> (Entry, Notice?) in
+            let origin = state.origin(name)
             // Free places are granted at once, so that none is free while a gate waits for it.
-            guard state.inUse < total, state.origins[name]?.inUse ?? 0 < perOrigin else {
-                state.origins[name, default: Origin()].line.append(gate)
+            guard state.inUse < total, origin.inUse < perOrigin else {
+                origin.line.append(gate)
                 state.waitingCount += 1
-                makeReady(name, &state)
-                return (.waiting, requestPlace(name, for: gate, &state))
+                makeReady(origin, &state)
+                return (.waiting, requestPlace(origin, for: gate, &state))
             }
-            let usesIdle = count(name, gate, &state)
-            return (usesIdle ? .granted : takeIdle(name, for: gate, &state).map(Entry.afterClosing) ?? .granted, nil)
+            let usesIdle = count(origin, gate, &state)
+            return (usesIdle ? .granted : takeIdle(origin, for: gate).map(Entry.afterClosing) ?? .granted, nil)
         }
         request?.send()
         return entry
@@ -143,27 +166,27 @@ package final class ConnectionBudget: Sendable {
     /// Sets the number of a gate's idle connections to an origin.
     func setIdle(_ name: String, _ idle: Int, for gate: any ConnectionReceiver) {
         state.withLock { state in
-            modify(name, gate, &state) { $0.idle = idle }
-            forgetIfUnused(name, &state)
+            let origin = state.origin(name)
+            origin.modify(gate) { $0.idle = idle }
+            forgetIfUnused(origin, &state)
         }
     }
 
     /// Returns the holder of an idle connection that must be closed before a gate makes its connection, because of the limit; `nil` if none
     /// must.
-    private func takeIdle(
-        _ name: String, for gate: any ConnectionReceiver, _ state: inout State
-    ) -> (any ConnectionReceiver)? {
-        guard let index = state.origins[name]?.index(ofIdleBeyond: perOrigin, besides: gate) else { return nil }
-        guard let holder = state.origins[name]?.holders[index].gate else { return nil }
-        modify(name, holder, &state) { $0.idle -= 1 }
+    private func takeIdle(_ origin: Origin, for gate: any ConnectionReceiver) -> (any ConnectionReceiver)? {
+        guard let index = origin.index(ofIdleBeyond: perOrigin, besides: gate) else { return nil }
+        let holder = origin.holders[index].gate
+        origin.modify(holder) { $0.idle -= 1 }
         return holder
     }
 
     /// Counts a connection that exists already, whether the bound is reached or not. Returns whether the bound still holds.
     func add(_ name: String, for gate: any ConnectionReceiver) -> Bool {
         state.withLock { state in
-            count(name, gate, &state)
-            return state.inUse <= total && state.origins[name]?.inUse ?? 0 <= perOrigin
+            let origin = state.origin(name)
+            count(origin, gate, &state)
+            return state.inUse <= total && origin.inUse <= perOrigin
         }
     }
 
@@ -172,19 +195,20 @@ package final class ConnectionBudget: Sendable {
     /// - Parameter idle: The number of the gate's idle connections to the origin.
     func end(_ name: String, for gate: any ConnectionReceiver, idle: Int = 0) {
         let notices = state.withLock { state -> [Notice] in
-            uncount(name, gate, idle, &state)
+            let origin = state.origin(name)
+            uncount(origin, gate, idle, &state)
             guard state.waitingCount > 0 else {
-                forgetIfUnused(name, &state)
+                forgetIfUnused(origin, &state)
                 return []
             }
-            makeReady(name, &state)
+            makeReady(origin, &state)
             var notices: [Notice] = []
-            if let grant = grant(&state) {
-                notices.append(grant)
-                if let request = requestPlaceForNext(after: grant.origin, &state) { notices.append(request) }
+            if let (granted, notice) = grant(&state) {
+                notices.append(notice)
+                if let request = requestPlaceForNext(after: granted, &state) { notices.append(request) }
                 if state.waitingCount == 0 { notices += withdrawRequests(&state) }
             }
-            forgetIfUnused(name, &state)
+            forgetIfUnused(origin, &state)
             return notices
         }
         for notice in notices { notice.send() }
@@ -192,13 +216,13 @@ package final class ConnectionBudget: Sendable {
 
     /// Counts a place of a gate. Returns whether the gate uses one of its idle connections for it.
     @discardableResult
-    private func count(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) -> Bool {
+    private func count(_ origin: Origin, _ gate: any ConnectionReceiver, _ state: inout State) -> Bool {
         state.inUse += 1
-        state.origins[name, default: Origin()].inUse += 1
+        origin.inUse += 1
         state.lastTurn += 1
         let turn = state.lastTurn
         var usesIdle = false
-        modify(name, gate, &state) { holder in
+        origin.modify(gate) { holder in
             if holder.count == 0 { holder.turn = turn }
             holder.count += 1
             // libcurl uses an idle connection before it makes one.
@@ -208,12 +232,12 @@ package final class ConnectionBudget: Sendable {
         return usesIdle
     }
 
-    private func uncount(_ name: String, _ gate: any ConnectionReceiver, _ idle: Int, _ state: inout State) {
+    private func uncount(_ origin: Origin, _ gate: any ConnectionReceiver, _ idle: Int, _ state: inout State) {
         state.inUse -= 1
-        state.origins[name]?.inUse -= 1
-        guard state.origins[name]?.index(of: gate) != nil else { return }
+        origin.inUse -= 1
+        guard origin.index(of: gate) != nil else { return }
         var isOwed = false
-        modify(name, gate, &state) { holder in
+        origin.modify(gate) { holder in
             holder.count -= 1
             holder.idle = idle
             isOwed = holder.owed > 0
@@ -222,45 +246,33 @@ package final class ConnectionBudget: Sendable {
         if isOwed { state.owed -= 1 }
     }
 
-    /// Changes the numbers of a holder, which is forgotten if it has no connections.
-    private func modify(
-        _ name: String, _ gate: any ConnectionReceiver, _ state: inout State, _ change: (inout Holder) -> Void
-    ) {
-        var origin = state.origins.removeValue(forKey: name) ?? Origin()
-        let index = origin.index(of: gate) ?? origin.holders.endIndex
-        if index == origin.holders.endIndex { origin.holders.append(Holder(gate: gate)) }
-        change(&origin.holders[index])
-        if origin.holders[index].count == 0, origin.holders[index].idle == 0 { origin.holders.remove(at: index) }
-        state.origins[name] = origin
-    }
+    /// The number of origins up to which unused ones are kept: often, the next request to an origin follows at once.
+    private static let keptOrigins = 32
 
-    private func forgetIfUnused(_ name: String, _ state: inout State) {
-        if let origin = state.origins[name], origin.inUse == 0, !origin.isReady, origin.holders.isEmpty {
-            state.origins[name] = nil
-        }
+    private func forgetIfUnused(_ origin: Origin, _ state: inout State) {
+        guard origin.inUse == 0, !origin.isReady, origin.holders.isEmpty else { return }
+        if state.origins.count > Self.keptOrigins { state.origins[origin.name] = nil }
     }
 
     // MARK: Waiting
 
-    private func makeReady(_ name: String, _ state: inout State) {
-        guard let origin = state.origins[name], !origin.isReady, !origin.line.isEmpty, origin.inUse < perOrigin else {
-            return
-        }
-        state.origins[name]?.isReady = true
-        state.ready.append(name)
+    private func makeReady(_ origin: Origin, _ state: inout State) {
+        guard !origin.isReady, !origin.line.isEmpty, origin.inUse < perOrigin else { return }
+        origin.isReady = true
+        state.ready.append(origin)
     }
 
-    /// Counts a place for the next waiting gate; `nil` if there is no room, or none waits.
-    private func grant(_ state: inout State) -> Notice? {
-        while state.inUse < total, let name = state.ready.popFirst() {
-            state.origins[name]?.isReady = false
+    /// Counts a place for the next waiting gate. Returns its origin and the notification; `nil` if there is no room, or none waits.
+    private func grant(_ state: inout State) -> (Origin, Notice)? {
+        while state.inUse < total, let origin = state.ready.popFirst() {
+            origin.isReady = false
             // Connections that existed already may have taken the origin's room.
-            guard state.origins[name]?.inUse ?? 0 < perOrigin, let gate = state.origins[name]?.next() else { continue }
+            guard origin.inUse < perOrigin, let gate = origin.next() else { continue }
             state.waitingCount -= 1
-            let usesIdle = count(name, gate, &state)
-            makeReady(name, &state)
-            let closing = usesIdle ? nil : takeIdle(name, for: gate, &state)
-            return Notice(gate: gate, origin: name, isGrant: true, closing: closing)
+            let usesIdle = count(origin, gate, &state)
+            makeReady(origin, &state)
+            let closing = usesIdle ? nil : takeIdle(origin, for: gate)
+            return (origin, Notice(gate: gate, origin: origin.name, isGrant: true, closing: closing))
         }
         return nil
     }
@@ -269,43 +281,40 @@ package final class ConnectionBudget: Sendable {
 
     /// Requests a place for a waiting gate, unless enough places are requested already. Returns the notification of its holder; `nil` if
     /// there is no request.
-    private func requestPlace(_ name: String, for gate: any ConnectionReceiver, _ state: inout State) -> Notice? {
-        guard let origin = state.origins[name] else { return nil }
+    private func requestPlace(_ origin: Origin, for gate: any ConnectionReceiver, _ state: inout State) -> Notice? {
         let isOriginFull = origin.inUse >= perOrigin
         guard isOriginFull ? origin.owed < origin.line.count : state.isOwedFewer(than: state.ready.count) else {
             return nil
         }
         let own = origin.index(of: gate).map { origin.holders[$0].count } ?? 0
         let needed = own == 0 ? 1 : own + 2
-        var best: (name: String, index: Int, count: Int, turn: UInt64)?
-        func consider(_ name: String, _ origin: Origin) {
+        var best: (origin: Origin, index: Int, count: Int, turn: UInt64)?
+        func consider(_ origin: Origin) {
             for (index, holder) in origin.holders.enumerated() where holder.count - holder.owed >= needed {
                 let count = holder.count - holder.owed
                 let isBest = best.map { count > $0.count || count == $0.count && holder.turn < $0.turn } ?? true
                 guard isBest, !holder.gate.isStuck else { continue }
-                best = (name, index, count, holder.turn)
+                best = (origin, index, count, holder.turn)
             }
         }
-        if isOriginFull {
-            consider(name, origin)
-        } else {
-            for (name, origin) in state.origins { consider(name, origin) }
-        }
-        guard let best, let holder = state.origins[best.name]?.holders[best.index] else { return nil }
-        state.origins[best.name]?.holders[best.index].owed += 1
+        if isOriginFull { consider(origin) } else { state.origins.values.forEach(consider) }
+        guard let best else { return nil }
+        let holder = best.origin.holders[best.index].gate
+        best.origin.holders[best.index].owed += 1
         state.owed += 1
         // The holder may wait for a further place, and must not get its own place back.
-        if best.name == name, origin.line.contains(where: { $0 === holder.gate }) {
-            state.origins[name]?.line.removeAll { $0 === holder.gate }
-            state.origins[name]?.line.append(holder.gate)
+        if best.origin === origin, origin.line.contains(where: { $0 === holder }) {
+            origin.line.removeAll { $0 === holder }
+            origin.line.append(holder)
         }
-        return Notice(gate: holder.gate, origin: best.name, isGrant: false)
+        return Notice(gate: holder, origin: best.origin.name, isGrant: false)
     }
 
     /// Requests a place for the gate that is next after a grant.
-    private func requestPlaceForNext(after granted: String, _ state: inout State) -> Notice? {
-        let next = state.origins[granted]?.line.isEmpty == false ? granted : state.ready.peek
-        guard let next, let gate = state.origins[next]?.line.peek else { return nil }
+    private func requestPlaceForNext(after granted: Origin, _ state: inout State) -> Notice? {
+        guard let next = granted.line.isEmpty ? state.ready.peek : granted, let gate = next.line.peek else {
+            return nil
+        }
         return requestPlace(next, for: gate, &state)
     }
 
@@ -314,10 +323,10 @@ package final class ConnectionBudget: Sendable {
         guard state.owed > 0 else { return [] }
         state.owed = 0
         var notices: [Notice] = []
-        for (name, origin) in state.origins {
+        for origin in state.origins.values {
             for (index, holder) in origin.holders.enumerated() where holder.owed > 0 {
-                state.origins[name]?.holders[index].owed = 0
-                notices.append(Notice(gate: holder.gate, origin: name, isGrant: false))
+                origin.holders[index].owed = 0
+                notices.append(Notice(gate: holder.gate, origin: origin.name, isGrant: false))
             }
         }
         return notices

@@ -101,6 +101,48 @@ package final class WireURL: @unchecked Sendable {
         }
     }
 
+    /// Creates a URL with the scheme, the host and the port of another one, whose text begins in the same way; `nil` unless the rest is a
+    /// path and a query that need no encoding and no normalization. The result is that of ``init(parsing:unchanged:)``, with a fifth of
+    /// the work.
+    fileprivate init?(_ text: String, root: WireURL) {
+        let start = root.origin.utf8.count
+        guard text.hasBytePrefix(root.origin), let query = Self.plainPathEnd(of: text, from: start),
+            let rootHandle = unsafe root.handle
+        else { return nil }
+        let handle = unsafe text.withCString { bytes in
+            unsafe ccurl_url_with_target(rootHandle, bytes + start, query - start)
+        }
+        guard let handle = unsafe handle else { return nil }
+        unsafe self.handle = handle
+        (self.text, canonicalText) = (text, text)
+        (scheme, isSecure, host, port) = (root.scheme, root.isSecure, root.host, root.port)
+        (origin, isAddress) = (root.origin, root.isAddress)
+        (target, user, password) = (nil, nil, nil)
+    }
+
+    /// Returns the index of the end of the path in a URL whose path begins at an index, in UTF-8; `nil` if the path or the query has bytes
+    /// that may need encoding or normalization: others than those of RFC 3986, section 3.3, percent signs, and dots behind a slash.
+    private static func plainPathEnd(of text: String, from start: Int) -> Int? {
+        let bytes = text.utf8.span
+        guard start < bytes.count, bytes[start] == UInt8(ascii: "/") else { return nil }
+        var (previous, query): (UInt8, Int?) = (0, nil)
+        for index in start..<bytes.count {
+            let byte = bytes[index]
+            guard isPlain(byte) else { return nil }
+            if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/") { return nil }
+            if byte == UInt8(ascii: "?"), query == nil { query = index }
+            previous = byte
+        }
+        // libcurl drops an empty query.
+        return query == bytes.count - 1 ? nil : query ?? bytes.count
+    }
+
+    /// Returns whether a byte may be in a path and a query as it is: a letter, a digit or one of `-._~/?!$&()*+,;=:@`.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        let bits: UInt64 = byte < 64 ? 0xAFFF_FF52_0000_0000 : byte < 128 ? 0x47FF_FFFE_87FF_FFFF : 0
+        return bits >> UInt64(byte & 63) & 1 != 0
+    }
+
     /// The largest number of bytes in a host's name (RFC 3986, section 3.2.2; RFC 1035, section 2.3.4).
     private static var longestHost: Int { 255 }
 
@@ -148,6 +190,9 @@ extension String {
 package final class WireURLCache: Sendable {
     private static let slotCount = 64
     private let slots = Locked([(text: String, url: WireURL)?](repeating: nil, count: slotCount))
+    /// URLs from whose scheme, host and port others are made. Their scheme and host are in lower case.
+    private let roots = Locked([WireURL?](repeating: nil, count: rootCount))
+    private static let rootCount = 16
 
     /// Creates an empty cache.
     package init() {}
@@ -183,10 +228,28 @@ package final class WireURLCache: Sendable {
         {
             return known.url
         }
+        let root = isUnchanged ? nil : Self.root(of: text)
+        if let root, let known = roots.withLock({ $0[root] }), let url = WireURL(text, root: known) {
+            slots.withLock { $0[slot] = (text, url) }
+            return url
+        }
         let url = try WireURL(parsing: text, unchanged: isUnchanged)
         // For texts that are not ASCII, `==` treats some different spellings as equal.
         let isKept = url.user == nil && url.password == nil && text.utf8.allSatisfy { $0 < 0x80 }
         if isKept { slots.withLock { $0[slot] = (text, url) } }
+        if isKept, let root, url.text.hasBytePrefix(url.origin) { roots.withLock { $0[root] = url } }
         return url
+    }
+
+    /// Returns the slot for the scheme, the host and the port of a URL; `nil` if it has none, or no path.
+    private static func root(of text: String) -> Int? {
+        let bytes = text.utf8.span
+        var (hash, slashes): (UInt64, Int) = (0, 0)
+        for index in bytes.indices {
+            if bytes[index] == UInt8(ascii: "/") { slashes += 1 }
+            if slashes == 3 { return Int(truncatingIfNeeded: (hash ^ hash >> 32) % UInt64(rootCount)) }
+            hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01B3
+        }
+        return nil
     }
 }

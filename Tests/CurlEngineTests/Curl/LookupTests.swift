@@ -30,7 +30,13 @@ struct LookupTests {
             let configuration = EngineConfiguration()
             self.configuration = configuration
             runs = (0..<engines).map { _ in EngineRun(configuration) }
-            for run in runs { expectInProcess(await run.onEngine { (try? NameServer.use()) != nil }, "a namespace") }
+            for run in runs {
+                let failure = await run.onEngine { () -> String? in
+                    do { try NameServer.use() } catch { return "\(error)" }
+                    return nil
+                }
+                expectInProcess(failure == nil, "a namespace: \(failure ?? "")")
+            }
         }
 
         func get(_ host: String, path: String = "/") throws -> TransferOptions {
@@ -180,11 +186,12 @@ struct LookupTests {
             let (known, new) = (options[0], try world.get("new"))
             async let first = run.perform(known).text
             async let second = run.perform(new).text
-            while world.limit.waitingCount < 1 { await Task.yield() }
-            expectInProcess(world.limit.runningCount == 16)
+            while await run.onEngine({ run.engine.lookups.waitingCount }) < 2 { await Task.yield() }
+            expectInProcess(world.limit.runningCount == 16, "\(world.limit.runningCount) lookups")
             expectInProcess(world.names.names.count == 16, "\(world.names.names)")
             world.names.release()
-            expectInProcess(await [first, second] == ["hello", "hello"])
+            let texts = await [first, second]
+            expectInProcess(texts == ["hello", "hello"], "\(texts)")
             let asked = world.names.names
             expectInProcess(asked.count == 17 && asked.last == "new.lookup.test", "\(asked)")
             expectInProcess(world.server.acceptedCount == 2, "\(world.server.acceptedCount) connections")

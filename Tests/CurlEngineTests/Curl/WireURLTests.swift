@@ -1,4 +1,6 @@
+import CCurl
 import Testing
+import TrellisTesting
 
 @testable import CurlEngine
 
@@ -155,6 +157,47 @@ struct WireURLTests {
         #expect(try cache.url(parsing: "http://ann:secret@example.com/") !== first)
         for number in 0..<1000 {
             #expect(try cache.url(parsing: "http://example.com/\(number)").text == "http://example.com/\(number)")
+        }
+    }
+
+    /// The parts of a URL, and the text that libcurl sends.
+    private func parts(_ url: WireURL) -> [String] {
+        let sent = unsafe curlText(url.handle)
+        return [url.text, url.canonicalText, url.scheme, url.host, "\(url.port)", url.origin, "\(url.isAddress)", sent]
+    }
+
+    private func curlText(_ handle: OpaquePointer?) -> String {
+        var text: UnsafeMutablePointer<CChar>?
+        guard let handle = unsafe handle, unsafe curl_url_get(handle, CURLUPART_URL, &text, 0) == CURLUE_OK,
+            let text = unsafe text
+        else { return "none" }
+        defer { unsafe curl_free(text) }
+        return unsafe String(cString: text)
+    }
+
+    /// A URL that begins as an earlier one is made from it, and is the same as if it were parsed.
+    @Test(arguments: [
+        "http://example.com", "https://example.com:8443", "http://[::1]:80", "HTTP://Example.com", "http://10.1",
+    ])
+    func theCacheGivesWhatTheParserGives(_ root: String) throws {
+        let cache = WireURLCache()
+        _ = try cache.url(parsing: root + "/first?query")
+        var generator = SeededGenerator(seed: 7)
+        let letters = [
+            "a", "B", "7", "/", "/", "..", ".", "?", "%41", "%", "+", "&", "=", ":", "@", " ", "\\", "é", "|", "'", ";",
+            "~",
+        ]
+        for target in ["/", "/a/../b", "/./a", "/a?", "/?", "/?a/../b", "//a", "/a.b", "/a#b", "?a", "", "/a;b=c,d"] {
+            try compare(root + target)
+        }
+        for _ in 0..<2_000 {
+            let count = Int.random(in: 0..<8, using: &generator)
+            try compare(root + "/" + (0..<count).map { _ in letters.randomElement(using: &generator) ?? "" }.joined())
+        }
+        func compare(_ text: String) throws {
+            let parsed = try? WireURL(parsing: text)
+            let made = try? cache.url(parsing: text)
+            #expect(made.map(parts) == parsed.map(parts), "\(text)")
         }
     }
 }

@@ -29,8 +29,8 @@ final class NameServer: @unchecked Sendable {
         var peak = 0
     }
 
-    /// The address on which the server listens.
-    static let address = "127.5.3.53"
+    /// The address on which the server listens: one of the process, because the port is the same for all.
+    static let address = "127.5.\(getpid() >> 8 & 0x7f).\(getpid() & 0xff)"
     private let socket: CInt
     private let state = Locked(State())
 
@@ -40,26 +40,33 @@ final class NameServer: @unchecked Sendable {
     /// The flag `CLONE_NEWNS`.
     private static let newMountNamespace: CInt = 0x2_0000
 
-    struct Failure: Error {}
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+
+        /// - Parameter action: The action that failed, for which `errno` is set.
+        init(of action: String) { description = "\(action): \(unsafe String(cString: strerror(errno)))" }
+
+        init(_ description: String) { self.description = description }
+    }
 
     init() throws {
         socket = Glibc.socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(53).bigEndian
-        guard unsafe inet_pton(AF_INET, Self.address, &address.sin_addr) == 1 else { throw Failure() }
+        guard unsafe inet_pton(AF_INET, Self.address, &address.sin_addr) == 1 else { throw Failure("no address") }
         let status = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard status == 0 else { throw Failure() }
+        guard status == 0 else { throw Failure(of: "bind \(Self.address)") }
         Thread.detachNewThread { [self] in while receive() {} }
     }
 
     /// Makes the calling thread, and the threads that it starts, ask this server only.
     static func use() throws {
-        guard unshareOfTheSystem(Self.newMountNamespace) == 0 else { throw Failure() }
+        guard unshareOfTheSystem(Self.newMountNamespace) == 0 else { throw Failure(of: "unshare") }
         let file = FileManager.default.temporaryDirectory.appending(path: "resolv-\(getpid())").path
         try Data("nameserver \(address)\noptions timeout:60 attempts:1\n".utf8).write(to: URL(filePath: file))
         try run("mount", "--make-rprivate", "/")
@@ -167,6 +174,8 @@ final class NameServer: @unchecked Sendable {
         process.arguments = arguments
         try process.run()
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure() }
+        guard process.terminationStatus == 0 else {
+            throw Failure("\(arguments): exit status \(process.terminationStatus)")
+        }
     }
 }

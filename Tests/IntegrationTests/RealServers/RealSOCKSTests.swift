@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Requests pass through dante, which asks for no credentials, and microsocks, which does, to real servers.
+/// Requests pass through dante and OpenSSH, which ask for no credentials, and microsocks, which does, to real servers.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct RealSOCKSTests {
     private let peer: Peer
@@ -35,6 +35,34 @@ struct RealSOCKSTests {
     @Test(.requires("danted"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks4, .socks5, .socks5h])
     func dante(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
         try await files(session(kind, "danted"), pair)
+    }
+
+    /// OpenSSH takes names with every version.
+    @Test(.requires("sshd"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks4, .socks4a, .socks5, .socks5h])
+    func openSSH(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
+        try await files(session(kind, "ssh"), pair)
+    }
+
+    /// The proxy looks up a name that the client cannot look up.
+    @Test(.requires("sshd"))
+    func theProxyLooksUpTheName() async throws {
+        let url = try peer.url("nghttpd", "/small").replacing("127.0.0.1", with: "trellis.invalid")
+        for (kind, proxied) in [(Proxy.Kind.socks4, false), (.socks4a, true), (.socks5h, true)] {
+            let session = try session(kind, "ssh")
+            let error = await expectFailure(proxied ? [.proxy] : [.dns]) { try await session.data(url) }
+            #expect(error?.mayHaveSentBytes == false)
+            await session.shutdown()
+        }
+    }
+
+    /// microsocks is reached through a Unix domain socket.
+    @Test(.requires("microsocks"), .requires("socat"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks5, .socks5h])
+    func aSocket(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
+        let folder = URL(fileURLWithPath: peer.announcement.ca).deletingLastPathComponent().path
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.proxy = .always(try Proxy("\(kind.rawValue)://ada:s3cret@localhost\(folder)/socks.sock"))
+        try await files(Session(configuration: configuration), pair)
     }
 
     @Test(.requires("microsocks"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks5, .socks5h])
