@@ -10,15 +10,46 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InferIsolatedConformances"),
 ]
 
+func observed(_ product: String, _ package: String) -> Target.Dependency {
+    .product(name: product, package: package, condition: .when(traits: ["Observability"]))
+}
+let observability = [
+    observed("Logging", "swift-log"), observed("CoreMetrics", "swift-metrics"),
+    observed("Tracing", "swift-distributed-tracing"),
+]
+let service: [Target.Dependency] = [
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
+    .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Service"])),
+]
+let configuration: [Target.Dependency] = [
+    .product(name: "Configuration", package: "swift-configuration", condition: .when(traits: ["Configuration"]))
+]
+
 let package = Package(
     name: "trellis",
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
+        .library(name: "TrellisTestTraits", targets: ["TrellisTestTraits"]),
+        .library(name: "TrellisObservability", targets: ["TrellisObservability"]),
+        .library(name: "TrellisService", targets: ["TrellisService"]),
+        .library(name: "TrellisConfiguration", targets: ["TrellisConfiguration"]),
+    ],
+    // The product of the same name is empty without its trait, and so its dependencies are not resolved.
+    traits: [
+        .trait(name: "Observability", description: "TrellisObservability: logs, metrics and traces"),
+        .trait(name: "Service", description: "TrellisService: a session as a service with a graceful shutdown"),
+        .trait(
+            name: "Configuration", description: "TrellisConfiguration: settings from the environment and from files"),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0")
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ],
     targets: [
         // All C code: typed wrappers of libcurl's variadic API, OpenSSL, codecs, system calls. The only place that includes <curl/curl.h>.
@@ -38,13 +69,42 @@ let package = Package(
             name: "TrellisTesting",
             dependencies: ["Trellis", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // The traits of Swift Testing. A target of its own, because a program that links Swift Testing runs in tests alone.
+        .target(
+            name: "TrellisTestTraits",
+            dependencies: ["Trellis", "TrellisTesting", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        .target(
+            name: "TrellisObservability",
+            dependencies: ["CurlEngine", "Trellis", .product(name: "HTTPTypes", package: "swift-http-types")]
+                + observability,
+            swiftSettings: settings),
+        .target(name: "TrellisService", dependencies: ["Trellis"] + service, swiftSettings: settings),
+        .target(name: "TrellisConfiguration", dependencies: ["Trellis"] + configuration, swiftSettings: settings),
         .testTarget(name: "CurlEngineTests", dependencies: ["CurlEngine", "TrellisTesting"], swiftSettings: settings),
         .testTarget(name: "TrellisTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
         .testTarget(
             name: "TrellisFoundationTests", dependencies: ["Trellis", "TrellisFoundation", "TrellisTesting"],
             swiftSettings: settings),
         .testTarget(
-            name: "TrellisTestingTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+            name: "TrellisTestingTests", dependencies: ["CurlEngine", "Trellis", "TrellisTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisTestTraitsTests",
+            dependencies: ["CurlEngine", "Trellis", "TrellisTestTraits", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "TrellisObservabilityTests",
+            dependencies: [
+                "CurlEngine", "Trellis", "TrellisObservability", "TrellisTesting",
+                observed("InMemoryLogging", "swift-log"), observed("MetricsTestKit", "swift-metrics"),
+                observed("InMemoryTracing", "swift-distributed-tracing"),
+            ] + observability, swiftSettings: settings),
+        .testTarget(
+            name: "TrellisServiceTests", dependencies: ["Trellis", "TrellisService", "TrellisTesting"] + service,
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisConfigurationTests", dependencies: ["Trellis", "TrellisConfiguration"] + configuration,
+            swiftSettings: settings),
         .testTarget(
             name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting", "CacheWorker"],
             swiftSettings: settings),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds a package outside the repository that depends on Trellis by path, as users have it, into a binary with the Swift
-# runtime inside, and runs that. It is a debug build, because the benchmarks build a release binary in the same way.
+# Builds two packages outside the repository that depend on Trellis by path, as users have it: one with the core alone, into a binary with
+# the Swift runtime inside, and one with the products that need traits. Runs both, and checks which packages each of them resolves. They
+# are debug builds, because the benchmarks build a release binary in the same way.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 # The folder stays between runs, so that only what changed is built again.
@@ -46,3 +47,56 @@ if grep -q FoundationNetworking "$binary"; then
     exit 1
 fi
 echo "FoundationNetworking is not linked into it."
+
+# The core and the test kit need no other package; the others are not even resolved.
+resolved=$(grep -o '"identity" : "[^"]*"' "$folder/Package.resolved" | cut -d'"' -f4 | sort | tr '\n' ' ')
+if [ "$resolved" != "swift-http-types " ]; then
+    echo "A user of the core resolves more than swift-http-types: $resolved" >&2
+    exit 1
+fi
+echo "A user of the core resolves swift-http-types alone."
+
+folder=${TMPDIR:-/tmp}/trellis-outside-traits-$(id -u)
+mkdir -p "$folder/Sources/outside"
+cat > "$folder/Package.swift" <<SWIFT
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "outside",
+    dependencies: [
+        .package(name: "trellis", path: "$repository", traits: ["Observability", "Service", "Configuration"])
+    ],
+    targets: [
+        .executableTarget(
+            name: "outside",
+            dependencies: [
+                .product(name: "Trellis", package: "trellis"), .product(name: "TrellisTesting", package: "trellis"),
+                .product(name: "TrellisObservability", package: "trellis"),
+                .product(name: "TrellisService", package: "trellis"),
+                .product(name: "TrellisConfiguration", package: "trellis"),
+            ])
+    ]
+)
+SWIFT
+cat > "$folder/Sources/outside/main.swift" <<'SWIFT'
+import Configuration
+import Trellis
+import TrellisConfiguration
+import TrellisObservability
+import TrellisService
+import TrellisTesting
+
+let server = try LoopbackServer.http { _ in .text("hello from outside") }
+let settings = InMemoryProvider(values: ["baseURL": .init(.string(server.url("/")), isSecret: false)])
+var configuration = try await SessionConfiguration(reading: ConfigReader(provider: settings))
+configuration.observe()
+let service = SessionService(Session(configuration: configuration))
+let run = Task { await service.run() }
+let (data, _) = try await service.session.data("")
+run.cancel()
+await run.value
+precondition(String(decoding: data, as: UTF8.self) == "hello from outside")
+print("An outside package with traits made its request.")
+SWIFT
+swift run --package-path "$folder" outside

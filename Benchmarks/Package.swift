@@ -15,7 +15,10 @@ let settings: [SwiftSetting] = [
 let package = Package(
     name: "trellis-benchmarks",
     dependencies: [
-        .package(name: "trellis", path: ".."),
+        .package(name: "trellis", path: "..", traits: ["Observability"]),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.5.1"),
     ],
     targets: [
@@ -28,7 +31,12 @@ let package = Package(
             dependencies: [
                 "ClientKit",
                 .product(name: "Trellis", package: "trellis"),
+                .product(name: "TrellisObservability", package: "trellis"),
+                .product(name: "TrellisTesting", package: "trellis"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: settings),
         .executableTarget(

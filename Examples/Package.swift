@@ -1,16 +1,26 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+/// The settings of the code that the documentation shows, whose imports are those of a program with the usual settings.
+let snippetSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("InferIsolatedConformances"),
 ]
+let settings = snippetSettings + [.enableUpcomingFeature("MemberImportVisibility")]
 
 let trellis = Target.Dependency.product(name: "Trellis", package: "trellis")
 let testing = Target.Dependency.product(name: "TrellisTesting", package: "trellis")
+let service = Target.Dependency.product(name: "TrellisService", package: "trellis")
+let hummingbird: [Target.Dependency] = [
+    .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HummingbirdCore", package: "hummingbird"),
+    .product(name: "HTTPTypes", package: "swift-http-types"), .product(name: "NIOCore", package: "swift-nio"),
+]
+let lifecycle: [Target.Dependency] = [
+    .product(name: "Logging", package: "swift-log"),
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+]
 
 let package = Package(
     name: "trellis-examples",
@@ -18,14 +28,20 @@ let package = Package(
         .executable(name: "trellis", targets: ["TrellisCommand"]),
         .executable(name: "tour", targets: ["Tour"]),
         .executable(name: "fixture-server", targets: ["FixtureServer"]),
+        .executable(name: "service-example", targets: ["ServiceExample"]),
+        .executable(name: "in-process-example", targets: ["InProcessExample"]),
+        .executable(name: "otlp-exporter", targets: ["OTLPExporter"]),
     ],
     dependencies: [
         // The name is given because the folder of the checkout can have any name.
-        .package(name: "trellis", path: ".."),
+        .package(name: "trellis", path: "..", traits: ["Observability", "Service", "Configuration"]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        // For the gateway alone. Without traits, its configuration package is not built.
+        // For the gateway and the services.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.0.0"),
@@ -56,7 +72,46 @@ let package = Package(
         // A tour of the framework on real traffic, with a server in the same process.
         .executableTarget(name: "Tour", dependencies: [trellis, testing, "TerminalKit"], swiftSettings: settings),
         // The code that the README and the pages of the documentation show. It is compiled and never run.
-        .target(name: "Snippets", dependencies: [trellis], swiftSettings: settings),
+        .target(
+            name: "Snippets",
+            dependencies: [
+                trellis, service, .product(name: "TrellisConfiguration", package: "trellis"),
+                .product(name: "Configuration", package: "swift-configuration"),
+            ] + lifecycle,
+            swiftSettings: snippetSettings),
+        // A service in front of another one, and both in a single process without sockets.
+        .target(name: "ServiceFront", dependencies: [trellis, service] + hummingbird, swiftSettings: settings),
+        .executableTarget(
+            name: "ServiceExample",
+            dependencies: [
+                "ServiceFront", "TerminalKit", trellis, service,
+                .product(name: "TrellisConfiguration", package: "trellis"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ] + hummingbird + lifecycle,
+            swiftSettings: settings),
+        .target(
+            name: "HummingbirdTransport",
+            dependencies: [
+                trellis, testing, .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
+            ] + hummingbird,
+            swiftSettings: settings),
+        .executableTarget(
+            name: "InProcessExample",
+            dependencies: ["HummingbirdTransport", "ServiceFront", trellis, testing, service] + hummingbird,
+            swiftSettings: settings),
+        // Spans and metrics as JSON for a collector, sent through Trellis itself.
+        .executableTarget(
+            name: "OTLPExporter",
+            dependencies: [
+                trellis, testing, .product(name: "TrellisObservability", package: "trellis"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings),
         // The server to which test.sh sends requests.
         .executableTarget(name: "FixtureServer", dependencies: [testing], swiftSettings: settings),
     ]

@@ -15,7 +15,7 @@ if [ $# -gt 0 ]; then TRELLIS_EXAMPLES=$here exec bash -c "$(chosen_sections "$@
 
 bin=${TRELLIS_EXAMPLES_BIN:-}
 if [ -z "$bin" ]; then
-    for product in trellis fixture-server; do
+    for product in trellis fixture-server service-example in-process-example otlp-exporter; do
         swift build --package-path "$here" --product "$product" </dev/null >&2 || exit 1
     done
     bin="$here/.build/debug"
@@ -56,10 +56,16 @@ check() { # NAME WANTED GOT
     fi
 }
 
+# Removes the loader's remark about a libcurl other than the system's.
+without_remark() { sed '/no version information available/d'; }
+# Prints what the client has said on standard error.
+said() { without_remark <"$folder/err"; }
+
 # Runs the client, and sets $out, $err and $status.
 client() {
-    "$bin/trellis" "$@" >"$folder/out" 2>"$folder/err"
+    "$bin/trellis" "$@" >"$folder/out" 2>"$folder/all-errors"
     status=$?
+    without_remark <"$folder/all-errors" >"$folder/err"
     out=$(cat "$folder/out" | tr -d '\0')
     err=$(cat "$folder/err")
 }
@@ -308,7 +314,7 @@ expect_report "lines in a report" "[r['items'], r['ok']]" "[['line 1', 'line 2']
     "$url/slow-lines" --stream lines --limit 2
 expect_report "no lines" "r['items']" "[]" 0 "$url/bytes/0" --stream lines
 expect_report "a chunk" "[r['items'], r['body']['bytes']]" "[None, 8]" 0 "$url/slow-lines" --stream chunks --limit 1
-check "a reader that leaves" 'x 0' "$("$bin/trellis" "$url/bytes/50000000" 2>"$folder/err" | head -c1) $(wc -c <"$folder/err")"
+check "a reader that leaves" 'x 0' "$("$bin/trellis" "$url/bytes/50000000" 2>"$folder/err" | head -c1) $(said | wc -c)"
 "$bin/trellis" "$url/bytes/50000000" | head -c1 >/dev/null
 check "its exit status" 0 "${PIPESTATUS[0]}"
 check "50 MB" 50000000 "$("$bin/trellis" "$url/bytes/50000000" | wc -c)"
@@ -364,7 +370,7 @@ expect_report "events and a cancelled task" "[[i['data'] for i in r['items']], r
 expect_report "events and a body that is read once" "r['error']['kind']" body_not_replayable 1 \
     "$url/events" --stream sse -d @-
 check "a reader of events that leaves" '{"event": "tick" 0' \
-    "$("$bin/trellis" "$url/events/100" --stream sse 2>"$folder/err" | head -c16) $(wc -c <"$folder/err")"
+    "$("$bin/trellis" "$url/events/100" --stream sse 2>"$folder/err" | head -c16) $(said | wc -c)"
 
 # --- Redirects, retries, credentials, cookies
 
@@ -551,7 +557,7 @@ if pid == 0:
 shown = ""
 def screen():
     """Returns the lines that a terminal shows after the output so far."""
-    lines, row, text = [""], 0, shown
+    lines, row, text = [""], 0, re.sub("[^\n]*no version information available[^\n]*\n", "", shown)
     for part in re.findall(r"\x1b\[[0-9;]*[A-Za-z]|\r\n|\r|[^\x1b\r]+", text):
         if part == "\r\n":
             row += 1
@@ -632,7 +638,7 @@ through() { # ENVIRONMENT… -- ARGUMENT…
     local variables=()
     while [ "$1" != -- ]; do variables+=("$1"); shift; done
     shift
-    env "${variables[@]}" "$bin/trellis" "$@" 2>&1
+    env "${variables[@]}" "$bin/trellis" "$@" 2>&1 | without_remark
 }
 check "--proxy" "http://far.invalid/a -" "$(through -- http://far.invalid/a --proxy "http://$proxy")"
 check "--proxy without a scheme" "http://far.invalid/a -" "$(through -- http://far.invalid/a --proxy "$proxy")"
@@ -701,7 +707,7 @@ client "$url/cut"
 check "what came before the failure" 'only this 1' "$out $status"
 "$bin/trellis" "$url/" >/dev/full 2>"$folder/err"
 check "a full disk: exit status" 1 $?
-check "a full disk: one line" 1 "$(wc -l <"$folder/err")"
+check "a full disk: one line" 1 "$(said | wc -l)"
 
 # --- Ctrl-C
 
@@ -1227,6 +1233,74 @@ expect_usage_error ws "$ws/echo" --limit 0
 kill "$ws_server"
 wait "$ws_server" 2>/dev/null
 
+# --- Recordings
+
+har=$folder/run.har
+# Prints the value of a Python expression over the entries e of the recording, or the reason why the file is not HAR 1.2.
+recorded() { PYTHONDONTWRITEBYTECODE=1 python3 "$here/Tests/har.py" "$har" "$1" 2>&1; }
+# Runs the client with a recording, and compares the value of an expression over its entries, and the exit status.
+expect_recording() { # NAME EXPRESSION WANTED STATUS ARGUMENT…
+    local name=$1 expression=$2 wanted=$3 wanted_status=$4
+    shift 4
+    rm -f "$har"
+    client "$@" --har "$har"
+    check "$name" "$wanted" "$(recorded "$expression")"
+    check "$name: exit status" "$wanted_status" "$status"
+}
+
+expect_recording "a recording" \
+    "[(x['request']['method'], x['request']['url'].replace('$url', ''), x['response']['status'], x['_attempt'], x['serverIPAddress']) for x in e]" \
+    "[('GET', '/', 200, 1, '127.0.0.1')]" 0 "$url/"
+check "its body" "['hello world', 11, 'text/plain; charset=utf-8']" \
+    "$(recorded "[e[0]['response']['content'][name] for name in ('text', 'size', 'mimeType')]")"
+check "the client's output is as without it" 'hello world' "$out"
+check "only its user may read it" 600 "$(stat -c %a "$har")"
+expect_recording "a redirect, hop by hop" \
+    "[(x['request']['url'].replace('$url', ''), x['response']['status'], x['response']['redirectURL']) for x in e]" \
+    "[('/redirect/2', 302, '../redirect/1'), ('/redirect/1', 302, '/request'), ('/request', 200, '')]" 0 "$url/redirect/2"
+check "a connection that is kept" "[True, -1, True]" \
+    "$(recorded "[e[0]['connection'] == e[2]['connection'], e[2]['timings']['connect'], e[0]['timings']['connect'] >= 0]")"
+expect_recording "retries" "[(x['_attempt'], x['response']['status'], x['_callID'] == e[0]['_callID']) for x in e]" \
+    "[(1, 503, True), (2, 503, True), (3, 200, True)]" 0 "$url/flaky/2?recorded" --retries 2
+expect_recording "a response that is cut short" \
+    "[(x['response']['status'], 'cut short' in x['response']['_error'], x['response']['content']['text']) for x in e]" \
+    "[(200, True, 'only this')]" 1 "$url/cut"
+expect_recording "a server that is not there" "[(x['response']['status'], 'no connection' in x['response']['_error']) for x in e]" \
+    "[(0, True)]" 1 http://127.0.0.1:1/
+secret_options=(-H 'Authorization: Bearer s3cret' -H 'Cookie: a=s3cret' --form user=ann --form password=s3cret)
+expect_recording "no secrets" \
+    "['s3cret' in json.dumps(e), e[0]['request']['postData']['text'], e[0]['request']['cookies'], e[0]['request']['queryString']]" \
+    "[False, 'user=ann&password=REDACTED', [{'name': 'a', 'value': 'REDACTED'}], [{'name': 'token', 'value': 'REDACTED'}]]" 0 \
+    "$url/status/200?token=s3cret" "${secret_options[@]}" --user ann:s3cret
+expect_recording "secrets that are asked for" "json.dumps(e).count('s3cret') > 4" True 0 \
+    "$url/status/200?token=s3cret" "${secret_options[@]}" --show-secrets
+expect_recording "bytes" "[e[0]['response']['content']['encoding'], __import__('base64').b64decode(e[0]['response']['content']['text']) == bytes(range(256))]" \
+    "['base64', True]" 0 "$url/binary"
+expect_recording "a long body" "[e[0]['response']['content']['size'], len(e[0]['response']['content']['text'])]" "[3000000, 1048576]" 0 \
+    "$url/bytes/3000000"
+expect_recording "events" "[x['response']['status'] for x in e]" "[200, 200]" 0 "$url/events" --stream sse --limit 2
+rm -f "$folder/recorded"
+expect_recording "a file" "[(x['response']['status'], x['response']['content']['size']) for x in e]" "[(200, 11)]" 0 "$url/" -o "$folder/recorded"
+expect_recording "a file in pieces" "[e[0]['response']['status'], {x['response']['status'] for x in e[1:]}]" "[200, {206}]" 0 \
+    "$url/ranges/1000000/cut-3" -o "$folder/recorded"
+expect_recording "several files" "sorted(x['response']['content']['size'] for x in e)" "[1000, 2000]" 0 \
+    "$url/bytes/1000" "$url/bytes/2000" -o "$folder/recorded-files/"
+"$bin/trellis" "$url/stuck" --har "$har" >"$folder/out" 2>"$folder/err" &
+sleep 0.5
+kill -INT $!
+wait $!
+check "a recording after Ctrl-C" "130 [(200, 'cancelled', 'only this')]" \
+    "$? $(recorded "[(x['response']['status'], x['response']['_error'], x['response']['content']['text']) for x in e]")"
+"$bin/trellis" "$url/slow-lines/900" "$url/bytes/1000" -o "$folder/recorded-more/" --har "$har" 2>"$folder/err" &
+until [ -e "$folder/recorded-more/1000" ]; do sleep 0.05; done
+until [ "$(recorded 'len(e)')" = 1 ]; do sleep 0.05; done
+kill -KILL $!
+wait $! 2>/dev/null
+check "a recording after a kill" "[1000]" "$(recorded "[x['response']['content']['size'] for x in e]")"
+expect_report "a recording that cannot be written" "[r['error']['kind'], r['status']]" "['file', 200]" 1 "$url/" --har "$folder/none/run.har"
+expect_usage_error "$url/" --har ''
+expect_usage_error "$url/" --har "$har" --curl
+
 # --- The gateway
 
 # Runs the checks of a program that prints a line for each: the name, the wanted and the actual value.
@@ -1252,6 +1326,82 @@ client gateway --help
 check "gateway --help" "0 1" "$status $(grep -c '^USAGE: trellis gateway --listen' <<<"$out")"
 client --help
 check "--help names the gateway" 1 "$(grep -c 'trellis gateway --listen' <<<"$out")"
+
+# --- The services
+
+while IFS=$'\t' read -r name wanted got; do
+    check "$name" "$wanted" "$got"
+done < <(PYTHONDONTWRITEBYTECODE=1 python3 "$here/Tests/services.py" "$bin" || printf 'services: their checks run to their end\tyes\tno\n')
+
+# --- The gateway and HTTP/2
+
+peers=${TRELLIS_TEST_PYTHON:-$("$here/../.scripts/python-peers.sh" | tail -1)}
+while IFS=$'\t' read -r name wanted got; do
+    check "$name" "$wanted" "$got"
+done < <(PYTHONDONTWRITEBYTECODE=1 "$peers" "$here/Tests/gateway_http2.py" "$bin/trellis" || printf 'gateway: its checks run to their end\tyes\tno\n')
+expect_usage_error gateway --listen 127.0.0.1:0 --origin "$url" --http 4
+
+# --- A chain of three certificates
+
+# The root has signed the intermediate, and the intermediate the leaf. The server also sends a certificate that has nothing to do with them.
+chain=$folder/chain
+mkdir "$chain"
+for name in root stranger; do
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$chain/$name.key" -out "$chain/$name.pem" \
+        -subj "/CN=$name" -days 2 2>/dev/null
+done
+sign() { # NAME ISSUER EXTENSION
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$chain/$1.key" -subj "/CN=$1" 2>/dev/null |
+        openssl x509 -req -CA "$chain/$2.pem" -CAkey "$chain/$2.key" -days 2 -extfile <(echo "$3") -out "$chain/$1.pem" 2>/dev/null
+}
+sign intermediate root 'basicConstraints=critical,CA:TRUE,pathlen:0'
+sign leaf intermediate 'subjectAltName=IP:127.0.0.1'
+pin_of() { # NAME
+    openssl x509 -in "$chain/$1.pem" -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64
+}
+cat "$chain/intermediate.pem" "$chain/stranger.pem" >"$chain/sent.pem"
+: >"$chain/out"
+openssl s_server -accept 127.0.0.1:0 -cert "$chain/leaf.pem" -key "$chain/leaf.key" -cert_chain "$chain/sent.pem" -www \
+    >"$chain/out" 2>/dev/null </dev/null &
+chain_server=$!
+until grep -q ^ACCEPT "$chain/out"; do sleep 0.05; done
+chained=https://127.0.0.1:$(sed -n 's/^ACCEPT .*://p' "$chain/out")
+with_root=(--cacert "$chain/root.pem")
+# Prints the subjects and the pins of the certificates on standard error, in order.
+shown() { sed -nE 's/^[0-9]+  subject  CN=//p; s/^   pin      //p' "$folder/err" | xargs; }
+three=$(for name in leaf intermediate root; do echo "$name sha256/$(pin_of $name)"; done | xargs)
+
+for name in leaf intermediate root; do
+    client "$chained" "${with_root[@]}" --pin "sha256//$(pin_of $name)"
+    check "the pin of the $name" 0 "$status"
+done
+expect_report "the pin of a certificate that was merely sent" "[r['error']['kind'], r['error']['retryable'], r['status']]" \
+    "['pin_mismatch', False, None]" 1 "$chained" "${with_root[@]}" --pin "sha256//$(pin_of stranger)"
+check "the error names the three pins of the chain, and not that one" "3 1" \
+    "$(for name in leaf intermediate root; do grep -oF "sha256/$(pin_of $name)" "$folder/err"; done | sort -u | wc -l) $(
+        grep -oF "sha256/$(pin_of stranger)" "$folder/err" | wc -l)"
+client "$chained" "${with_root[@]}" --pin "sha256//$(pin_of stranger);sha256//$(pin_of root)"
+check "one good pin is enough" 0 "$status"
+client "$chained" "${with_root[@]}" --show-certificates
+check "three certificates with their pins, in order" "0 $three" "$status $(shown)"
+check "they are validated" 1 "$(grep -c '^Certificates of 127.0.0.1 (validated):$' "$folder/err")"
+client "$chained" "${with_root[@]}" --show-certificates --pin "sha256//$(pin_of stranger)"
+check "three certificates of a server whose pins are others" "1 $three" "$status $(shown)"
+client "$chained" --show-certificates
+check "as the server has sent them" "1 leaf sha256/$(pin_of leaf) intermediate sha256/$(pin_of intermediate) stranger sha256/$(pin_of stranger)" \
+    "$status $(shown)"
+# Without verification, there is no chain, and only the server has shown that it has a key.
+for name in leaf:0 intermediate:1 root:1 stranger:1; do
+    client "$chained" --insecure --pin "sha256//$(pin_of ${name%:*})"
+    check "the pin of the ${name%:*} without verification" "${name#*:}" "$status"
+done
+# A chain may end with a trusted intermediate.
+expect_report "the pin of a root that is not in the chain" "r['error']['kind']" pin_mismatch 1 \
+    "$chained" --cacert "$chain/intermediate.pem" --pin "sha256//$(pin_of root)"
+client "$chained" --cacert "$chain/intermediate.pem" --show-certificates
+check "its two certificates" "0 leaf sha256/$(pin_of leaf) intermediate sha256/$(pin_of intermediate)" "$status $(shown)"
+kill "$chain_server"
+wait "$chain_server" 2>/dev/null
 
 # ---
 

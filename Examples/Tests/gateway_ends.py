@@ -1,6 +1,6 @@
 """Checks of failures, of clients that leave, and of origins that do."""
 
-import socket, threading
+import threading
 
 from gateway_peers import is_gone, request, reset
 
@@ -90,28 +90,7 @@ def cuts(check, gateway, origin):
 
 
 def departures(check, gateway, origin):
-    gone, arrived = [], threading.Event()
-
-    def note(connection, text=""):
-        if text:
-            connection.send("HTTP/1.1 200 OK\r\n" + text)
-        arrived.set()
-        gone.append(is_gone(connection.socket, 1.5))
-        left.set()
-        return True
-    for name, text in {"before the response": "", "in its body": "Content-Length: 10\r\n\r\nhello", "in endless silence": "\r\n"}.items():
-        for end in [lambda s: s.close(), reset, lambda s: s.shutdown(socket.SHUT_WR)]:
-            origin.scripts["wait"] = lambda connection, _: note(connection, text)
-            gone.clear()
-            arrived.clear()
-            left = threading.Event()
-            connection = gateway.connect()
-            connection.send(request("/wait"))
-            arrived.wait(10)
-            end(connection.socket)
-            left.wait(10)
-            check("a client that leaves %s cancels its request" % name, [True], gone)
-    lengths = []
+    gone, arrived, lengths = [], threading.Event(), []
 
     def upload(connection, request):
         arrived.set()

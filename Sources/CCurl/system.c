@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -215,6 +216,26 @@ bool ccurl_socket_end_if_unclean(int fd) {
 
 int ccurl_socket_open(const struct curl_sockaddr *address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+size_t ccurl_address_read(const struct curl_sockaddr *address, uint8_t *bytes, uint16_t *port) {
+  // The address is longer than its declared type.
+  const char *start = (const char *)address + offsetof(struct curl_sockaddr, addr);
+  if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
+    struct sockaddr_in ipv4;
+    memcpy(&ipv4, start, sizeof(ipv4));
+    *port = ntohs(ipv4.sin_port);
+    memcpy(bytes, &ipv4.sin_addr, 4);
+    return 4;
+  }
+  if (address->family == AF_INET6 && address->addrlen >= sizeof(struct sockaddr_in6)) {
+    struct sockaddr_in6 ipv6;
+    memcpy(&ipv6, start, sizeof(ipv6));
+    *port = ntohs(ipv6.sin6_port);
+    memcpy(bytes, &ipv6.sin6_addr, 16);
+    return 16;
+  }
+  return 0;
 }
 
 int ccurl_memory_file(void) { return memfd_create("trellis", MFD_CLOEXEC); }

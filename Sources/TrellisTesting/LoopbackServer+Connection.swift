@@ -7,11 +7,15 @@ extension LoopbackServer {
         /// The number of the connection, counted from 1 by the server.
         public let ordinal: Int
 
-        private let socket: LoopbackSocket
+        let socket: LoopbackSocket
         let listener: Listener
         /// The bytes that were received and not yet consumed.
-        private var buffer: [UInt8] = []
+        var buffer: [UInt8] = []
+        /// The TLS of the connection; `nil` over plain TCP, and before the handshake.
+        var tls: ServerTLSSession?
         private var isClosed = false
+        /// Indicates whether this side of the connection has ended.
+        private var hasShutDown = false
         /// Indicates whether the peer has closed or reset the connection.
         private var isPeerGone = false
 
@@ -38,10 +42,17 @@ extension LoopbackServer {
             var rest = bytes[...]
             while !rest.isEmpty {
                 // In pieces, so that `bytesWritten` moves as the client reads.
-                let sent = try perform { try socket.send(rest.prefix(64 << 10)) }
+                let piece = rest.prefix(64 << 10)
+                let sent = try tls.map { try send(piece, through: $0) } ?? perform { try socket.send(piece) }
                 listener.bytesWritten.withLock { $0 += sent }
                 rest = rest.dropFirst(sent)
             }
+        }
+
+        /// Writes bytes to the socket as they are.
+        func transmit(_ bytes: [UInt8]) throws {
+            var rest = bytes[...]
+            while !rest.isEmpty { rest = rest.dropFirst(try perform { try socket.send(rest) }) }
         }
 
         /// Waits until the client's kernel has everything that was written: in all that the client does from then on, it has
@@ -121,11 +132,11 @@ extension LoopbackServer {
             return count
         }
 
-        private func fillOrThrow() throws { if try !fill() { throw Interruption.closedByPeer } }
+        func fillOrThrow() throws { if try !fill() { throw Interruption.closedByPeer } }
 
         /// Receives more bytes; returns `false` at the end of the peer's stream.
         private func fill() throws -> Bool {
-            let bytes = try perform { try socket.receive(upTo: 64 << 10) }
+            let bytes = try tls.map { try receive(through: $0) } ?? receive()
             if bytes.isEmpty {
                 if listener.isStopped { throw Interruption.stopped }
                 isPeerGone = true
@@ -134,6 +145,9 @@ extension LoopbackServer {
             if buffer.isEmpty { buffer = bytes } else { buffer += bytes }
             return true
         }
+
+        /// Receives the bytes of the socket as they are; empty at the end of the peer's stream.
+        func receive() throws -> [UInt8] { try perform { try socket.receive(upTo: 64 << 10) } }
 
         // MARK: Waiting
 
@@ -162,10 +176,18 @@ extension LoopbackServer {
         // MARK: Ending
 
         /// Ends this side of the connection (FIN) and continues reading.
-        public func shutdownWrite() { if !isClosed { socket.shutdownWrite() } }
+        ///
+        /// - Parameter isNotifying: Over TLS, whether the end is announced to the client (`close_notify`; RFC 8446, section 6.1). Without
+        ///   that, a client cannot tell the end of a body without a length from an attack. libcurl does not check it.
+        public func shutdownWrite(notifying isNotifying: Bool = true) {
+            guard !isClosed, !hasShutDown else { return }
+            hasShutDown = true
+            if isNotifying, let tls { end(tls) }
+            socket.shutdownWrite()
+        }
 
-        /// Closes both sides at once. Bytes that the peer sent and the script did not read make the kernel reset the connection,
-        /// as for any server; a script that returns instead ends in order.
+        /// Closes both sides at once, over TLS without a notice. Bytes that the peer sent and the script did not read make the kernel reset
+        /// the connection, as for any server; a script that returns instead ends in order.
         public func close() {
             isClosed = true
             socket.close()
@@ -181,7 +203,9 @@ extension LoopbackServer {
         /// has.
         func awaitPeersEnd() -> Bool {
             if !isClosed, !isPeerGone {
-                socket.shutdownWrite()
+                shutdownWrite()
+                // The rest is not decrypted: the client's last byte is that of TCP.
+                tls = nil
                 buffer = []
                 _ = try? readToEnd()
             }

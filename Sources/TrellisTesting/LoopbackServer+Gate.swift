@@ -59,8 +59,9 @@ extension LoopbackServer {
         /// Changes the value and resumes the waiters whose condition now holds.
         @discardableResult
         func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
-            let (result, ready) = state.withLock { state in
+            let (result, ready) = state.withLock { state -> (Result, [CheckedContinuation<Void, any Error>]) in
                 let result = change(&state.value)
+                if state.waiters.isEmpty { return (result, []) }
                 let ready = state.waiters.filter { $0.value.condition(state.value) }
                 for id in ready.keys { state.waiters[id] = nil }
                 return (result, ready.values.map(\.continuation))

@@ -8,6 +8,7 @@ extension LoopbackServer {
         var closedByPeer = 0
         var requests: [ReceivedRequest] = []
         var errors: [any Error] = []
+        var handshakeFailures: [String] = []
     }
 
     /// The accepting thread and the threads of the connections. Separate from the server itself, so that the threads do not keep

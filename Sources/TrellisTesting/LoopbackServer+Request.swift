@@ -137,9 +137,15 @@ extension LoopbackServer.Connection {
     }
 
     /// Reads the head alone and records the request with an empty body; returns `nil` if the peer ended the connection instead.
-    public func readHead() throws -> LoopbackServer.ReceivedRequest? {
+    public func readHead() throws -> LoopbackServer.ReceivedRequest? { try readHead { _ in } }
+
+    /// Reads the head alone, and records the request after an examination.
+    func readHead(
+        examining examine: (LoopbackServer.ReceivedRequest) throws -> Void
+    ) throws -> LoopbackServer.ReceivedRequest? {
         guard let head = try read(through: Array("\r\n\r\n".utf8)) else { return nil }
         let request = try LoopbackServer.ReceivedRequest(head: head, connection: ordinal)
+        try examine(request)
         listener.record.update { $0.requests.append(request) }
         return request
     }
@@ -148,10 +154,18 @@ extension LoopbackServer.Connection {
     public func readBody(
         of head: LoopbackServer.ReceivedRequest, storing: Bool = true
     ) throws -> LoopbackServer.ReceivedRequest {
+        try readBody(of: head, storing: storing) { _ in }
+    }
+
+    /// Reads the body that follows a head, and tells the number of its bytes each time that more have arrived.
+    func readBody(
+        of head: LoopbackServer.ReceivedRequest, storing: Bool, whenReceived: (Int) throws -> Void
+    ) throws -> LoopbackServer.ReceivedRequest {
         var request = head
-        func receive(_ bytes: [UInt8]) {
+        func receive(_ bytes: [UInt8]) throws {
             request.bodyLength += bytes.count
             if storing { request.body.append(contentsOf: bytes) }
+            try whenReceived(request.bodyLength)
         }
         if head.values(of: "Transfer-Encoding").first?.lowercased() == "chunked" {
             while case let size = try readChunkSize(), size > 0 {
@@ -185,12 +199,12 @@ extension LoopbackServer.Connection {
         return size
     }
 
-    private func readPieces(of length: Int, _ receive: ([UInt8]) -> Void) throws {
+    private func readPieces(of length: Int, _ receive: ([UInt8]) throws -> Void) throws {
         var missing = length
         while missing > 0 {
             let bytes = try read(upTo: min(missing, 64 << 10))
             if bytes.isEmpty { throw LoopbackServer.Interruption.closedByPeer }
-            receive(bytes)
+            try receive(bytes)
             missing -= bytes.count
         }
     }

@@ -76,12 +76,18 @@ extension LoopbackServer {
         public let connection: Connection
         /// Indicates whether each write is a chunk.
         let isChunked: Bool
+        /// The faults in the body; `nil` if there are none.
+        var faults: BodyFaults?
 
         /// Writes text as UTF-8.
         public func write(_ text: String) throws { try write(Array(text.utf8)) }
 
         /// Writes bytes; one chunk of a chunked body. An empty array writes nothing.
         public func write(_ bytes: [UInt8]) throws {
+            if let faults { try faults.write(bytes, with: self) } else { try writePiece(bytes) }
+        }
+
+        func writePiece(_ bytes: [UInt8]) throws {
             guard !bytes.isEmpty else { return }
             guard isChunked else { return try connection.write(bytes) }
             try connection.write(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8))
@@ -107,36 +113,46 @@ extension LoopbackServer {
     /// - Parameters:
     ///   - address: The address to listen on.
     ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
+    ///   - faults: The faults that the server plays. Those of the name and of the connecting only happen to sessions with
+    ///     ``sessionConfiguration(_:)``, and to URLs with the name of a host (``url(_:host:scheme:)``).
     ///   - handler: Returns the response to a request.
+    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of HTTP/2.
     public static func http(
-        on address: Address = .ipv4, storesBodies: Bool = true,
+        on address: Address = .ipv4, storesBodies: Bool = true, faults: FaultPlan = [],
         _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response
     ) throws -> LoopbackServer {
-        try LoopbackServer(on: address) { connection in
-            while let head = try connection.readHead() {
-                if head["Expect"]?.lowercased() == "100-continue" {
-                    try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
-                }
-                let request = try connection.readBody(of: head, storing: storesBodies)
-                guard try connection.answer(request, with: handler) else { return }
-            }
+        try faults.check(hasHTTP2: false)
+        return try LoopbackServer(on: address, tls: nil, faults: faults) { connection, schedule in
+            try connection.serve(storesBodies: storesBodies, schedule, handler)
         }
     }
 }
 
 extension LoopbackServer.Connection {
-    /// Responds to one request; returns whether the connection may carry another.
-    fileprivate func answer(
-        _ request: LoopbackServer.ReceivedRequest,
-        with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response
-    ) throws -> Bool {
-        let answer: LoopbackServer.Response
-        do {
-            answer = try handler(request)
-        } catch {
-            listener.record.update { $0.errors.append(error) }
-            answer = .text("\(error)", status: 500)
+    /// Responds to the requests of the connection, one after the other.
+    func serve(
+        storesBodies: Bool, _ schedule: FaultSchedule,
+        _ handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response
+    ) throws {
+        while let (head, faults) = try nextHead(schedule) {
+            if head["Expect"]?.lowercased() == "100-continue" { try write("HTTP/1.1 100 Continue\r\n\r\n") }
+            let request = try readBody(of: head, storing: storesBodies, faults)
+            let answer: LoopbackServer.Response
+            do {
+                answer = try handler(request)
+            } catch {
+                listener.record.update { $0.errors.append(error) }
+                answer = .text("\(error)", status: 500)
+            }
+            let mayContinue = try faults.isEmpty ? send(answer, to: request) : send(answer, to: request, faults)
+            guard mayContinue else { return }
         }
+    }
+
+    /// Sends a response; returns whether the connection may carry another request.
+    private func send(
+        _ answer: LoopbackServer.Response, to request: LoopbackServer.ReceivedRequest
+    ) throws -> Bool {
         let hasNoBody = request.method == "HEAD" || answer.status == 204 || answer.status == 304
         let head = { (framing: String) in
             "HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n"
@@ -160,12 +176,17 @@ extension LoopbackServer.Connection {
                 try write("0\r\n\r\n")
             }
         }
-        return request.version != "HTTP/1.0" && request["Connection"]?.lowercased() != "close"
+        return request.keepsConnection
     }
 }
 
+extension LoopbackServer.ReceivedRequest {
+    /// Indicates whether the connection may carry another request.
+    var keepsConnection: Bool { version != "HTTP/1.0" && self["Connection"]?.lowercased() != "close" }
+}
+
 /// Returns the usual reason phrase of a status; a placeholder for unusual ones, as clients ignore the phrase.
-private func reasonPhrase(_ status: Int) -> String {
+func reasonPhrase(_ status: Int) -> String {
     switch status {
     case 200: "OK"
     case 201: "Created"

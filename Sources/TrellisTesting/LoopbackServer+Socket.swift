@@ -7,10 +7,11 @@ import Glibc
 /// had gone. The lock keeps an interrupt from reaching a descriptor number that was closed and reused.
 final class LoopbackSocket: Sendable {
     /// The descriptor, used by the owning thread only (apart from ``interrupt()``), which is also the only one that closes it.
-    private let descriptor: CInt
+    let descriptor: CInt
     private let isOpen = Locked(true)
+    private let isInterrupted = Locked(false)
 
-    private init(_ descriptor: CInt) { self.descriptor = descriptor }
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
 
     deinit { close() }
 
@@ -103,7 +104,7 @@ final class LoopbackSocket: Sendable {
         }
     }
 
-    @unsafe private static func withGenericAddress<Name, Result>(
+    @unsafe static func withGenericAddress<Name, Result>(
         _ name: inout Name, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
         unsafe withUnsafeMutableBytes(of: &name) { bytes in
@@ -168,7 +169,7 @@ final class LoopbackSocket: Sendable {
         var count: CInt = 0
         repeat {
             guard unsafe ioctl(descriptor, pendingBytes, &count) == 0, count > 0 else { return }
-        } while sched_yield() == 0
+        } while sched_yield() == 0 && !isInterrupted.withLock { $0 }
     }
 
     /// Sends each write as its own segment from now on: a script decides which bytes arrive together.
@@ -207,6 +208,7 @@ final class LoopbackSocket: Sendable {
 
     /// Makes every blocked and every later call return at once. May be called from any thread.
     func interrupt() {
+        isInterrupted.withLock { $0 = true }
         isOpen.withLock { isOpen in
             if isOpen { _ = shutdown(descriptor, CInt(SHUT_RDWR)) }
         }

@@ -14,7 +14,8 @@ import CurlEngine
 /// await #expect(throws: TrellisError.self) { try await session.data(server.url("/")) }
 /// ```
 ///
-/// A script uses the methods of ``Connection``; for well-formed responses by path there is ``http(on:storesBodies:_:)``. A script
+/// A script uses the methods of ``Connection``; for well-formed responses by path there are ``http(on:storesBodies:faults:_:)`` and
+/// ``https(on:tls:storesBodies:faults:_:)``. A script
 /// that returns ends its side of the connection and waits for the peer to end the other, so that ``openCount`` counts the
 /// connections that the *client* still holds. A script that throws does the same; its error is kept in ``errors``, unless the
 /// error only says that the peer or the server went away (``Interruption``).
@@ -44,19 +45,40 @@ public final class LoopbackServer: Sendable {
     /// The port, or 0 on a Unix-domain socket.
     public let port: Int
 
-    private let listener: Listener
+    /// The authority that has issued the certificate of the server; `nil` if the server does not use TLS.
+    public let authority: TestAuthority?
+
+    let listener: Listener
+    let schedule: FaultSchedule
+    /// The port that takes no connections; `nil` if no fault needs one.
+    private let silentPort: SilentPort?
 
     /// Starts to listen, and runs the script once for each connection.
     ///
     /// - Parameters:
     ///   - address: The address to listen on.
+    ///   - tls: The settings of TLS, whose handshake precedes the script; `nil`, the default, for plain TCP.
     ///   - script: The script of each connection. Runs on the connection's own thread and may block there.
-    /// - Throws: ``SystemError`` when the system refuses.
-    public init(on address: Address = .ipv4, script: @escaping Script) throws {
-        self.address = address
+    /// - Throws: ``SystemError`` when the system refuses; ``TLSUnavailable``.
+    public convenience init(on address: Address = .ipv4, tls: TLS? = nil, script: @escaping Script) throws {
+        try self.init(on: address, tls: tls, faults: []) { connection, _ in try script(connection) }
+    }
+
+    /// Starts to listen, and runs the script once for each connection, after the faults that precede its first request.
+    init(
+        on address: Address, tls: TLS?, faults: FaultPlan,
+        script: @escaping @Sendable (Connection, FaultSchedule) throws -> Void
+    ) throws {
+        try faults.check(on: address, hasTLS: tls != nil)
+        let identities = try tls.map(Identities.init)
         let (socket, port) = try LoopbackSocket.listen(on: address)
-        self.port = port
-        listener = Listener(socket: socket, script: script)
+        let schedule = FaultSchedule(faults)
+        (self.address, self.port, self.schedule, authority) = (address, port, schedule, tls?.authority)
+        silentPort = faults.needsSilentPort ? try SilentPort(port) : nil
+        listener = Listener(socket: socket) { connection in
+            if let identities { try connection.beginTLS(identities, schedule) }
+            try script(connection, schedule)
+        }
         try listener.start()
     }
 
@@ -69,11 +91,18 @@ public final class LoopbackServer: Sendable {
 
     /// Returns the URL of a path on this server, such as `http://127.0.0.1:40123/users`. On a Unix-domain socket the host is
     /// `localhost`.
-    public func url(_ path: String = "/", scheme: String = "http") -> String {
-        switch address {
-        case .ipv4: "\(scheme)://127.0.0.1:\(port)\(path)"
-        case .ipv6: "\(scheme)://[::1]:\(port)\(path)"
-        case .unix, .abstract: "\(scheme)://localhost\(path)"
+    ///
+    /// - Parameters:
+    ///   - path: The path and query.
+    ///   - host: Another host than the literal address, such as `api.example.com`. A session reaches the server by such a name with
+    ///     ``sessionConfiguration(_:)``.
+    ///   - scheme: The scheme; `nil`, the default, for `https` if the server uses TLS, and else `http`.
+    public func url(_ path: String = "/", host: String? = nil, scheme: String? = nil) -> String {
+        let scheme = scheme ?? (authority == nil ? "http" : "https")
+        return switch address {
+        case .ipv4: "\(scheme)://\(host ?? "127.0.0.1"):\(port)\(path)"
+        case .ipv6: "\(scheme)://\(host ?? "[::1]"):\(port)\(path)"
+        case .unix, .abstract: "\(scheme)://\(host ?? "localhost")\(path)"
         }
     }
 
@@ -97,6 +126,15 @@ public final class LoopbackServer: Sendable {
 
     /// The errors that scripts threw, except ``Interruption``.
     public var errors: [any Error] { listener.record.value.errors }
+
+    /// OpenSSL's words for the TLS handshakes that failed, for example because the client did not trust the certificate.
+    public var handshakeFailures: [String] { listener.record.value.handshakeFailures }
+
+    /// The faults that have begun, in order.
+    public var faults: [Fault] { schedule.begun.value }
+
+    /// Waits until `count` faults, counted from the start, have begun.
+    public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
 
     /// The number of head and body bytes that the kernel took from all scripts so far: while a client applies backpressure, the
     /// number stands still.

@@ -1,33 +1,50 @@
 import CurlEngine
 import FoundationEssentials
+import HTTPTypes
 import Trellis
 
-/// An attempt of a ``MockTransport``.
+/// An attempt of a ``MockTransport`` or an ``InProcessTransport``, which runs in a task of its own.
 final class MockExchange: TransportTask {
+    /// The source of the response. The body of the request is ``receivedBody()``, or that of ``nextChunk()``.
+    typealias Answer = @Sendable (MockExchange) async throws -> MockResponse
+
     private struct State: Sendable {
-        var body = Data()
+        /// The chunks of the body that the answer has not taken.
+        var chunks: [Data] = []
+        var trailers = HTTPFields()
         var isBodyComplete: Bool
+        /// Indicates whether the exchange sends no more of the body, which is not complete.
+        var isBodyDropped = false
+        var responseTrailers: HTTPFields?
         var isPaused = false
         var isSuspended = false
         var isCancelled = false
     }
 
-    private let request: TransportRequest
+    let request: TransportRequest
+    /// Indicates whether the answer takes the body chunk by chunk, so that the source of the body waits for it.
+    private let pullsBody: Bool
+    /// Indicates whether the exchange knows already that it is connected.
+    private let isConnected: Bool
     private let events: any TransportEvents
-    private let handler: MockTransport.Handler
+    private let answer: Answer
     private let whenEnded: @Sendable (_ wasCancelled: Bool) -> Void
     private let state: LoopbackServer.Waiters<State>
     private let task = Locked<Task<Void, Never>?>(nil)
 
     init(
-        _ request: TransportRequest, events: any TransportEvents, handler: @escaping MockTransport.Handler,
-        whenEnded: @escaping @Sendable (_ wasCancelled: Bool) -> Void
+        _ request: TransportRequest, events: any TransportEvents, pullsBody: Bool = false, isConnected: Bool = false,
+        answer: @escaping Answer, whenEnded: @escaping @Sendable (_ wasCancelled: Bool) -> Void
     ) {
         self.request = request
+        self.pullsBody = pullsBody
+        self.isConnected = isConnected
         self.events = events
-        self.handler = handler
+        self.answer = answer
         self.whenEnded = whenEnded
-        state = .init(State(isBodyComplete: !request.hasStreamedBody))
+        var state = State(isBodyComplete: !request.hasStreamedBody)
+        if pullsBody, !request.hasStreamedBody, let body = request.bodyData, !body.isEmpty { state.chunks = [body] }
+        self.state = .init(state)
     }
 
     func begin() {
@@ -47,48 +64,90 @@ final class MockExchange: TransportTask {
     func suspend(_ isSuspended: Bool) { state.update { $0.isSuspended = isSuspended } }
 
     func send(_ chunk: Data) {
-        state.update { $0.body.append(chunk) }
-        events.transportNeedsBody()
+        state.update { $0.chunks.append(chunk) }
+        if !pullsBody { events.transportNeedsBody() }
     }
 
-    var awaitsBody: Bool { !state.value.isBodyComplete }
+    var awaitsBody: Bool {
+        let state = state.value
+        return !state.isBodyComplete && (!pullsBody || state.chunks.isEmpty)
+    }
 
-    func finishSending() { state.update { $0.isBodyComplete = true } }
+    func finishSending() { finishSending(trailers: HTTPFields()) }
+
+    func finishSending(trailers: HTTPFields) {
+        state.update { ($0.trailers, $0.isBodyComplete) = (trailers, true) }
+    }
+
+    func stopSending() { state.update { $0.isBodyDropped = true } }
+
+    // MARK: The request's body
+
+    /// Waits for the end of the body, and returns its chunks and the fields behind it.
+    func receivedBody() async throws -> (chunks: [Data], trailers: HTTPFields) {
+        try await state.wait { $0.isBodyComplete && !$0.isSuspended }
+        let state = state.value
+        return (state.chunks, state.trailers)
+    }
+
+    /// Waits for the next chunk of the body, and lets its source produce another one; `nil` at the end of the body.
+    ///
+    /// - Throws: `CancellationError` when the exchange is over; `TransportFailure` if the exchange has stopped sending the body.
+    func nextChunk() async throws -> Data? {
+        try await passage { !$0.isSuspended && (!$0.chunks.isEmpty || $0.isBodyComplete || $0.isBodyDropped) }
+        let (chunk, isCutShort) = state.update { state -> (Data?, Bool) in
+            if !state.chunks.isEmpty { return (state.chunks.removeFirst(), false) }
+            return (nil, !state.isBodyComplete)
+        }
+        if isCutShort { throw TransportFailure(.exchangeFailed(.send("the client sends no more of the body"))) }
+        if chunk != nil, request.hasStreamedBody { events.transportNeedsBody() }
+        return chunk
+    }
+
+    /// The fields behind the body; none before its end.
+    var trailers: HTTPFields { state.value.trailers }
 
     // MARK: Events of the attempt
 
     private func run() async {
         do {
             try await state.wait { !$0.isSuspended }
-            events.transportIsConnected()
-            try await state.wait { $0.isBodyComplete && !$0.isSuspended }
-            let response = try await handler(request.hasStreamedBody ? request.withBody(state.value.body) : request)
-            try await answer(with: response)
+            if !isConnected { events.transportIsConnected() }
+            try await respond(with: try await answer(self))
         } catch {
-            end(TransportEnd(failure: error as? TransportFailure ?? TransportFailure(.other("\(error)"))))
+            end(TransportEnd(failure: TransportFailure(ofHandler: error)))
         }
     }
 
-    private func answer(with response: MockResponse) async throws {
-        for head in response.informational {
-            try await passage { !$0.isSuspended }
-            events.transportDidReceiveInformational(head)
-        }
+    private func respond(with response: MockResponse) async throws {
+        for head in response.informational { try await send(head) }
         try await passage { !$0.isSuspended }
         if let connection = response.connection, let events = events as? any ConnectionTransportEvents {
             events.transportDidSwitchProtocols(response.head, connection)
         } else {
             events.transportDidReceiveHead(response.head)
         }
-        try await response.body(MockResponse.Writer(exchange: self))
+        switch response.content {
+        case .bytes(let bytes): if !bytes.isEmpty { try await write(bytes) }
+        case .writer(let write): try await write(MockResponse.Writer(exchange: self))
+        }
         try await passage { !$0.isSuspended }
-        end(TransportEnd(trailers: response.trailers, report: response.report))
+        end(TransportEnd(trailers: state.value.responseTrailers ?? response.trailers, report: response.report))
     }
 
-    func write(_ bytes: Data) async throws {
-        try await passage { !$0.isPaused && !$0.isSuspended }
-        [UInt8](bytes).withBytes { events.transportDidReceiveBody($0) }
+    /// Sends a head with a status of 1xx.
+    func send(_ informational: ResponseHead) async throws {
+        try await passage { !$0.isSuspended }
+        events.transportDidReceiveInformational(informational)
     }
+
+    func write(_ bytes: [UInt8]) async throws {
+        try await passage { !$0.isPaused && !$0.isSuspended }
+        bytes.withBytes { events.transportDidReceiveBody($0) }
+    }
+
+    /// Sets the fields behind the body of the response.
+    func setTrailers(_ trailers: HTTPFields) { state.update { $0.responseTrailers = trailers } }
 
     /// Waits until the state meets a condition; throws `CancellationError` when the attempt is cancelled.
     private func passage(_ isOpen: @escaping @Sendable (State) -> Bool) async throws {
@@ -101,6 +160,11 @@ final class MockExchange: TransportTask {
         whenEnded(wasCancelled)
         if !wasCancelled { events.transportDidEnd(end) }
     }
+}
+
+extension TransportFailure {
+    /// Returns the failure of an attempt whose handler has thrown an error.
+    init(ofHandler error: any Error) { self = error as? TransportFailure ?? TransportFailure(.other("\(error)")) }
 }
 
 extension TransportRequest {

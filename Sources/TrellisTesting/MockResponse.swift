@@ -1,11 +1,18 @@
+import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 public import Trellis
 
-/// The response of a ``MockTransport``.
+/// The response of a ``MockTransport``, a ``MockRouter`` or an ``InProcessTransport``.
 public struct MockResponse: Sendable {
     /// A closure that writes a body while the body is received.
     public typealias BodyWriter = @Sendable (Writer) async throws -> Void
+
+    /// The body.
+    enum Content: Sendable {
+        case bytes([UInt8])
+        case writer(BodyWriter)
+    }
 
     /// The final head.
     public var head: ResponseHead
@@ -15,15 +22,13 @@ public struct MockResponse: Sendable {
     public var trailers: HTTPFields = HTTPFields()
     /// The measurements that the transport reports.
     public var report = TransportReport()
-    let body: BodyWriter
+    let content: Content
     /// The connection on which the server has switched protocols; `nil` if it has not.
     private(set) var connection: (any DuplexConnection)?
 
     /// Creates a response whose body is in memory.
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), body: Data = Data()) {
-        self.init(status: status, headers: headers) { writer in
-            if !body.isEmpty { try await writer.write(body) }
-        }
+        self.init(ResponseHead(status: .init(code: status), headers: headers), .bytes([UInt8](body)))
     }
 
     /// Creates a response whose body is written bit by bit. An error that `body` throws ends the response at that point: a
@@ -31,8 +36,12 @@ public struct MockResponse: Sendable {
     ///
     /// The closure decides when the body continues: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), writing body: @escaping BodyWriter) {
-        head = ResponseHead(status: .init(code: status), headers: headers)
-        self.body = body
+        self.init(ResponseHead(status: .init(code: status), headers: headers), .writer(body))
+    }
+
+    private init(_ head: ResponseHead, _ content: Content) {
+        self.head = head
+        self.content = content
     }
 
     /// Creates a response of status 101, after which the server speaks another protocol on a connection.
@@ -57,6 +66,19 @@ public struct MockResponse: Sendable {
         MockResponse(status: status, headers: [.contentType: "application/json"], body: Data(json.utf8))
     }
 
+    /// Sends the response at once, if its body is in memory. Returns `false`, and sends nothing, if it is not.
+    ///
+    /// - Parameter willEnd: Called before the last event.
+    func sendAtOnce(to events: any TransportEvents, willEnd: () -> Void) -> Bool {
+        guard case .bytes(let bytes) = content, connection == nil else { return false }
+        for head in informational { events.transportDidReceiveInformational(head) }
+        events.transportDidReceiveHead(head)
+        if !bytes.isEmpty { bytes.withBytes { events.transportDidReceiveBody($0) } }
+        willEnd()
+        events.transportDidEnd(TransportEnd(trailers: trailers, report: report))
+        return true
+    }
+
     /// A writer of the bytes of a body.
     public struct Writer: Sendable {
         let exchange: MockExchange
@@ -64,9 +86,13 @@ public struct MockResponse: Sendable {
         /// Writes bytes, once the reader is ready for more.
         ///
         /// - Throws: `CancellationError` when the exchange is over.
-        public func write(_ bytes: Data) async throws { try await exchange.write(bytes) }
+        public func write(_ bytes: Data) async throws { try await exchange.write([UInt8](bytes)) }
 
         /// Writes text, as UTF-8.
-        public func write(_ text: String) async throws { try await write(Data(text.utf8)) }
+        public func write(_ text: String) async throws { try await exchange.write([UInt8](text.utf8)) }
+
+        /// Sets the fields behind the body (RFC 9110, section 6.5), in place of ``MockResponse/trailers``. They are sent when the closure
+        /// that writes the body returns.
+        public func setTrailers(_ trailers: HTTPFields) { exchange.setTrailers(trailers) }
     }
 }

@@ -1,5 +1,6 @@
 import CurlEngine
 public import FoundationEssentials
+import HTTPTypes
 public import Trellis
 
 /// A transport without a network: a closure takes the request and returns the response.
@@ -15,42 +16,142 @@ public import Trellis
 /// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body of
 /// the request has been received completely, streamed or not: see `TransportRequest.bodyData`. The test decides how long the
 /// closure takes: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+///
+/// A closure that returns at once needs no task (``immediate(_:)``). A server that reads the body while it responds is an
+/// ``InProcessTransport``, and a list of expected requests is a ``MockRouter``.
 public final class MockTransport: Transport {
     /// A closure that makes the response to a request. A `TransportFailure` that the closure throws becomes the attempt's
     /// failure.
     public typealias Handler = @Sendable (TransportRequest) async throws -> MockResponse
+    /// A handler that does not wait.
+    public typealias ImmediateHandler = @Sendable (TransportRequest) throws -> MockResponse
+
+    /// The reaction to a request, which may be a response that needs a task.
+    enum Reaction: Sendable {
+        case response(MockResponse)
+        case failure(any Error)
+        case waiting(@Sendable () async throws -> MockResponse)
+    }
+
+    /// A closure that returns the reaction to a complete request.
+    typealias Deciding = @Sendable (RecordedRequest) -> Reaction
 
     private struct Record: Sendable {
-        var requests: [TransportRequest] = []
+        var requests: [RecordedRequest] = []
         var started = 0
         var ended = 0
         var cancelled = 0
+
+        /// Adds a request with its complete body.
+        mutating func add(
+            _ request: TransportRequest, chunks: [Data]? = nil, trailers: HTTPFields = HTTPFields()
+        ) -> RecordedRequest {
+            let recorded = RecordedRequest(requests.count + 1, request, chunks: chunks, trailers: trailers)
+            requests.append(recorded)
+            return recorded
+        }
     }
 
-    private let handler: Handler
+    /// The way in which requests are handled.
+    private enum Handling: Sendable {
+        /// Each attempt has a task, in which the handler is called.
+        case inTask(Handler)
+        /// The reaction is found when the request is complete, and has a task only if it needs one.
+        case atOnce(Deciding)
+    }
+
+    private let handling: Handling
     private let record = LoopbackServer.Waiters(Record())
 
     /// Creates a transport that responds with the value that the handler returns.
-    public init(_ handler: @escaping Handler) { self.handler = handler }
+    public init(_ handler: @escaping Handler) { handling = .inTask(handler) }
+
+    /// Creates a transport that reacts to each request as the closure decides, on the engine thread of the session.
+    init(deciding decide: @escaping Deciding) { handling = .atOnce(decide) }
+
+    /// Creates a transport whose handler does not wait, and is called without a task of its own. It is many times as fast, for tests with
+    /// many requests.
+    ///
+    /// The handler runs on the engine thread of the session unless the body of the request is streamed, and must not block.
+    public static func immediate(_ handler: @escaping ImmediateHandler) -> MockTransport {
+        MockTransport(deciding: { recorded in
+            do { return .response(try handler(recorded.request)) } catch { return .failure(error) }
+        })
+    }
 
     /// Starts an attempt.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+        switch handling {
+        case .inTask(let handler): startTask(request, events) { try await handler($0.request) }
+        case .atOnce(let decide) where request.hasStreamedBody:
+            startTask(request, events) { try await decide($0).response() }
+        case .atOnce(let decide): startAtOnce(request, events, decide)
+        }
+    }
+
+    /// Starts an attempt in a task, which waits for the request's body.
+    private func startTask(
+        _ request: TransportRequest, _ events: any TransportEvents,
+        _ respond: @escaping @Sendable (RecordedRequest) async throws -> MockResponse
+    ) -> MockExchange {
         record.update { $0.started += 1 }
-        let exchange = MockExchange(request, events: events) { [record, handler] request in
-            record.update { $0.requests.append(request) }
-            return try await handler(request)
-        } whenEnded: { [record] wasCancelled in
-            record.update { record in
-                record.ended += 1
-                if wasCancelled { record.cancelled += 1 }
-            }
+        return run(request, events) { [record] exchange in
+            let (chunks, trailers) = try await exchange.receivedBody()
+            guard request.hasStreamedBody else { return try await respond(record.update { $0.add(request) }) }
+            let whole = request.withBody(Data(chunks.joined()))
+            return try await respond(record.update { $0.add(whole, chunks: chunks, trailers: trailers) })
+        }
+    }
+
+    /// Reacts to a request whose body is in memory.
+    private func startAtOnce(
+        _ request: TransportRequest, _ events: any TransportEvents, _ decide: Deciding
+    ) -> any TransportTask {
+        events.transportIsConnected()
+        let recorded = record.update { record in
+            record.started += 1
+            return record.add(request)
+        }
+        switch decide(recorded) {
+        case .response(let response):
+            if response.sendAtOnce(to: events, willEnd: { attemptEnded(false) }) { return EndedTask.shared }
+            return run(request, events, isConnected: true) { _ in response }
+        case .failure(let error):
+            attemptEnded(false)
+            events.transportDidEnd(TransportEnd(failure: TransportFailure(ofHandler: error)))
+            return EndedTask.shared
+        case .waiting(let make):
+            return run(request, events, isConnected: true) { _ in try await make() }
+        }
+    }
+
+    /// Runs an attempt in a task.
+    private func run(
+        _ request: TransportRequest, _ events: any TransportEvents, isConnected: Bool = false,
+        _ answer: @escaping MockExchange.Answer
+    ) -> MockExchange {
+        let exchange = MockExchange(request, events: events, isConnected: isConnected, answer: answer) {
+            [record] wasCancelled in
+            Self.attemptEnded(wasCancelled, record)
         }
         exchange.begin()
         return exchange
     }
 
+    private func attemptEnded(_ wasCancelled: Bool) { Self.attemptEnded(wasCancelled, record) }
+
+    private static func attemptEnded(_ wasCancelled: Bool, _ record: LoopbackServer.Waiters<Record>) {
+        record.update { record in
+            record.ended += 1
+            if wasCancelled { record.cancelled += 1 }
+        }
+    }
+
     /// The requests that have been received completely, in that order, with their bodies in memory.
-    public var requests: [TransportRequest] { record.value.requests }
+    public var requests: [TransportRequest] { record.value.requests.map(\.request) }
+
+    /// The same requests with their numbers, the chunks of their bodies and the fields behind them.
+    public var recordedRequests: [RecordedRequest] { record.value.requests }
 
     /// The number of attempts that have been started.
     public var startedCount: Int { record.value.started }
@@ -69,6 +170,28 @@ public final class MockTransport: Transport {
 
     /// Waits until no attempt is under way.
     public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
+}
+
+extension MockTransport.Reaction {
+    /// Returns the response, or throws the failure.
+    fileprivate func response() async throws -> MockResponse {
+        switch self {
+        case .response(let response): response
+        case .failure(let error): throw error
+        case .waiting(let make): try await make()
+        }
+    }
+}
+
+/// The task of an attempt that has ended when it was started.
+final class EndedTask: TransportTask {
+    static let shared = EndedTask()
+
+    func cancel() {}
+    func pauseReceiving(_ isPaused: Bool) {}
+    func suspend(_ isSuspended: Bool) {}
+    func send(_ chunk: Data) {}
+    func finishSending() {}
 }
 
 /// The parts of a request, named as those of a ``LoopbackServer/ReceivedRequest``.
@@ -96,7 +219,7 @@ extension TransportRequest {
 
     /// The body if it is in memory, as it always is in the handler of a ``MockTransport``; `nil` if the request has no body.
     public var bodyData: Data? {
-        switch request.body?.source {
+        switch source.body?.source {
         case .data(let data): data
         case nil, .file, .stream, .multipart: nil
         }

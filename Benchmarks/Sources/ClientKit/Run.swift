@@ -9,10 +9,10 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     do {
         let client = try makeClient(work)
         switch work.kind {
-        case .get, .adaptedGet, .observedGet, .realisticGet, .cachedGet, .cachedDiskGet, .unlikeGet, .missedGet,
-            .headers, .json:
+        case .get, .adaptedGet, .observedGet, .realisticGet, .instrumentedGet, .mockedGet, .cachedGet, .cachedDiskGet,
+            .unlikeGet, .missedGet, .headers, .json:
             try await ClosedLoop(client: client, work: work).run()
-        case .download, .downloadFile: try await measureDownload(client, work)
+        case .download, .storedDownload, .downloadFile: try await measureDownload(client, work)
         case .downloadFiles: try await measureDownloads(client, work)
         case .uploadFile: try await measureUpload(client, work)
         case .inFlight: try await measureInFlight(client, work)

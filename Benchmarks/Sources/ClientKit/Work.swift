@@ -13,6 +13,10 @@ public struct Work: Sendable {
         /// The requests of `get` to a server that sets a cookie in every response, with a retry policy, a circuit breaker, a bearer
         /// token and a cookie jar if the client has such features.
         case realisticGet = "realistic-get"
+        /// The requests of `get`, with logs, metrics and traces that are dropped, if the client has such a feature.
+        case instrumentedGet = "instrumented-get"
+        /// Requests that a stub in the same process answers, if the client has such a feature.
+        case mockedGet = "mocked-get"
         /// Requests whose responses are in a cache in memory, if the client has such a feature.
         case cachedGet = "cached-get"
         /// Requests whose responses are in a cache on a disk, if the client has such a feature.
@@ -23,6 +27,8 @@ public struct Work: Sendable {
         case missedGet = "missed-get"
         /// One large body, which is discarded.
         case download
+        /// The same, stored in a cache on a disk while it is read, if the client has such a feature.
+        case storedDownload = "download-stored"
         /// One large body, written to a file.
         case downloadFile = "download-file"
         /// Many bodies, each written to a file, `concurrency` at a time.

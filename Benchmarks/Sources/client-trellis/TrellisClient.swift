@@ -1,8 +1,13 @@
 import ClientKit
+import CoreMetrics
 import FoundationEssentials
 import HTTPTypes
+import Logging
 import Synchronization
+import Tracing
 import Trellis
+import TrellisObservability
+import TrellisTesting
 
 /// The benchmark client that uses Trellis, with default settings except for the number of connections.
 struct TrellisClient: Client {
@@ -18,6 +23,7 @@ struct TrellisClient: Client {
         configuration.limits.total =
             work.connections > 0 ? work.connections : max(configuration.limits.total, work.concurrency)
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: work.certificateAuthorityFile)
+        var transport: (any Transport)?
         switch work.kind {
         case .adaptedGet:
             configuration.steps.adapters.append(
@@ -25,18 +31,25 @@ struct TrellisClient: Client {
             configuration.steps.intercept(with: RetryPolicy())
         case .observedGet:
             configuration.eventMonitors.append(Counter())
+        case .instrumentedGet:
+            var observability = Observability()
+            observability.logger = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
+            observability.metricsFactory = NOOPMetricsHandler.instance
+            observability.tracer = NoOpTracer()
+            configuration.observe(with: observability)
+        case .mockedGet: transport = MockTransport.immediate { _ in .text("hello world") }
         case .realisticGet:
             configuration.steps.adapters.append(try BearerAuthentication(token: "token", origin: work.url))
             configuration.steps.intercept(with: RetryPolicy())
             configuration.steps.circuitBreaker = CircuitBreaker()
             configuration.steps.cookies = CookieJar()
         case .cachedGet, .missedGet: configuration.steps.cache = HTTPCache()
-        case .cachedDiskGet:
+        case .cachedDiskGet, .storedDownload:
             configuration.steps.cache = HTTPCache(storage: DiskCacheStorage(directory: work.file ?? ""))
         default: break
         }
         if work.engines > 0 { configuration.engines = .fixed(work.engines) }
-        session = Session(configuration: configuration)
+        session = Session(configuration: configuration, transport: transport)
     }
 
     var executor: (any TaskExecutor)? { session.executor }

@@ -9,7 +9,7 @@ enum Catalogue {
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
         + [1, 64].map(smallGetOnExecutor) + [adaptedGet, observedGet, realisticGet]
-        + [cachedGet, cachedDiskGet, unlikeGet, missedGet] + [1, 64].map(tlsGet)
+        + [instrumentedGet, mockedGet, cachedGet, cachedDiskGet, unlikeGet, missedGet] + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -18,9 +18,17 @@ enum Catalogue {
     private static let largeBodies = [
         bulk("download/1", "a large body, streamed and discarded", "download", .nginx("/large")),
         bulk("download-file/1", "a large body, streamed into a file", "download-file", .nginx("/large")),
-        bulk("upload-file/1", "a large file, streamed", "upload-file", .testServer("/upload")),
+        downloadStored, bulk("upload-file/1", "a large file, streamed", "upload-file", .testServer("/upload")),
         throttled(1, [.trellis, .curl]), throttled(8, [.trellis]), downloadFiles,
     ]
+
+    private static var downloadStored: Benchmark {
+        var benchmark = bulk(
+            "download-stored/1", "a large body, streamed, discarded and stored in a cache on a disk", "download-stored",
+            .nginx("/fresh-large"))
+        benchmark.clients = [.trellis]
+        return benchmark
+    }
 
     /// Returns a benchmark of the gain from several connections to a server that limits the rate of each connection.
     private static func throttled(_ connections: Int, _ clients: [Client]) -> Benchmark {
@@ -127,7 +135,7 @@ enum Catalogue {
     private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
         let counted = [
             "small-get/64", "small-get-on-executor/64", "adapted-get/64", "observed-get/64", "realistic-get/64",
-            "cached-get/64", "unlike-get/64", "missed-get/64",
+            "instrumented-get/64", "mocked-get/64", "cached-get/64", "unlike-get/64", "missed-get/64",
             "json-post/64", "headers/64", "tls-h2-get/1",
         ]
         guard counted.contains(timed.name) else { return nil }
@@ -160,6 +168,9 @@ enum Catalogue {
         "realistic-get", "GET of 11 bytes and a cookie, with retries, circuit breaker, credentials and cookie jar",
         "/cookie")
 
+    private static let instrumentedGet = own(
+        "instrumented-get", "GET of 11 bytes, with logs, metrics and a trace that are dropped", "/small")
+    private static let mockedGet = own("mocked-get", "GET of 11 bytes from a stub in the same process", "/small")
     private static let cachedGet = own("cached-get", "GET of 11 bytes from a cache in memory", "/fresh")
     private static let cachedDiskGet = own("cached-disk-get", "GET of 4 KB from a cache on a disk", "/fresh-file")
     private static let unlikeGet = own(

@@ -30,7 +30,9 @@ struct ClientCommand {
         if benchmark.shape == .idle { words += ["--seconds", "\(effort.idleSeconds)"] }
         if let requests = requests ?? benchmark.requests { words += ["--requests", "\(requests)"] }
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
-        if ["download-files", "cached-disk-get"].contains(benchmark.work) { words += ["--file", outputFolder] }
+        if ["download-files", "download-stored", "cached-disk-get"].contains(benchmark.work) {
+            words += ["--file", outputFolder]
+        }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
         if benchmark.origins > 1 { words += ["--origins", "\(benchmark.origins)"] }
         if let engines = benchmark.engines { words += ["--engines", "\(engines)"] }

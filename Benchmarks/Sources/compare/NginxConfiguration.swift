@@ -69,6 +69,7 @@ struct NginxConfiguration {
         location = /small { default_type text/plain; return 200 'hello world'; }
         location = /fresh { default_type text/plain; \(fresh) return 200 'hello world'; }
         location = /fresh-file { \(fresh) }
+        location = /fresh-large { \(fresh) rewrite ^ /large break; }
         location = /cookie { default_type text/plain; \(cookie) return 200 'hello world'; }
         location = /json { default_type application/json; return 200 '\(receipt)'; }
         location = /headers { default_type text/plain; \(headers) return 200 'hello world'; }

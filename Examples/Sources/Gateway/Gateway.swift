@@ -22,7 +22,8 @@ public struct Gateway: Sendable {
         let session = Session(configuration: settings.sessionConfiguration)
         let logger = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
         let channel = GatewayChannel(
-            relay: Relay(session: session, origin: settings.origin),
+            relay: Relay(
+                session: session, origin: Origin(url: settings.origin, version: settings.originVersion)),
             limits: ClientLimits(stall: settings.clientTimeout, idle: settings.keepAliveTime))
         let server = Server(
             childChannelSetup: channel,

@@ -8,6 +8,8 @@ public struct GatewaySettings: Sendable {
     public var port: Int
     /// The scheme, host and port of the origin, such as `http://localhost:8080`.
     public var origin: String
+    /// The versions of HTTP for the origin; by default, HTTP/2 where the origin offers it during the TLS handshake, and HTTP/1.1 otherwise.
+    public var originVersion = HTTPVersionPolicy.automatic
     /// The cache; `nil`, the default, if nothing is stored.
     public var cache: HTTPCache?
     /// The time to connect to the origin, 10 seconds by default. Afterwards the response is a 504.
@@ -42,9 +44,10 @@ public struct GatewaySettings: Sendable {
         configuration.acceptLanguage = nil
         configuration.decodesContent = false
         configuration.proxy = .direct
+        configuration.httpVersion = originVersion
         configuration.timeouts = Timeouts(
             connect: connectTimeout, responseHead: idleTimeout, idle: idleTimeout, total: nil)
-        // Each client's request has a connection of its own, so that none waits for a slow client.
+        // Over HTTP/1, each client's request has a connection of its own, so that none waits for a slow client.
         configuration.limits = ConnectionLimits(total: maximumConnections, perOrigin: maximumConnections)
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: certificateAuthorityFile)
         configuration.steps.redirectHandler = .doNotFollow

@@ -8,8 +8,7 @@ struct Relay: Sendable {
     typealias Client = NIOAsyncChannelOutboundWriter<ResponsePart>
 
     let session: Session
-    /// The scheme, host and port of the origin, such as `http://localhost:8080`.
-    let origin: String
+    let origin: Origin
 
     /// Responds to a request of a client.
     ///
@@ -41,7 +40,8 @@ struct Relay: Sendable {
         do {
             for try await chunk in response.chunks { try await client.write(chunk) }
             let trailers = try await response.finalResponse().trailers
-            try await client.write(.end(trailers: PassedResponse.trailers(trailers)))
+            let passed = TrailerFields.passed(trailers, behind: response.response.headers)
+            try await client.write(.end(trailers: passed))
         } catch {
             // Less than the whole body must not look like the whole.
             try? await client.write(.cut)
@@ -52,7 +52,8 @@ struct Relay: Sendable {
     /// Sends the request to the origin, and passes on the informational heads before its response.
     private func send(_ head: RequestHead, _ body: ClientBody?, _ client: Client) async throws -> StreamResponse {
         let heads = InformationalHeads()
-        var request = PassedRequest(head, to: origin).request
+        let passesTrailers = origin.passesTrailers(of: head)
+        var request = PassedRequest(head, to: origin, passesTrailers: passesTrailers).request
         request.informationalHeads = heads
         if var body {
             if head.expectsContinue {
@@ -61,6 +62,9 @@ struct Relay: Sendable {
             var length: Int64?
             if case .length(let count) = head.framing { length = count }
             request.body = .stream(body, length: length)
+            if passesTrailers {
+                request.trailers = { [body] in TrailerFields.passed(body.trailers.fields, behind: head.fields) }
+            }
         }
         async let passed: Void = pass(heads, client)
         do {

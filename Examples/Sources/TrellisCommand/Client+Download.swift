@@ -53,7 +53,8 @@ extension Client {
             for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
                 missing -= 1
-                // The last outcome also reports a failure to keep the cookies, hosts and services of all downloads.
+                if missing == 0 { await finishRecording(session) }
+                // The last outcome also reports a failure to keep the cookies, hosts, services and exchanges of all downloads.
                 let unkept = missing == 0 ? await keepFiles(of: steps) : nil
                 areWhole = await tell(of: outcome, unkept, after: .now - start, on: board) && areWhole
             }

@@ -29,8 +29,8 @@ extension Client {
         // The deadline applies to all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
-        let events = Session(configuration: try sessionConfiguration(steps)).serverSentEvents(
-            request, onResponse: { latest.head = $0 })
+        let session = Session(configuration: try sessionConfiguration(steps))
+        let events = session.serverSentEvents(request, onResponse: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }
@@ -48,6 +48,7 @@ extension Client {
             }
             return hasExpired ? end.expired(after: deadline) : end
         }
+        await finishRecording(session)
         guard case .ended(let ended, let failure) = end else { return }
         output = ended
         if let failure { throw failure }

@@ -7,9 +7,12 @@ struct Client {
     let upgrades: UpgradeStores
     /// The storage of the cache; `nil` without one.
     let cache: DiskCacheStorage?
+    /// The recorder of the exchanges; `nil` without one.
+    let recorder: HARRecorder?
 
     init(_ options: Options) {
         self.options = options
+        recorder = options.recording.makeRecorder(revealingSecrets: options.showSecrets)
         cache = options.caching.cache.map { DiskCacheStorage(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
     }
@@ -106,7 +109,10 @@ struct Client {
             stream?.cancel()
             outcome.fail(RequestFailure(error), after: .now - start)
         }
-        if let last { await finish(last) }
+        if let last {
+            await finish(last)
+            await finishRecording(last)
+        }
         return outcome
     }
 

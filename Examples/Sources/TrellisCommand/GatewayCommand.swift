@@ -12,8 +12,9 @@ struct GatewayCommand: Subcommand {
         usage: "trellis gateway --listen HOST:PORT --origin URL [OPTION…]",
         discussion: """
             Every request goes to the origin with its method, path, query, fields and body, and every response comes back as it is: \
-            nothing is followed, decoded or repeated. Via, Age and Cache-Status are added. An origin that cannot be reached is a \
-            502, and one that does not respond in time a 504. SIGTERM and SIGINT let the responses under way go on to their end.
+            nothing is followed, decoded or repeated. The trailers of responses are passed on, and those of requests with libcurl 8.7 \
+            or newer. Via, Age and Cache-Status are added. An origin that cannot be reached is a 502, and one that does not respond \
+            in time a 504. SIGTERM and SIGINT let the responses under way go on to their end.
 
               trellis gateway --listen 127.0.0.1:8080 --origin http://localhost:3000 --cache memory
             """)
@@ -23,6 +24,13 @@ struct GatewayCommand: Subcommand {
 
     @Option(help: ArgumentHelp("The scheme, host and port of the origin.", valueName: "URL"))
     var origin: OriginArgument
+
+    @Option(
+        help: ArgumentHelp(
+            "The version for the origin. auto and 2: HTTP/2 where the origin offers it during the TLS handshake, else HTTP/1.1; "
+                + "requests that announce trailers go over HTTP/1.1.",
+            valueName: "auto|1.1|2|2-prior-knowledge|3"))
+    var http = HTTPVersionOption.auto
 
     @Option(
         help: ArgumentHelp(
@@ -76,6 +84,7 @@ struct GatewayCommand: Subcommand {
     func perform() async -> CInt {
         let storage = storage
         var settings = GatewaySettings(host: listen.host, port: listen.port, origin: origin.text)
+        settings.originVersion = http.policy
         settings.cache = storage.map { storage in
             let policy = CachePolicy(
                 sharing: `private` ? .private : .shared, targetedFieldNames: targeted?.names ?? [])

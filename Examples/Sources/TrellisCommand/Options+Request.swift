@@ -67,13 +67,7 @@ extension Options {
         let idle = limit(idleTimeout)
         request.timeouts = Timeouts(
             connect: limit(connectTimeout), responseHead: idle, idle: idle, total: deadline.map { .seconds($0) })
-        request.httpVersion =
-            switch http {
-            case .auto, .http2: .automatic
-            case .http1: .http1Only
-            case .http2PriorKnowledge: .http2PriorKnowledge
-            case .http3: .http3Only
-            }
+        request.httpVersion = http.policy
         return request
     }
 

@@ -35,12 +35,15 @@ extension Client {
         configuration.hsts = upgrades.hsts
         configuration.alternativeServices = upgrades.alternatives
         if let cache { configuration.steps.cache = HTTPCache(storage: cache) }
+        if let recorder { configuration.record(into: recorder) }
         return configuration
     }
 
-    /// Writes the cookies, hosts and services that could not be written yet. Returns the first failure, if there is one.
+    /// Writes the cookies, hosts, services and exchanges that could not be written yet. Returns the first failure, if there is one.
     func keepFiles(of steps: Steps) async -> RequestFailure? {
         var failure = await steps.keepCookies()
+        let unrecorded = await keepRecording()
+        failure = failure ?? unrecorded
         for flush in [upgrades.hsts?.flush, upgrades.alternatives?.flush] {
             do throws(StoreFileFailure) { try await flush?() } catch {
                 failure = failure ?? RequestFailure("file", error.description)

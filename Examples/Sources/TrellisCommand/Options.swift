@@ -209,7 +209,9 @@ struct Options: ParsableCommand {
         help: "Print the curl command that sends the same request, and send nothing. Secrets are REDACTED in it.")
     var printsCURLCommand = false
 
-    @Flag(help: "Leave the secrets in what --curl prints.")
+    @OptionGroup var recording: RecordingOptions
+
+    @Flag(help: "Leave the secrets in what --curl prints and --har records.")
     var showSecrets = false
 
     func validate() throws {
@@ -226,7 +228,12 @@ struct Options: ParsableCommand {
             throw ValidationError("There is one body: \(bodyOptions.joined(separator: " and ")) do not go together.")
         }
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
-        guard !showSecrets || printsCURLCommand else { throw ValidationError("--show-secrets goes with --curl.") }
+        guard !showSecrets || printsCURLCommand || recording.har != nil else {
+            throw ValidationError("--show-secrets goes with --curl and with --har.")
+        }
+        guard recording.har == nil || !printsCURLCommand else {
+            throw ValidationError("--har and --curl do not go together: nothing is sent.")
+        }
         if let failure = proxy?.failure { throw ValidationError("--proxy: \(failure)") }
         guard retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
         if let redirects {
@@ -283,6 +290,16 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
     case http2 = "2"
     case http2PriorKnowledge = "2-prior-knowledge"
     case http3 = "3"
+
+    /// The versions that the option allows.
+    var policy: HTTPVersionPolicy {
+        switch self {
+        case .auto, .http2: .automatic
+        case .http1: .http1Only
+        case .http2PriorKnowledge: .http2PriorKnowledge
+        case .http3: .http3Only
+        }
+    }
 }
 
 /// The argument of `--stream`.

@@ -11,6 +11,7 @@
 #include "CCurlCodec.h"
 #include "CCurlHeads.h"
 #include "CCurlLibraries.h"
+#include "CCurlServer.h"
 #include "CCurlSystem.h"
 #include "CCurlTLS.h"
 

@@ -102,6 +102,10 @@ ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool w
 
 // Opens a socket that closes on exec.
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
+// Reads the bytes of an IP address in network order, into a buffer of 16 bytes, and its port. Returns the number of bytes; 0 for an
+// address of another family.
+size_t ccurl_address_read(
+    const struct curl_sockaddr *_Nonnull address, uint8_t *_Nonnull bytes, uint16_t *_Nonnull port);
 
 // Fills a buffer with at most 256 random bytes from the system's secure source (getrandom(2)). Returns false if there is no such source.
 bool ccurl_random(void *_Nonnull bytes, size_t count);

@@ -21,11 +21,15 @@ struct URLText {
         return String(text[..<slashes.upperBound]) + authority + Self.encode(bytes[end...])
     }
 
-    /// Returns the URL of the root, and the path and query as they are to be sent.
+    /// The target of a URL with neither path nor query: that of `OPTIONS` for the server as a whole (RFC 9112, section 3.2.4).
+    static let serverTarget = "*"
+
+    /// Returns the URL of the root, and the path and query as they are to be sent; ``serverTarget`` if there are none.
     func separated() throws(WireURL.ParseFailure) -> (root: String, target: String) {
         guard let slashes = text.schemeMark else { throw .relative }
         let end = text.utf8[slashes.upperBound...].firstIndex { $0 == 0x2f || $0 == 0x3f || $0 == 0x23 }
-        let (root, target) = (String(text[..<(end ?? text.endIndex)]) + "/", text[(end ?? text.endIndex)...])
+        guard let end else { return (text + "/", Self.serverTarget) }
+        let (root, target) = (String(text[..<end]) + "/", text[end...])
         guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x23 }) else {
             throw .malformed("its path or query has characters that cannot be sent unchanged")
         }
@@ -72,9 +76,9 @@ struct URLText {
 }
 
 extension String {
-    /// Returns the URL of a root with another path and query; the URL itself if that is `nil`.
+    /// Returns the URL of a root with another path and query; the URL itself if there are none.
     func replacingRoot(by target: String?) -> String {
-        guard let target else { return self }
+        guard let target, target != URLText.serverTarget else { return self }
         return utf8.last == 0x2f ? String(dropLast()) + target : self + target
     }
 

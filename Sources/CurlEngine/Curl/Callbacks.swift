@@ -82,7 +82,8 @@ enum Callbacks {
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
         guard let context = unsafe context, let address = unsafe address else { return CURL_SOCKET_BAD }
         let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-        guard handle.transfer?.mayOpenSocket() == true else { return CURL_SOCKET_BAD }
+        guard let transfer = handle.transfer, transfer.mayOpenSocket() else { return CURL_SOCKET_BAD }
+        unsafe transfer.reportConnection(to: address)
         handle.isProxySecured = false
         let descriptor = unsafe ccurl_socket_open(address)
         if descriptor < 0 { handle.socketError = errno }

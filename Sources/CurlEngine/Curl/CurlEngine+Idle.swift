@@ -41,6 +41,26 @@ extension CurlEngine {
         if isOpen, hasOthers != nil { streams.didBecomeIdle(transfer.options.pool, port: transfer.localPort) }
     }
 
+    /// The socket of a connection, with its generation.
+    typealias ObservedSocket = (descriptor: Int32, generation: UInt32)
+
+    /// Returns the socket of a transfer that is about to leave its connection; `nil` if the connection is not observed.
+    func observedSocket(of transfer: Transfer) -> ObservedSocket? {
+        guard transfer.sendingReport != .none, let multi, let easy = transfer.easy else { return nil }
+        if easy.socket >= 0 { return (easy.socket, easy.socketGeneration) }
+        let descriptor = easy.findSocket()
+        return (descriptor, unsafe multi.sockets.generation(of: descriptor))
+    }
+
+    /// Returns whether the connection that a transfer has left is kept; `nil` if that is not known.
+    func isKept(_ socket: ObservedSocket, after transfer: Transfer) -> Bool? {
+        if hasOtherStreams(transfer) == true { return true }
+        guard transfer.options.version != .http2PriorKnowledge || LibcurlFeatures.current.canReusePriorKnowledge else {
+            return false
+        }
+        return multi.flatMap { unsafe $0.sockets.isKept(socket.descriptor, generation: socket.generation) }
+    }
+
     /// Closes the idle connection that was used least recently if there would be more connections than the limit allows. Called when
     /// libcurl is about to make one.
     func makeRoomForConnection() {

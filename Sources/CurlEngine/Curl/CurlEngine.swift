@@ -18,6 +18,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     @exclusivity(unchecked) private var spareStarting: [Transfer] = []
     /// The HTTP/2 transfers whose body has no bytes ready. Meanwhile, libcurl before 8.1 does not read their response.
     @exclusivity(unchecked) private var stalled = TransfersBySocket()
+    /// The transfers whose requests are being sent, if that is observed.
+    @exclusivity(unchecked) var sending: [Transfer] = []
     /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
     @exclusivity(unchecked) private var leaving = TransfersBySocket()
     /// The gate in which transfers wait for lookups of host names.
@@ -194,14 +196,15 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         if transfer.mustWaitForStream, !transfer.isCancelled, transfer.mayWaitForStream() {
             return waitForStream(transfer)
         }
-        let end = transfer.end(code)
+        var end = transfer.end(code)
         lastUse = now
         if transfer.lookup != .none { endLookup(transfer, code, end.failure) }
         if transfer.streamUse != .none { streams.didEnd(transfer) }
-        let easy = transfer.easy
+        let (easy, socket) = (transfer.easy, observedSocket(of: transfer))
         willLeave(transfer)
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
+        if let socket { end.report.isConnectionKept = isKept(socket, after: transfer) }
         if case .stream = transfer.options.body { transfer.upload.discard() }
         if let easy {
             didUse(easy, for: transfer)
@@ -308,6 +311,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         act(multi, ifDueAt: now)
         checkConnections(multi, now: now)
         if unsafe !multi.sockets.closed.isEmpty { noteClosedConnections(multi) }
+        if unsafe !sending.isEmpty { reportSent() }
         unsafe multi.sockets.apply(to: poller)
     }
 
@@ -357,7 +361,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func close() {
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
-        unsafe (changed, starting) = ([], [])
+        unsafe (changed, starting, sending) = ([], [], [])
         unsafe stalled = TransfersBySocket()
         unsafe leaving = TransfersBySocket()
         nextCheck = nil

@@ -94,6 +94,7 @@ extension EasyHandle {
     func beginHandshake(_ context: UnsafeMutableRawPointer?) -> CURLcode {
         guard let transfer else { return CURLE_OK }
         let (host, isOfProxy) = nextTLSPeer(of: transfer)
+        transfer.reportHandshake(with: host)
         let rules = isOfProxy ? transfer.options.trust.proxy : transfer.options.trust.server
         handshake = TLSRecord(host: host, isOfProxy: isOfProxy, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)

@@ -160,7 +160,7 @@ final class EasyHandle {
         }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
         if let target = options.url.target {
-            set(CURLOPT_REQUEST_TARGET, target)
+            set(CURLOPT_REQUEST_TARGET, target == URLText.serverTarget && options.method != "OPTIONS" ? "/" : target)
             hasTarget = true
         }
         let bufferSize = max(options.receiveBufferSize, Self.minimumBufferSize(options))

@@ -96,7 +96,11 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
             last = (name, known[name]?.advanced(by: knownAge) ?? EngineInstant(nanoseconds: 0))
         }
         if now < last.until { return true }
-        guard hasConnection() else { return leads(transfer, name) }
+        guard hasConnection() else {
+            let leads = leads(transfer, name)
+            if !leads { transfer.reportLookup() }
+            return leads
+        }
         // The connection may turn out to be dead. Therefore the transfer leads, but without waiting for a turn.
         limit.beginAnyway(self)
         transfer.lookup = .leading
@@ -128,6 +132,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     /// Records that libcurl has a leader, and has not found out in its first call whether the name must be looked up.
     func isStillLeading(_ transfer: Transfer) {
         guard let name = name(transfer) else { return }
+        transfer.reportLookup()
         guard let lookup = lookups[name] else { return lookups[name] = Lookup(leader: transfer) }
         // If the transfer passed because of a connection, others with its name may lead or wait for a turn already.
         guard lookup.leader == nil else { return }

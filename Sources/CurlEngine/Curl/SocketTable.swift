@@ -328,6 +328,14 @@ struct SocketTable {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
+    /// Returns whether a connection is open after its transfer; `nil` if its socket is not known.
+    func isKept(_ descriptor: Int32, generation: UInt32) -> Bool? {
+        guard descriptor >= 0, Int(descriptor) < entries.count else { return nil }
+        let entry = self[descriptor]
+        // Without a transfer, libcurl has an interest in a socket while it ends the TLS session.
+        return entry.generation == generation && !entry.hasEnded && (entry.wanted.isEmpty || entry.user != nil)
+    }
+
     /// Returns the number that distinguishes one use of a descriptor from the next one.
     func generation(of descriptor: Int32) -> UInt32 {
         descriptor >= 0 && Int(descriptor) < entries.count ? entries[Int(descriptor)].generation : 0

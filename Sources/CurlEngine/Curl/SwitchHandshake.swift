@@ -70,6 +70,9 @@ final class SwitchHandshake {
         return report
     }
 
+    /// Indicates whether the complete request was sent.
+    var hasSentRequest: Bool { connection != nil || sentCount == request.count }
+
     /// Ends the connection, if there is one, because its engine or its transfer ends.
     func abandon() { connection?.end(with: ConnectionClosed()) }
 

@@ -19,6 +19,7 @@ extension Transfer {
                 if streamUse == .streaming { engine.streams.isAnswered(self) }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 let head = unsafe parser.takeHead()
+                if sendingReport == .checked { reportSentBeforeHead() }
                 delegate?.transferDidReceiveHead(head)
                 watchForEarlyEnd(status: head.status)
             }

@@ -33,6 +33,7 @@ extension Transfer {
             (Array("\(field.name): ".utf8) + field.value).map { CChar(bitPattern: $0) } + [0]
         }
         upload.isFinished = true
+        if sendingReport == .wanted { checkSending() }
         resumeSending()
     }
 
@@ -75,11 +76,13 @@ extension Transfer {
         let count = unsafe upload.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         if count > 0 {
             hasReadBody = true
+            takenBytes += Int64(count)
             activity = (engine.now, engine.now)
             delegate?.transferDidSendBody(count)
         }
         if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
         guard count == 0, !upload.isAtEnd else {
+            if sendingReport == .wanted { checkSending() }
             askForBody()
             return count
         }

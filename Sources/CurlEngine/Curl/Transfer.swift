@@ -94,6 +94,12 @@ package final class Transfer: @unchecked Sendable {
     var handshake: SwitchHandshake?
     /// The number of body bytes received, before decoding.
     var receivedBytes: Int64 = 0
+    /// The number of bytes of a streamed body that libcurl has taken.
+    var takenBytes: Int64 = 0
+    /// Indicates whether a lookup that has not ended was reported.
+    var isLookupReported = false
+    /// The state of the report that the request was sent; other than `none` if the connection of the transfer is observed.
+    var sendingReport = SendingReport.none
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 

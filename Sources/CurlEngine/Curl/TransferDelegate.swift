@@ -5,6 +5,10 @@ package protocol TransferDelegate: AnyObject {
     /// Called for transfers that read certificates, each time that libcurl is about to send the request. If the delegate cancels the
     /// transfer, nothing is sent.
     func transferDidReceiveCertificates(_ chain: CertificateChain?)
+    /// Indicates whether the delegate observes the steps of the transfer.
+    var observesSteps: Bool { get }
+    /// Notifies the delegate of a step, if it observes them.
+    func transferDidReach(_ step: TransferStep)
     /// Notifies the delegate that the connection is ready, including TLS, and that the request is being sent.
     func transferIsConnected()
     /// Delivers a head with a status of 1xx.
@@ -31,10 +35,14 @@ package struct TransferEnd: Sendable {
     /// The fields that were received after the body.
     package let trailers: WireFields
     /// The measurements of the transfer.
-    package let report: TransferReport
+    package internal(set) var report: TransferReport
 }
 
 extension TransferDelegate {
+    /// The default, `false`: the delegate observes no steps.
+    package var observesSteps: Bool { false }
+    /// Does nothing.
+    package func transferDidReach(_ step: TransferStep) {}
     /// Does nothing: every server that the handshake has accepted is trusted.
     package func transferDidReceiveCertificates(_ chain: CertificateChain?) {}
     /// Closes the connection, for which there is no use.

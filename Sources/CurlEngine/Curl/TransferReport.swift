@@ -21,6 +21,8 @@ package struct TransferReport: Hashable, Sendable {
     package var peerAddress = ""
     /// The port of the peer; 0 if there is no connection.
     package var peerPort = 0
+    /// Indicates whether the connection was kept after the transfer; `nil` if that is not known, or if the connection is not observed.
+    package var isConnectionKept: Bool?
 }
 
 extension TransferReport {

@@ -138,6 +138,14 @@ package final class TransferRoute: Sendable {
         name(for: url).map { parts.family == .any ? $0 : "\($0) \(parts.family)" }
     }
 
+    /// Returns the host whose name is looked up for a transfer to a URL, if one is (``lookedUpName(for:)``).
+    func lookedUpHost(for url: WireURL) -> String {
+        if parts.socket == nil, let next = firstProxy, !next.isAddress, parts.proxyAddresses == .lookedUp {
+            return next.host
+        }
+        return parts.connectTo.map { String($0.prefix(beforeLast: ":")) } ?? url.host
+    }
+
     private func name(for url: WireURL) -> String? {
         guard parts.socket == nil else { return nil }
         if let proxy = parts.proxy {

@@ -4,7 +4,8 @@ extension Request {
     /// (RFC 9110, section 7.7). The default is `false`.
     ///
     /// The URL is then absolute, without a fragment, and its path and query are printable ASCII. Another URL is an error of kind
-    /// ``TrellisError/Kind/invalidURL``. The requests of redirects are sent as usual.
+    /// ``TrellisError/Kind/invalidURL``. An `OPTIONS` request for a URL with neither path nor query has the target `*`, and asks about the
+    /// server as a whole (RFC 9112, section 3.2.4). The requests of redirects are sent as usual.
     public var sendsURLUnchanged: Bool {
         get { extras?.extras.sendsURLUnchanged ?? false }
         set { changeExtras { $0.sendsURLUnchanged = newValue } }

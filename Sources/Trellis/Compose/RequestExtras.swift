@@ -17,6 +17,8 @@ struct RequestExtras: Sendable {
     var trailers: RequestTrailers?
     /// The value of ``Request/cacheMode``.
     var cacheMode = CacheMode.default
+    /// The value of ``Request/urlTemplate``.
+    var urlTemplate: String?
     /// The value of ``Request/sendsURLUnchanged``.
     var sendsURLUnchanged = false
     /// The value of ``Request/isSentOnce``.
@@ -86,6 +88,14 @@ extension Request {
         set { changeExtras { $0.cacheMode = newValue } }
     }
 
+    /// The template of the URL's path, such as `/users/{id}`, for spans and metrics; `nil`, the default, if there is none. The template
+    /// must not have many values, because each value is a series of its own in metrics (`url.template` in the conventions of
+    /// OpenTelemetry). It is not sent, and does not apply to the target of a redirect.
+    public var urlTemplate: String? {
+        get { extras?.extras.urlTemplate }
+        set { changeExtras { $0.urlTemplate = newValue } }
+    }
+
     /// Returns a copy that is sent through a proxy, to addresses that were looked up for it.
     func through(_ proxy: Proxy, _ decision: ProxyDecision, _ addresses: FoundAddresses) -> Request {
         var request = self
@@ -134,6 +144,9 @@ extension Request {
 
     /// Returns a copy with another use of the session's cache: see ``cacheMode``.
     public func withCacheMode(_ mode: CacheMode) -> Request { setting(\.cacheMode, to: mode) }
+
+    /// Returns a copy with a template of the URL's path for spans and metrics: see ``urlTemplate``. `nil` means none.
+    public func withURLTemplate(_ template: String?) -> Request { setting(\.urlTemplate, to: template) }
 
     /// Returns a copy with limits on the speed of its bodies: see ``bandwidth``.
     public func withBandwidth(upload: BandwidthLimit? = nil, download: BandwidthLimit? = nil) -> Request {

@@ -51,6 +51,7 @@ extension DownloadOperation {
     private mutating func validate(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool
     {
         let head = answer.response
+        observer = answer.source.observer as? CallObserver
         let decision: DownloadRangeRequest.Decision =
             canResume
             ? rangeRequest.decision(status: head.status.code, fields: head.headers, of: head.url)
@@ -66,6 +67,7 @@ extension DownloadOperation {
             accept(head)
             offset = range.lowerBound
             run.progress.jump(to: offset)
+            if offset > 0 { observer?.tell(.downloadContinued(at: offset)) }
             representation?.total = total
             run.progress.expect(total)
             if digests.checksum == nil { digests.restart(serverChecksum(head)) }

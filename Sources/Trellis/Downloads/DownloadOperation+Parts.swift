@@ -43,7 +43,7 @@ extension DownloadOperation {
             return false
         }
         if let last = fetching.response {
-            response = last
+            (response, observer) = (last, fetching.observer)
             // A response with a part may carry the digest that the first one lacked.
             if digests.checksum == nil { digests.restart(serverChecksum(last)) }
         }

@@ -37,6 +37,8 @@ struct DownloadOperation {
     /// Indicates whether a response has been accepted.
     var hasBegun = false
     var response: Response?
+    /// The observer of the call whose response was validated last; `nil` if it has none.
+    var observer: CallObserver?
     /// The segments of a download in parts, whose bytes do not arrive in order; `nil` otherwise.
     var parts: DownloadSegments?
     /// Indicates whether the server has turned out not to serve parts, so that one response has to bring the file.
@@ -230,7 +232,9 @@ struct DownloadOperation {
             checkpoints?.close()
         }
         try checkpoints?.check()
+        let partialPath = file.path
         try await file.finish(size: offset)
+        observer?.tell(.fileMoved(from: partialPath, to: file.target))
         return DownloadedFile(
             path: file.target, size: offset, resumedBytes: resumedBytes, isExisting: false, response: response,
             interruptions: run.report.interruptions, metrics: run.report.metrics)

@@ -28,8 +28,8 @@ final class DownloadParts: Sendable {
     private let checkpoint: @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void
     /// The schedule of the checkpoints.
     private let schedule: Locked<CheckpointSchedule>
-    /// The last response of a part.
-    private let last = Locked<Response?>(nil)
+    /// The last response of a part, with the observer of its call.
+    private let last = Locked<(response: Response, observer: CallObserver?)?>(nil)
     /// The responses that are being read, by the IDs of their fetches.
     private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
 
@@ -54,7 +54,10 @@ final class DownloadParts: Sendable {
     var state: DownloadSegments { segments.withLock { $0 } }
 
     /// The last response of a part; `nil` before the first one.
-    var response: Response? { last.withLock { $0 } }
+    var response: Response? { last.withLock { $0?.response } }
+
+    /// The observer of the call of the last response; `nil` if it has none.
+    var observer: CallObserver? { last.withLock { $0?.observer } }
 
     /// Fetches all missing bytes.
     ///
@@ -156,7 +159,7 @@ final class DownloadParts: Sendable {
         switch rangeRequest.decision(status: head.status.code, fields: head.headers, of: head.url) {
         case .part(let part, _):
             run.accept(head)
-            last.withLock { $0 = head }
+            last.withLock { $0 = (head, answer.source.observer as? CallObserver) }
             try await read(answer, id, upTo: part.upperBound, &backoff)
             return true
         case .whole(let other):

@@ -93,6 +93,7 @@ extension Session {
     ) -> DownloadRequest {
         // Converted at once: later changes of the caller's value do not change the request.
         let request = Result { try make() }
+        let transportOverride = TransportOverride.current
         let run = DownloadTask(clock: clock) { [self] run in
             let call = DownloadCall(
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
@@ -100,7 +101,7 @@ extension Session {
             var operation = try DownloadOperation(call, session: self, run: run)
             guard await actor.begin(run) else { throw TrellisError.sessionIsShutDown }
             defer { actor.submit { $0.didEnd(run) } }
-            return try await operation.download()
+            return try await TransportOverride.with(transportOverride) { try await operation.download() }
         }
         return DownloadRequest(DownloadOwner(run, request, session: self))
     }

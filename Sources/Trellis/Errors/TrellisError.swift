@@ -97,7 +97,7 @@ enum EarlierTraffic: UInt8, Sendable, Comparable {
 extension TrellisError: CustomStringConvertible {
     /// The failure as a sentence for people.
     public var description: String {
-        var text = isRefused ? "the session is shut down" : reason.description
+        var text = isRefused ? "the session is shut down and accepts no new requests" : reason.description
         if isCancellation {
             if phase == .queued { text += " after \(subject) had waited \(elapsed.rounded) for \(waitedFor)" }
         } else if isTimeout || phase == .queued && !isLimit {

@@ -32,6 +32,7 @@ extension ExchangeActor {
         isBodySent = true
         lastMove = executor.now
         if let trailers { task?.finishSending(trailers: trailers) } else { task?.finishSending() }
+        bodyWasPassed()
         updateTimer()
     }
 
@@ -45,6 +46,7 @@ extension ExchangeActor {
         guard let pump else { return }
         pump.stop()
         self.pump = nil
+        if !isBodySent { sending = .none }
         isBodySent = true
         task?.stopSending()
     }

@@ -38,8 +38,10 @@ extension ExchangeActor {
         case .accepted(let trust, let reports):
             serverTrust = trust
             for report in reports { prepared.history?.tell(.serverTrustReported(report)) }
+            tellEvaluation(of: trust)
         case .refused(let trust, let error):
             serverTrust = trust
+            prepared.history?.tell(.serverTrustEvaluated(trust, error))
             fail(error)
         case .pending(let pending):
             serverTrust = pending.trust
@@ -47,6 +49,14 @@ extension ExchangeActor {
             let isBodyLost = pump != nil && prepared.streamedBody?.isReplayable == false
             fail(isBodyLost ? TrellisError(.bodyFailed(.notReplayable)) : pending.error)
         }
+    }
+}
+
+extension ExchangeActor {
+    /// Tells the observers that the server of a new connection is trusted.
+    private func tellEvaluation(of trust: ServerTrust) {
+        guard let history = prepared.history, observesSteps, task?.report.reusedConnection == false else { return }
+        history.tell(.serverTrustEvaluated(trust, nil))
     }
 }
 

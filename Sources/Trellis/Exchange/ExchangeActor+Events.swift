@@ -2,26 +2,102 @@ import CurlEngine
 
 /// The events of an attempt for observers, called for each event that ``ExchangeState`` has handled.
 extension ExchangeActor {
+    /// The progress of a request that is being sent, for observers.
+    enum Sending {
+        /// The connection is not ready, or not observed, or the rest of the body is dropped.
+        case none
+        /// The request is being sent.
+        case begun
+        /// The observers were told that the request was sent.
+        case told
+    }
+
     func tell(_ event: ExchangeState.Event, after progress: ExchangeState.Progress?) {
-        guard let history = prepared.history, history.observer != nil, state.progress != progress else { return }
+        guard let history = prepared.history, let observer = history.observer else { return }
+        // A request that is sent again has another connection, and the same progress.
+        guard event == .connect || state.progress != progress else { return }
         switch event {
         case .resume, .suspend:
             guard state.progress == .queued else { return }
             if let decision = prepared.proxyDecision { history.tell(.proxySelected(decision)) }
             history.tell(.queued(prepared.request))
         case .admit: history.tell(.admitted)
-        case .connect:
-            if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
-                history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
-            }
-            history.tell(.connected)
-        case .head: if let head { history.tell(.head(head)) }
+        case .connect: if observer.observes(.connections) { tellConnection(history) }
+        case .head:
+            guard let head else { return }
+            // The transport may not have had the time to report it.
+            if sending == .begun, (task as? any ObservedTransportTask)?.hasSentRequest ?? isBodySent { tellSent() }
+            history.tell(.head(head))
         case .complete, .discardRest, .fail, .cancel:
             // An exchange that has only brought the certificates is not reported.
             guard progress != nil, (failure as? TrellisError)?.pendingTrust == nil else { return }
             history.tell(.exchangeEnded(finalMetrics, failure))
         }
     }
+
+    private func tellConnection(_ history: AttemptHistory) {
+        if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
+            history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
+        }
+        history.tell(.connected(ConnectionInfo(task, for: prepared)))
+        sending = .begun
+        if let task = task as? any ObservedTransportTask {
+            task.reportSending()
+        } else if prepared.streamedBody == nil {
+            tellSent()
+        }
+    }
+
+    /// Tells the observers that the complete request was sent, once for each connection.
+    private func tellSent() {
+        guard sending == .begun else { return }
+        sending = .told
+        let size =
+            switch prepared.wire.body {
+            case .none: Int64(0)
+            case .bytes(let bytes): Int64(bytes.count)
+            case .stream: sentBodyBytes
+            }
+        prepared.history?.tell(.requestSent(bodySize: size))
+    }
+
+    /// Tells the observers that the complete body was passed to a transport that does not report when it was sent.
+    func bodyWasPassed() {
+        guard sending == .begun, !(task is any ObservedTransportTask) else { return }
+        tellSent()
+    }
+
+    /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
+    func noteClosing() {
+        guard let task = task as? any ObservedTransportTask, !task.sharesConnection, report?.peerHost.isEmpty == false
+        else { return }
+        report?.isConnectionKept = false
+    }
+
+    // MARK: Steps
+
+    func reach(_ step: TransferStep, in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt), !state.isEnded, let history = prepared.history else { return }
+        switch step {
+        case .lookingUp(let host): history.tell(.lookingUp(host: host))
+        case .lookedUp(let host): history.tell(.lookedUp(host: host))
+        case .connecting(let address): history.tell(.connecting(to: address))
+        case .handshaking(let host): history.tell(.handshaking(with: host))
+        case .sent: tellSent()
+        }
+    }
+}
+
+extension ExchangeActor: ObservedTransportEvents {
+    nonisolated var observesSteps: Bool { prepared.history?.observer?.observes(.connections) ?? false }
+
+    nonisolated func transportDidReach(_ step: TransferStep) { onEngineThread.reach(step, in: .first) }
+}
+
+extension LaterAttempt: ObservedTransportEvents {
+    var observesSteps: Bool { request.observesSteps }
+
+    func transportDidReach(_ step: TransferStep) { request.onEngineThread.reach(step, in: .later) }
 }
 
 extension TrellisError.Phase {

@@ -28,6 +28,7 @@ extension ExchangeActor {
 
     /// Drops the body, because the server has not asked for it.
     func dropBody() {
+        if !isBodySent { sending = .none }
         isBodySent = true
         task?.stopSending()
     }

@@ -82,6 +82,8 @@ actor ExchangeActor: EngineActor {
     var isReceivingPaused = false
     /// Indicates whether other requests wait until the connection of this one shows whether it can be shared.
     var isProbing = false
+    /// The progress of the request that is being sent, for observers.
+    var sending = Sending.none
     /// Indicates whether the request's body is complete, or the rest of it is not sent.
     var isBodySent = true
     /// The number of bytes of the request's body that the transport has taken in this attempt.
@@ -206,7 +208,10 @@ actor ExchangeActor: EngineActor {
 
     private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) {
-            if report == nil { report = task?.report }
+            if report == nil {
+                report = task?.report
+                if sending != .none { noteClosing() }
+            }
             if state.hasSwitchedProtocols { endConnection() }
             task?.cancel()
         }

@@ -8,6 +8,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func cancel(_ error: any Error)
     func evaluate(_ chain: CertificateChain?, in attempt: ExchangeState.Attempt)
     func isConnected(in attempt: ExchangeState.Attempt)
+    func reach(_ step: TransferStep, in attempt: ExchangeState.Attempt)
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
     func switchProtocols(_ head: ResponseHead, _ connection: any DuplexConnection)
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt)

@@ -35,5 +35,6 @@ extension Metrics {
         reusedConnection = report.reusedConnection
         peerHost = report.peerHost
         peerPort = report.peerPort
+        isConnectionKept = report.isConnectionKept
     }
 }

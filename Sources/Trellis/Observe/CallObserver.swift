@@ -1,35 +1,53 @@
 import CurlEngine
 import Synchronization
 
-/// The sender of one call's events to the observers of a session.
+/// The sender of one call's events to the observers of a session, and to the monitors of the call's request.
 package final class CallObserver: Sendable {
     private let hub: EventHub
     private let subject: EventSubject
+    /// The observers of this call alone: the monitors of its request.
+    private let own: [EventHub.Observer]
+    /// The greatest detail that one of these observers gets; 0 if there are none.
+    private let ownDetail: Int
     /// The instant of the call, from which the elapsed time of events is measured.
     private let start: EngineInstant
     private let clock: any EngineClock
     /// The number of the latest attempt.
     private let attempt = Atomic(1)
 
-    /// - Parameter request: The request of the call, with its URL completed.
-    init(hub: EventHub, id: UInt64, request: Request, clock: any EngineClock) {
+    /// - Parameters:
+    ///   - request: The request of the call, with its URL completed.
+    ///   - monitors: The monitors of the request.
+    init(hub: EventHub, id: UInt64, request: Request, monitors: [any EventMonitor] = [], clock: any EngineClock) {
         self.hub = hub
-        subject = EventSubject(id: id, method: request.method, url: request.url)
+        let subject = EventSubject(id: id, method: request.method, url: request.url)
+        self.subject = subject
+        own = monitors.map { hub.observer(for: $0, of: subject) }
+        ownDetail = own.reduce(0) { max($0, $1.detail.rawValue) }
         self.clock = clock
         start = clock.now()
     }
 
+    // No event follows: the call, its response and its readers have been released.
+    deinit { for observer in own { observer.queue.finish() } }
+
     /// Sets the number of the latest attempt.
     func begin(attempt number: Int) { attempt.store(number, ordering: .relaxed) }
 
-    /// Sends an event to the observers.
+    /// Returns whether an observer gets the events of a detail. The other events need not be made.
+    func observes(_ detail: EventDetail) -> Bool { ownDetail >= detail.rawValue || hub.isObserved(in: detail) }
+
+    /// Sends an event to the observers that get it.
     ///
     /// - Parameter number: The attempt that the event belongs to; the latest one by default.
     func tell(_ kind: consuming RequestEvent.Kind, attempt number: Int? = nil) {
-        hub.emit(
-            RequestEvent(
-                of: subject, attempt: number ?? attempt.load(ordering: .relaxed),
-                elapsed: clock.now().nanoseconds(since: start), kind: kind))
+        let detail = kind.detail
+        guard observes(detail) else { return }
+        let event = RequestEvent(
+            of: subject, attempt: number ?? attempt.load(ordering: .relaxed),
+            elapsed: clock.now().nanoseconds(since: start), kind: kind)
+        hub.emit(event, in: detail)
+        for observer in own { hub.pass(event, in: detail, to: observer) }
     }
 }
 

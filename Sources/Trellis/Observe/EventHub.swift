@@ -3,107 +3,114 @@ import Synchronization
 
 /// The distribution of a session's events to its observers. A session without observers only checks a flag for each call.
 final class EventHub: Sendable {
-    private struct State {
-        /// The observers in the order of their arrival.
-        var observers: [Observer] = []
-        /// The number of the newest observer.
-        var next = 0
+    /// An observer: a monitor, or the reader of a sequence.
+    struct Observer: Sendable {
+        let id: Int
+        let queue: EventQueue
+        /// The detail of the events that the observer gets.
+        let detail: EventDetail
     }
 
-    /// An observer with its number.
-    private final class Observer: Sendable {
-        /// The receiver of the events: a monitor's queue, or a sequence.
-        enum Receiver: Sendable {
-            case monitor(EventQueue)
-            case sequence(AsyncStream<RequestEvent>.Continuation)
-        }
+    private struct State {
+        /// The observers of all calls, in the order of their arrival.
+        var observers: [Observer] = []
+        /// The number of the newest observer.
+        var last = 0
 
-        let id: Int
-        private let receiver: Receiver
+        /// The greatest detail that an observer gets; 0 if there are no observers.
+        var detail: Int { observers.reduce(0) { max($0, $1.detail.rawValue) } }
+    }
 
-        init(_ receiver: Receiver, id: Int) {
-            self.id = id
-            self.receiver = receiver
-        }
-
-        func finish() {
-            switch receiver {
-            case .monitor(let queue): queue.finish()
-            case .sequence(let continuation): continuation.finish()
-            }
-        }
-
-        /// Passes an event on. Returns whether an event was dropped because the observer is too slow.
-        func receive(_ event: RequestEvent) -> Bool {
-            switch receiver {
-            case .monitor(let queue): return queue.add(event)
-            case .sequence(let continuation):
-                if case .dropped = continuation.yield(event) { return true }
-                return false
-            }
-        }
+    /// The delivery of a queue's events to a monitor.
+    private struct Monitoring {
+        let queue: EventQueue
+        let task: Task<Void, Never>
     }
 
     private let state = Locked(State())
-    /// The number of observers, readable without the lock.
-    private let count = Atomic(0)
+    /// The greatest detail that an observer of all calls gets, readable without the lock; 0 if there are no observers.
+    private let detail = Atomic(0)
     private let dropped = Atomic(0)
     /// The number of events that are kept for each observer; at least 1.
     private let bufferSize: Int
-    /// The tasks of the monitors, by the number of their observer.
-    private let monitoring = Locked<[Int: Task<Void, Never>]>([:])
+    /// The deliveries to monitors, of all calls or of one, by the number of the observer.
+    private let deliveries = Locked<[Int: Monitoring]>([:])
 
     init(monitors: [any EventMonitor], bufferSize: Int) {
         self.bufferSize = max(bufferSize, 1)
         for monitor in monitors {
             let queue = EventQueue(capacity: self.bufferSize)
-            let id = add(.monitor(queue))
-            let task = Task.detached {
-                repeat {
-                    while let event = queue.next() { await monitor.handle(event) }
-                } while await queue.wait()
-            }
-            monitoring.withLock { $0[id] = task }
+            deliver(queue, to: monitor, as: add(queue, monitor.eventDetail))
         }
     }
 
-    deinit { for observer in state.withLock({ $0.observers }) { observer.finish() } }
+    deinit { for observer in state.withLock({ $0.observers }) { observer.queue.finish() } }
 
-    /// Indicates whether there are observers.
-    var isObserved: Bool { count.load(ordering: .relaxed) > 0 }
+    /// Indicates whether there are observers of all calls.
+    var isObserved: Bool { detail.load(ordering: .relaxed) > 0 }
 
-    /// The number of events that were dropped because an observer was too slow.
+    /// Returns whether there are observers of all calls that get events of a detail.
+    func isObserved(in detail: EventDetail) -> Bool { self.detail.load(ordering: .relaxed) >= detail.rawValue }
+
+    /// The number of events that were dropped because an observer was too slow: the sum for all observers.
     var droppedCount: Int { dropped.load(ordering: .relaxed) }
 
-    /// Returns a stream of the events from now on. If the reader is slow, the newest events are kept.
-    func events() -> AsyncStream<RequestEvent> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: RequestEvent.self, bufferingPolicy: .bufferingNewest(bufferSize))
-        let id = add(.sequence(continuation))
-        continuation.onTermination = { [weak self] _ in self?.remove(id) }
-        return stream
+    /// Returns a subscription to the events from now on. If its reader is slow, the newest events are kept.
+    func subscribe() -> EventSubscription {
+        let queue = EventQueue(capacity: bufferSize, isForMonitor: false)
+        let id = add(queue, .connections)
+        return EventSubscription(queue) { [weak self] in self?.remove(id) }
     }
 
-    /// Adds an observer, and returns its number.
-    private func add(_ receiver: Observer.Receiver) -> Int {
-        defer { count.add(1, ordering: .relaxed) }
-        return state.withLock { state in
-            state.next += 1
-            state.observers.append(Observer(receiver, id: state.next))
-            return state.next
+    /// Creates the observer for a monitor of one call. The observer ends when its queue is ended.
+    func observer(for monitor: any EventMonitor, of subject: EventSubject) -> Observer {
+        let queue = EventQueue(capacity: bufferSize, of: subject)
+        let id = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        deliver(queue, to: monitor, as: id)
+        return Observer(id: id, queue: queue, detail: monitor.eventDetail)
+    }
+
+    /// Delivers the events of a queue to a monitor, one after the other, in a task of its own.
+    private func deliver(_ queue: EventQueue, to monitor: any EventMonitor, as id: Int) {
+        let task = Task.detached { [weak self] in
+            repeat {
+                while let event = queue.next() { await monitor.handle(event) }
+            } while await queue.wait()
+            self?.deliveries.withLock { $0[id] = nil }
+        }
+        deliveries.withLock { $0[id] = Monitoring(queue: queue, task: task) }
+    }
+
+    /// Adds an observer of all calls, and returns its number.
+    private func add(_ queue: EventQueue, _ detail: EventDetail) -> Int {
+        state.withLock { state in
+            state.last += 1
+            state.observers.append(Observer(id: state.last, queue: queue, detail: detail))
+            self.detail.store(state.detail, ordering: .relaxed)
+            return state.last
+        }
+    }
+
+    private func remove(_ id: Int) {
+        state.withLock { state in
+            state.observers.removeAll { $0.id == id }
+            detail.store(state.detail, ordering: .relaxed)
         }
     }
 
     /// Ends the monitors, and waits until they have handled their events, at most for `limit`.
     func finishMonitors(within limit: Duration) async {
-        let tasks = monitoring.withLock { tasks in
-            defer { tasks = [:] }
-            return tasks
+        let ending = deliveries.withLock { deliveries in
+            defer { deliveries = [:] }
+            return deliveries
         }
-        guard !tasks.isEmpty else { return }
-        for observer in state.withLock({ $0.observers }) where tasks[observer.id] != nil {
-            observer.finish()
-            remove(observer.id)
+        guard !ending.isEmpty else { return }
+        for (id, delivery) in ending {
+            remove(id)
+            delivery.queue.finish()
         }
         await withContinuation { continuation in
             let waiter = Locked<CheckedContinuation<Void, Never>?>(continuation)
@@ -118,26 +125,21 @@ final class EventHub: Sendable {
                 resume()
             }
             Task {
-                for task in tasks.values { await task.value }
+                for delivery in ending.values { await delivery.task.value }
                 timer.cancel()
                 resume()
             }
         }
     }
 
-    private func remove(_ id: Int) {
-        let isRemoved = state.withLock { state in
-            let index = state.observers.firstIndex { $0.id == id }
-            if let index { state.observers.remove(at: index) }
-            return index != nil
-        }
-        if isRemoved { count.subtract(1, ordering: .relaxed) }
+    /// Sends an event of a detail to all observers of all calls that get it.
+    func emit(_ event: RequestEvent, in detail: EventDetail) {
+        for observer in state.withLock({ $0.observers }) { pass(event, in: detail, to: observer) }
     }
 
-    /// Sends an event to all observers.
-    func emit(_ event: RequestEvent) {
-        for observer in state.withLock({ $0.observers }) where observer.receive(event) {
-            dropped.add(1, ordering: .relaxed)
-        }
+    /// Passes an event of a detail to an observer, if the observer gets it.
+    func pass(_ event: RequestEvent, in detail: EventDetail, to observer: Observer) {
+        guard observer.detail >= detail else { return }
+        if observer.queue.add(event) { dropped.add(1, ordering: .relaxed) }
     }
 }

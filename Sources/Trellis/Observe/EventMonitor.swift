@@ -1,4 +1,5 @@
-/// A monitor of every event of a session's requests: for logs, metrics and tests.
+/// A monitor of events: for logs, metrics and tests. A monitor of a session gets the events of all of its requests
+/// (``SessionConfiguration/eventMonitors``), and a monitor of a request those of this request (``Request/eventMonitors``).
 ///
 /// ```swift
 /// struct Log: EventMonitor {
@@ -11,32 +12,53 @@
 ///
 /// The events of a session are delivered one after the other, in the order in which they happened, on the concurrency pool and never on
 /// the session's thread. A slow monitor does not delay its session: the monitor falls behind by at most
-/// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that (``Session/droppedEventCount``).
+/// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that. It is told of their number
+/// (``RequestEvent/Kind/eventsDropped(_:)``); ``Session/droppedEventCount`` is the sum for all observers.
 public protocol EventMonitor: Sendable {
+    /// The detail of the events that the monitor gets; ``EventDetail/connections``, which means all events, by default. Read once.
+    var eventDetail: EventDetail { get }
     /// Handles one event.
     func handle(_ event: RequestEvent) async
 }
 
+extension EventMonitor {
+    /// The default, ``EventDetail/connections``: the monitor gets all events.
+    public var eventDetail: EventDetail { .connections }
+}
+
 /// A monitor that calls a closure.
 public struct ClosureEventMonitor: EventMonitor {
+    /// The detail of the events that the closure gets.
+    public let eventDetail: EventDetail
     private let handler: @Sendable (RequestEvent) async -> Void
 
     /// Creates a monitor that calls a closure.
-    public init(_ handler: @escaping @Sendable (RequestEvent) async -> Void) { self.handler = handler }
+    ///
+    /// - Parameter detail: The detail of the events that the closure gets; all events by default.
+    public init(
+        detail: EventDetail = .connections, _ handler: @escaping @Sendable (RequestEvent) async -> Void
+    ) {
+        eventDetail = detail
+        self.handler = handler
+    }
 
     /// Calls the closure with the event.
     public func handle(_ event: RequestEvent) async { await handler(event) }
 }
 
-/// A monitor that passes each event to several monitors, in their order.
+/// A monitor that passes each event to several monitors, in their order. Each of them gets the events of its own detail.
 public struct CompositeEventMonitor: EventMonitor {
     private let monitors: [any EventMonitor]
 
     /// Creates a monitor from several monitors.
     public init(_ monitors: [any EventMonitor]) { self.monitors = monitors }
 
-    /// Passes the event to each monitor.
+    /// The greatest detail that one of the monitors gets.
+    public var eventDetail: EventDetail { monitors.map(\.eventDetail).max() ?? .calls }
+
+    /// Passes the event to each monitor that gets it.
     public func handle(_ event: RequestEvent) async {
-        for monitor in monitors { await monitor.handle(event) }
+        let detail = event.kind.detail
+        for monitor in monitors where monitor.eventDetail >= detail { await monitor.handle(event) }
     }
 }

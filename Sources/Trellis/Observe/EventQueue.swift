@@ -1,17 +1,21 @@
 import CurlEngine
 
-/// The events that one monitor has not handled yet. The monitor's task takes them one after the other.
+/// The events that one observer has not handled yet. The observer's task takes them one after the other.
 ///
-/// An event resumes the task if it waits. When the task has handled all events, it rests for ten milliseconds before it waits for the next
-/// one, so that a busy session resumes it with many events and not with each.
+/// An event resumes the task if it waits. When the task of a monitor has handled all events, it rests for ten milliseconds before it waits
+/// for the next one, so that a busy session resumes it with many events and not with each.
+///
+/// A full queue drops its oldest event. The task is told of the number of dropped events before it gets the next one.
 final class EventQueue: Sendable {
     private struct State {
         /// The events as a ring, the oldest of them at `first`.
         var ring: [RequestEvent?] = []
         var first = 0
         var count = 0
-        /// The task that waits for an event or rests.
-        var waiter: Reply<Void>?
+        /// The number of events that were dropped, and those of them that the task was not told of.
+        var (dropped, untold) = (0, 0)
+        /// The tasks that wait for an event or rest; mostly one at most.
+        var waiters: [Reply<Void>] = []
         var isResting = false
         /// Indicates whether the task has taken an event since its last rest.
         var hasTaken = false
@@ -39,9 +43,21 @@ final class EventQueue: Sendable {
             return event
         }
 
-        mutating func takeWaiter() -> Reply<Void>? {
+        mutating func drop() {
+            _ = removeFirst()
+            dropped += 1
+            untold += 1
+        }
+
+        mutating func takeUntold() -> Int {
+            defer { untold = 0 }
+            return untold
+        }
+
+        mutating func takeWaiters() -> [Reply<Void>] {
             isResting = false
-            return waiter.take()
+            defer { waiters = [] }
+            return waiters
         }
     }
 
@@ -56,43 +72,59 @@ final class EventQueue: Sendable {
     private static let restLength = Duration.milliseconds(10)
 
     private let capacity: Int
+    /// Indicates whether the task rests between events.
+    private let isForMonitor: Bool
+    /// The call of all events; `nil` if they are those of several calls.
+    private let subject: EventSubject?
     private let state = Locked(State())
 
     /// Creates a queue.
     ///
-    /// - Parameter capacity: The number of events that are kept; at least 1.
-    init(capacity: Int) { self.capacity = max(capacity, 1) }
+    /// - Parameters:
+    ///   - capacity: The number of events that are kept; at least 1.
+    ///   - isForMonitor: Indicates whether the task rests between events, as that of a monitor.
+    ///   - subject: The call of all events; `nil` if they are those of several calls.
+    init(capacity: Int, isForMonitor: Bool = true, of subject: EventSubject? = nil) {
+        self.capacity = max(capacity, 1)
+        self.isForMonitor = isForMonitor
+        self.subject = subject
+    }
+
+    /// The number of events that were dropped.
+    var droppedCount: Int { state.withLock { $0.dropped } }
 
     /// Adds an event. Returns whether the oldest event was dropped because the queue was full.
     func add(_ event: RequestEvent) -> Bool {
-        let (isDropped, waiter) = state.withLock { state -> (Bool, Reply<Void>?) in
-            guard !state.isFinished else { return (false, nil) }
+        let (isDropped, waiters) = state.withLock { state -> (Bool, [Reply<Void>]) in
+            guard !state.isFinished else { return (false, []) }
             let isDropped = state.count == capacity
-            if isDropped { _ = state.removeFirst() }
+            if isDropped { state.drop() }
             state.append(event, capacity)
-            guard !state.isResting || state.count > capacity / 2 else { return (isDropped, nil) }
-            return (isDropped, state.takeWaiter())
+            guard !state.isResting || state.count > capacity / 2 else { return (isDropped, []) }
+            return (isDropped, state.takeWaiters())
         }
-        waiter?.resume(with: .success(()))
+        for waiter in waiters { waiter.resume(with: .success(())) }
         return isDropped
     }
 
     /// Ends the queue. The events that it has are still taken.
     func finish() {
-        let waiter = state.withLock { state in
+        let waiters = state.withLock { state in
             state.isFinished = true
-            return state.takeWaiter()
+            return state.takeWaiters()
         }
-        waiter?.resume(with: .success(()))
+        for waiter in waiters { waiter.resume(with: .success(())) }
     }
 
-    /// Returns the next event; `nil` if there is none.
+    /// Returns the next event, or the event of those that were dropped before it; `nil` if there is none.
     func next() -> RequestEvent? {
-        state.withLock { state in
-            guard let event = state.removeFirst() else { return nil }
+        let (event, untold) = state.withLock { state -> (RequestEvent?, Int) in
+            guard state.untold == 0 else { return (nil, state.takeUntold()) }
+            guard let event = state.removeFirst() else { return (nil, 0) }
             state.hasTaken = true
-            return event
+            return (event, 0)
         }
+        return untold > 0 ? RequestEvent(dropped: untold, of: subject) : event
     }
 
     /// Waits for the next event. Returns `false` if the queue was ended and is empty.
@@ -115,7 +147,7 @@ final class EventQueue: Sendable {
         state.withLock { state in
             if state.count > 0 { return .go }
             if state.isFinished { return .end }
-            guard state.hasTaken else { return .wait }
+            guard isForMonitor, state.hasTaken else { return .wait }
             state.hasTaken = false
             state.isResting = true
             state.rests += 1
@@ -128,7 +160,7 @@ final class EventQueue: Sendable {
         try? await withReply { reply in
             let isOver = state.withLock { state in
                 if state.isFinished || state.count > 0 && !state.isResting { return true }
-                state.waiter = reply
+                state.waiters.append(reply)
                 return false
             }
             if isOver { reply.resume(with: .success(())) }
@@ -137,11 +169,11 @@ final class EventQueue: Sendable {
 
     /// Ends a rest. A task that has no events then waits on.
     private func endRest(_ number: Int) {
-        let waiter = state.withLock { state -> Reply<Void>? in
-            guard state.isResting, state.rests == number else { return nil }
+        let waiters = state.withLock { state -> [Reply<Void>] in
+            guard state.isResting, state.rests == number else { return [] }
             state.isResting = false
-            return state.count > 0 ? state.takeWaiter() : nil
+            return state.count > 0 ? state.takeWaiters() : []
         }
-        waiter?.resume(with: .success(()))
+        for waiter in waiters { waiter.resume(with: .success(())) }
     }
 }

@@ -10,11 +10,15 @@ extension RequestEvent {
         }
     }
 
+    /// Indicates whether the event tells of lost events.
+    var isOfLoss: Bool { if case .eventsDropped = kind { true } else { false } }
+
     /// Returns the event as one line of text, without secrets.
     ///
     /// - Parameter hasHeaders: The line ends with the fields that are sent or were received, if the event has any.
     func logLine(withHeaders hasHeaders: Bool = false) -> String {
         let (words, error) = logWords
+        if callID == 0 { return words }
         var line = "\(method.rawValue) \(url) \(words) \(elapsed.rounded)"
         if attempt > 1 { line += isEndOfCall ? ", \(attempt) attempts" : ", attempt \(attempt)" }
         line += " (call \(callID))"
@@ -50,11 +54,18 @@ extension RequestEvent {
             ("\(error == nil ? "uses" : "does not use") the new contents of \(paths.joined(separator: ", "))", error)
         case .queued(let request): ("queued\(asked(request))", nil)
         case .admitted: ("admitted", nil)
+        case .lookingUp(let host): ("looking up \(host)", nil)
+        case .lookedUp(let host): ("looked up \(host)", nil)
+        case .connecting(let address): ("connecting to \(address)", nil)
+        case .handshaking(let host): ("TLS handshake with \(host)", nil)
         case .connectionAdded(let number, let limit):
             ("connection \(number) added, because the others carry \(limit) requests each", nil)
         case .serverTrustReported(let report): ("\(report)", nil)
         case .evaluatingServerTrust(let trust): ("evaluating the certificates of \(trust.host)", nil)
-        case .connected: ("connected", nil)
+        case .serverTrustEvaluated(let trust, let error):
+            ("\(error == nil ? "trusts" : "does not trust") \(trust.map { $0.host } ?? "the server")", error)
+        case .connected(let connection): ("\(connection)", nil)
+        case .requestSent(let size): (size == 0 ? "request sent" : "request sent with a body of \(size) bytes", nil)
         case .informational(let head): ("informational \(head.status.code)", nil)
         case .head(let head): ("head \(head.status.code)", nil)
         case .exchangeEnded(_, let error): ("exchange ended", error)
@@ -70,7 +81,11 @@ extension RequestEvent {
         case .finished(let response): ("\(response.status.code)", nil)
         case .validated(let error): (error == nil ? "accepted" : "refused", error)
         case .serialized(let time, let error): ("\(error == nil ? "read" : "not read") in \(time.rounded)", error)
+        case .downloadContinued(let offset): ("download continued at byte \(offset)", nil)
+        case .fileMoved(let partial, let destination): ("moved \(partial) to \(destination)", nil)
         case .failed(let error): Self.end(of: error)
+        case .eventsDropped(let count):
+            ("lost \(count) \(count == 1 ? "event" : "events"), because this log was too slow", nil)
         }
     }
 

@@ -6,30 +6,41 @@ import Synchronization
 /// | a call that | brings, in this order |
 /// |---|---|
 /// | succeeds | `created`, `adapted` per adapter, then an exchange for each hop, `finished` |
-/// | … an exchange | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `exchangeEnded` |
+/// | … an exchange | `queued`, `admitted`, `connected`, `requestSent`, `informational` per 1xx, `head`, `exchangeEnded` |
 /// | goes to a host that asks for https | `created`, `upgraded`, `adapted` per adapter … |
 /// | goes to an alternative service | … `adapted`, `alternativeSelected`, `queued` …; `alternativeFailed` if it goes to the origin then |
 /// | has a rule for proxies | … `adapted`, `proxySelected`, `queued` … |
 /// | is the first to notice changed files of certificates | … `adapted`, `trustFilesChanged`, `queued` … |
 /// | is redirected | … `exchangeEnded`, `redirected`, `queued` … |
 /// | is retried | … `exchangeEnded`, `validated` per condition of its reader, `retrying`, `adapted` … |
-/// | needs another HTTP/2 or HTTP/3 connection | … `admitted`, `connectionAdded`, `connected` … |
-/// | goes to a server whose evaluator only reports a deviation | … `admitted`, `serverTrustReported`, `connected` … |
-/// | goes to a server whose evaluator is the user's own | … `admitted`, `evaluatingServerTrust`, `queued`, `admitted`, `connected` … |
+/// | makes a connection | … `admitted`, `connecting` per address that is tried, `handshaking` for https, `connected` … |
+/// | waits for the lookup of a name | … `admitted`, `lookingUp`, `lookedUp`, `connecting` … |
+/// | has a ``SessionConfiguration/resolver`` | … `adapted`, `lookingUp`, `lookedUp`, `queued` … |
+/// | needs another HTTP/2 or HTTP/3 connection | … `admitted`, `connecting` …, `connectionAdded`, `connected` … |
+/// | finds that its kept connection was closed | … `connected`, `connecting` …, `connected`, `requestSent` … |
+/// | goes to a server with an evaluator | … `serverTrustReported` per deviation, `serverTrustEvaluated`, `connected` … |
+/// | goes to a server whose evaluator is the user's own | … `evaluatingServerTrust`, `queued`, `admitted`, `connecting` … |
 /// | is delayed by a rate limit | `created`, `rateLimited`, `queued` … |
 /// | opens the circuit of its host, or closes it | … `exchangeEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
 /// | asks a cache | … `adapted`, then `cacheUsed` for a hit, or an exchange and `cacheUsed` |
 /// | shares the response of another call | `created`, `coalesced`, `finished` |
+/// | belongs to a download | … `finished`, `downloadContinued` for the rest of a file, and at the end of the last one `fileMoved` |
 /// | reads its response as a value | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `exchangeEnded` if an exchange was under way, `failed` |
 /// | fails | … `exchangeEnded` if an exchange was under way, `failed` |
 ///
 /// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` occur whenever a
 /// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `exchangeEnded` follows, at the
-/// end of its body. A call that ends at its deadline or is cancelled has `failed` before the circuit of its host is informed.
+/// end of its body. A response that arrives before the request is sent completely has its `head` before `requestSent`, or no
+/// `requestSent` if the rest of the body is dropped. A call that ends at its deadline or is cancelled has `failed` before the circuit of
+/// its host is informed. An observer that was too slow gets `eventsDropped` in place of the events that it has lost.
+///
+/// The connections and the sending of requests are those of libcurl. Another ``Transport`` reports `connected`, for which a
+/// request counts as sent when its last byte was passed to the transport. An observer gets the kinds of events of its ``EventDetail``.
 public struct RequestEvent: Sendable {
-    /// The identifier of the call, unique in its process; later calls have higher identifiers.
+    /// The identifier of the call, unique in its process; later calls have higher identifiers. 0 for
+    /// ``Kind/eventsDropped(_:)`` of an observer that gets the events of several calls; ``url`` is empty then.
     public var callID: UInt64 { storage.subject.id }
     /// The method that the call was made with. Adapters and redirects may send another one.
     public var method: HTTPRequest.Method { storage.subject.method }
@@ -96,6 +107,16 @@ public struct RequestEvent: Sendable {
         case queued(Request)
         /// The assignment of a connection slot: a connection is being made or found.
         case admitted
+        /// The beginning of the lookup of a name, for this request or for another one that needs the same name: that of the server, or that
+        /// of a proxy. A name whose addresses libcurl has looked up within the last minute is not looked up again.
+        case lookingUp(host: String)
+        /// The end of the lookup: an address of the name is known. Does not occur if the lookup fails, or if a connection becomes free.
+        case lookedUp(host: String)
+        /// The beginning of a connection to an address with its port, or to the path of a socket: that of the server, or that of a proxy.
+        /// Several addresses of a name may be tried at the same time (RFC 8305), each with an event.
+        case connecting(to: String)
+        /// The beginning of a TLS handshake with a host: the server, or before it a proxy.
+        case handshaking(with: String)
         /// The opening of another connection to the origin, because all others carry `streamLimit` requests: as many as the server allows,
         /// as far as its limit is known, and at most 100, which is libcurl's own limit. `number` counts the connections to the origin that
         /// are in use, including the new one.
@@ -105,13 +126,22 @@ public struct RequestEvent: Sendable {
         /// The beginning of the evaluation of certificates that the server has not shown before, by an evaluator of the user's own. If the
         /// evaluator trusts the server, the request is queued again, and sent on a connection with the same certificates.
         case evaluatingServerTrust(ServerTrust)
-        /// The readiness of the connection: the request is being sent.
-        case connected
+        /// The result of the evaluation of the server's certificates by an evaluator (``ServerTrustManager``): the server is trusted, or
+        /// refused because of the error. Occurs for each new connection, and for each refusal. The certificates are `nil` if they could not
+        /// be read. libcurl's own verification is a part of the handshake, after which `connected` or an error of `exchangeEnded` follows.
+        indirect case serverTrustEvaluated(ServerTrust?, (any Error)?)
+        /// The readiness of the connection, a new one or one that exists: the request is being sent. Occurs again if the request is
+        /// sent again on another connection, because the first one was dead or the server has refused the request without processing it.
+        indirect case connected(ConnectionInfo)
+        /// The sending of the complete request, with the number of bytes of its body. The last byte was passed to the system, or over
+        /// HTTP/2 and HTTP/3 to the connection that the request shares, as far as libcurl tells.
+        case requestSent(bodySize: Int64)
         /// The arrival of an informational response head (1xx).
         case informational(ResponseHead)
         /// The arrival of the final response head.
         case head(ResponseHead)
-        /// The end of the request on the wire, with an error or with its complete response.
+        /// The end of the request on the wire, with an error or with its complete response: the end of the response's body. The metrics
+        /// have the bytes in both directions, and tell whether the connection was kept (``Metrics/isConnectionKept``).
         indirect case exchangeEnded(Metrics, (any Error)?)
         /// A redirect response that is followed.
         case redirected(Redirect)
@@ -140,13 +170,34 @@ public struct RequestEvent: Sendable {
         case validated((any Error)?)
         /// The end of a serializer with its duration, and with an error if the serializer has not made a value from the response.
         case serialized(Duration, (any Error)?)
+        /// The continuation of a download: the response brings the bytes of the file from an offset on.
+        case downloadContinued(at: Int64)
+        /// The move of the complete file of a download from the path of its partial file to its destination. The event belongs to the call
+        /// whose response was accepted last.
+        case fileMoved(from: String, to: String)
         /// The error that the caller gets: ``TrellisError``, `CancellationError`, or the error that a step threw.
         case failed(any Error)
+        /// The loss of a number of events, the ones just before the next event of this observer, because the observer was too slow
+        /// (``SessionConfiguration/eventBufferSize``). The event belongs to no call, unless its observer is a monitor of one request
+        /// (``Request/eventMonitors``). Its attempt is 1, and its elapsed time zero.
+        case eventsDropped(Int)
+    }
+}
+
+extension RequestEvent {
+    /// Creates the event of lost events.
+    ///
+    /// - Parameter subject: The call of all events of the observer; `nil` if the observer gets the events of several calls.
+    init(dropped count: Int, of subject: EventSubject?) {
+        self.init(of: subject ?? .noCall, attempt: 1, elapsed: 0, kind: .eventsDropped(count))
     }
 }
 
 /// The call that events belong to: the properties that all of its events share.
 final class EventSubject: Sendable {
+    /// The subject of events that belong to no call.
+    static let noCall = EventSubject(id: 0, method: .get, url: "")
+
     let id: UInt64
     let method: HTTPRequest.Method
     private let fullURL: String

@@ -15,11 +15,12 @@ import CurlEngine
 ///
 /// The lines are written one after the other on threads that may wait, so that a slow reader delays neither the session nor other
 /// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last
-/// lines; ``Session/shutdown(drainingFor:)`` waits for them.
+/// lines; ``Session/shutdown(drainingFor:)`` waits for them. A log that falls behind too far writes the number of the events that it has
+/// lost.
 public struct RequestLog: EventMonitor {
     /// The events that are written.
     public enum Level: Sendable, Hashable, CaseIterable {
-        /// The ends of calls.
+        /// The ends of calls, and the number of lost events.
         case calls
         /// All events.
         case verbose
@@ -52,9 +53,12 @@ public struct RequestLog: EventMonitor {
         self.write = write
     }
 
+    /// The detail of the events that are written.
+    public var eventDetail: EventDetail { level == .calls ? .calls : .connections }
+
     /// Writes the line of an event, if the level has one.
     public func handle(_ event: RequestEvent) async {
-        guard level != .calls || event.isEndOfCall else { return }
+        guard level != .calls || event.isEndOfCall || event.isOfLoss else { return }
         await write(event.logLine(withHeaders: level == .headers))
     }
 }

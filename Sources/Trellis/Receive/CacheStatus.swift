@@ -46,7 +46,7 @@ public struct CacheStatus: Sendable, Hashable {
         isHit || isCollapsed || isStaleIfError || forwardReason != nil && forwardStatus == 304
     }
     /// Indicates whether there was neither a response nor a request, because the request must not be sent.
-    var isUnsatisfiable = false
+    package var isUnsatisfiable = false
     /// Indicates whether a stale response was used in place of a failure.
     var isStaleIfError = false
 

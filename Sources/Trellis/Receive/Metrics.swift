@@ -42,11 +42,12 @@ public struct Metrics: Sendable, Hashable {
     public var reusedConnection = false
     /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`, or the path of its Unix domain socket; `nil`
     /// if unknown, as for a socket in the abstract namespace.
-    public var peerAddress: String? {
-        guard !peerHost.isEmpty else { return nil }
-        if peerHost.utf8.first == UInt8(ascii: "/") { return peerHost }
-        return peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]:\(peerPort)" : "\(peerHost):\(peerPort)"
-    }
+    public var peerAddress: String? { Self.address(host: peerHost, port: peerPort) }
+    /// Indicates whether the connection was kept for further requests after this one; `nil` if that is not known.
+    ///
+    /// Known for exchanges whose ``RequestEvent/Kind/connected(_:)`` was observed, in the metrics of
+    /// ``RequestEvent/Kind/exchangeEnded(_:_:)`` and in those that are made after it.
+    public package(set) var isConnectionKept: Bool?
     /// The URL of the proxy that the request went through, without credentials; `nil` if there was none.
     public package(set) var proxyURL: String? {
         get { rare?.values.proxyURL }
@@ -84,6 +85,13 @@ public struct Metrics: Sendable, Hashable {
         func hash(into hasher: inout Hasher) { hasher.combine(values) }
     }
 
+    /// Returns the address of a peer with its port, or the path of its socket; `nil` if the host is empty.
+    static func address(host: String, port: Int) -> String? {
+        guard !host.isEmpty else { return nil }
+        if host.utf8.first == UInt8(ascii: "/") { return host }
+        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
     private mutating func change(_ change: (inout RareValues) -> Void) {
         var values = rare?.values ?? RareValues()
         change(&values)
@@ -94,8 +102,8 @@ public struct Metrics: Sendable, Hashable {
 
     // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
     var queuedTime: Int64 = 0
-    var peerHost = ""
-    var peerPort = 0
+    package var peerHost = ""
+    package var peerPort = 0
     var nameLookupTime: Int64 = 0
     var connectTime: Int64 = 0
     var tlsTime: Int64 = 0

@@ -48,7 +48,7 @@ public struct ResponseHead: Sendable {
     func texts(of name: HTTPField.Name) -> [String] { octets(of: name).map { OctetText.text($0.span) } }
 
     /// Returns the octets of the values of the fields with a name, exactly as they were received.
-    func octets(of name: HTTPField.Name) -> [[UInt8]] { storage.octets(of: name) }
+    package func octets(of name: HTTPField.Name) -> [[UInt8]] { storage.octets(of: name) }
 }
 
 extension HTTPResponse.Status {

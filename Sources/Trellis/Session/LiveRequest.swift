@@ -58,6 +58,17 @@ extension Session {
         }
     }
 
+    /// The numbers of the calls of ``liveRequests``.
+    var liveCallIDs: Set<UInt64> {
+        var ids: Set<UInt64> = []
+        for engine in engines.all {
+            for call in engine.actor.calls.direct { ids.insert(call.call.id) }
+            for call in engine.actor.calls.all { ids.insert(call.call.id) }
+            for exchange in engine.site.list.all { ids.insert(exchange.prepared.callID) }
+        }
+        return ids
+    }
+
     /// Cancels all requests of the session that have not ended, including downloads. The session stays open for new requests.
     ///
     /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``. No request that waits for a connection is

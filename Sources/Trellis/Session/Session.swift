@@ -120,7 +120,7 @@ public final class Session: Sendable {
     /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
     ///
     /// Waits until all connections are closed, the session's threads have ended, and the event monitors have handled their events, for
-    /// which they have two seconds. The monitors get no events of calls that are made later.
+    /// which they have two seconds. The monitors get no events of calls that are made later. ``health`` tells its state.
     ///
     /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
     /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise
@@ -133,6 +133,7 @@ public final class Session: Sendable {
         network?.end()
         await configuration.saveUpgrades()
         await hub.finishMonitors(within: .seconds(2))
+        life.end()
     }
 }
 

@@ -29,6 +29,10 @@ final class Call: Sendable {
     let sender: (any RequestSender)?
     /// The observer that receives the events of the call; `nil` if the session has no observers.
     let observer: CallObserver?
+    /// The observer of the exchanges of the call; `nil` if the call has none.
+    let exchangeObserver: (any ExchangeObserver)?
+    /// The number of exchanges that the observer has seen.
+    let exchangeCount = Atomic(0)
     /// The instant at which the call was made; `nil` if the call is a handle's, whose time begins when it is started.
     private let start: EngineInstant?
     /// The retry budget that was the first to record the call's request.
@@ -38,13 +42,16 @@ final class Call: Sendable {
     /// The number of attempts that were started; `nil` if the call is not hedged, so that its attempts are sent one after the
     /// other.
     let starts: StartCount?
+    /// The transport that takes the place of the session's; `nil` if there is none.
+    let transportOverride = TransportOverride.current
 
     /// - Parameter start: The instant at which the call was made; `nil` if the call is a handle's, whose time begins when it is
     ///   started.
     init(
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
-        observer: CallObserver? = nil, isHedged: Bool = false, isDirect: Bool = false,
+        observer: CallObserver? = nil, exchangeObserver: (any ExchangeObserver)? = nil, isHedged: Bool = false,
+        isDirect: Bool = false,
         record: Locked<CallRecord>? = nil
     ) {
         self.id = id
@@ -56,6 +63,7 @@ final class Call: Sendable {
         self.clock = clock
         self.sender = sender
         self.observer = observer
+        self.exchangeObserver = exchangeObserver
         self.start = start
         starts = isHedged ? StartCount() : nil
         if let record { _ = lazyRecord.storeIfNil(record) }

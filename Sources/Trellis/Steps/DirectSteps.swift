@@ -32,7 +32,7 @@ final class DirectSteps: Sendable {
         mayWait = adapters.contains { if case .waiting = $0 { true } else { false } }
         cookies = steps.cookies as? any ImmediateCookieStorage
         guard steps.cookies == nil || cookies != nil else { return nil }
-        hasUserCode = mayWait || steps.adapters.contains { $0 is Adapter }
+        hasUserCode = mayWait || steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }
 }
 

@@ -4,8 +4,11 @@ import HTTPTypes
 extension Request {
     /// The steps of this request, in addition to its session's; `nil` if the request has none.
     public var steps: Steps? {
-        get { attachedSteps?.given }
-        set { attachment = newValue.map { AttachedSteps($0) } }
+        get { attachedSteps?.own }
+        set {
+            let monitors = eventMonitors
+            attachment = newValue == nil && monitors.isEmpty ? nil : AttachedSteps(newValue, monitors)
+        }
     }
 
     /// Returns the request with one more interceptor, an adapter and retrier in one.
@@ -47,12 +50,18 @@ extension Request {
     var attachedSteps: AttachedSteps? { attachment as? AttachedSteps }
 }
 
-/// Steps behind one reference, because they are large and passed on often.
+/// Steps behind one reference, because they are large and passed on often, with the monitors of a request.
 final class AttachedSteps: RequestAttachment {
     /// The steps that run: both halves of each interceptor are installed.
     let steps: Steps
     /// The steps that were given.
     let given: Steps
+    /// The monitors of the request: ``Request/eventMonitors``. Steps that are joined with others have none.
+    let monitors: [any EventMonitor]
+    /// Indicates whether there are steps, and not only monitors.
+    private let hasSteps: Bool
+    /// The same steps before they got these monitors; `nil` if they were not attached before.
+    private let original: AttachedSteps?
     /// Indicates whether a step may replace a response that its caller would refuse, and needs the complete body for that.
     let mayReplaceResponses: Bool
 
@@ -67,8 +76,19 @@ final class AttachedSteps: RequestAttachment {
     /// The steps of requests whose stored responses need no call; `nil` if there is no cache in memory.
     let immediateHits: ImmediateHits?
 
-    init(_ given: Steps) {
+    convenience init(_ given: Steps) { self.init(given, []) }
+
+    /// Creates the steps and monitors of a request.
+    ///
+    /// - Parameters:
+    ///   - own: The steps of the request; `nil` if it has only monitors.
+    ///   - original: The same steps with other monitors; `nil` if they are not attached yet.
+    init(_ own: Steps?, _ monitors: [any EventMonitor], original: AttachedSteps? = nil) {
+        let given = own ?? Steps()
         self.given = given
+        self.monitors = monitors
+        hasSteps = own != nil
+        self.original = original.map { $0.original ?? $0 }
         steps = given.withWholeInterceptors
         budgets = steps.budgets
         mayReplaceResponses = steps.mayReplaceResponses
@@ -77,10 +97,17 @@ final class AttachedSteps: RequestAttachment {
         immediateHits = ImmediateHits(steps)
     }
 
+    /// The steps of the request; `nil` if it has only monitors.
+    var own: Steps? { hasSteps ? given : nil }
+
+    /// The identity of the steps, which monitors do not change; `nil` if there are only monitors.
+    var identity: ObjectIdentifier? { hasSteps ? ObjectIdentifier(original ?? self) : nil }
+
     /// Creates the steps of a session, followed by the steps of a request.
     init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
         steps = session.steps.followed(by: request.steps)
         given = steps
+        (monitors, hasSteps, original) = ([], true, nil)
         budgets = steps.budgets
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode

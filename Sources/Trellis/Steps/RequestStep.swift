@@ -24,7 +24,7 @@ public protocol RequestStep: Sendable {
 }
 
 /// A step that returns the responses of `next` unread and unchanged.
-protocol ResponseForwardingStep: RequestStep {}
+package protocol ResponseForwardingStep: RequestStep {}
 
 extension Steps {
     /// Indicates whether a step around the call or the hop may replace a response.

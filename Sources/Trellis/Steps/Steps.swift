@@ -46,6 +46,8 @@ public struct Steps: Sendable {
     public var cachedResponseHandler: (any CachedResponseHandler)?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
+    /// The observer of each exchange, inside of all other steps; if `nil`, the session's, and for a session none.
+    package var exchangeObserver: (any ExchangeObserver)?
     /// The rate limiters that delay each request on the wire until its turn, inside of everything else.
     public var rateLimiters: [RateLimiter] = []
 
@@ -65,7 +67,7 @@ public struct Steps: Sendable {
     /// Indicates whether the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
         aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty
-            && hedging == nil && cache == nil
+            && hedging == nil && cache == nil && exchangeObserver == nil
             && !hasLimits
     }
 
@@ -93,6 +95,7 @@ public struct Steps: Sendable {
         steps.cookies = other.cookies ?? cookies
         steps.cache = other.cache ?? cache
         steps.cachedResponseHandler = other.cachedResponseHandler ?? cachedResponseHandler
+        steps.exchangeObserver = other.exchangeObserver ?? exchangeObserver
         return steps
     }
 }

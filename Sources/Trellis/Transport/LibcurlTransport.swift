@@ -65,6 +65,10 @@ final class LibcurlEvents: TransferDelegate {
         (events as? any SecureTransportEvents)?.transportDidReceiveCertificates(chain)
     }
 
+    var observesSteps: Bool { (events as? any ObservedTransportEvents)?.observesSteps ?? false }
+
+    func transferDidReach(_ step: TransferStep) { (events as? any ObservedTransportEvents)?.transportDidReach(step) }
+
     func transferIsConnected() { events.transportIsConnected() }
 
     func transferDidReceiveInformational(_ head: WireHead) {

@@ -58,6 +58,11 @@ public class TransportRequest: @unchecked Sendable {
         self.wire = wire
     }
 
+    /// Returns the request without the call that it belongs to, for a record that outlives the call.
+    package var withoutCall: TransportRequest {
+        TransportRequest(source: source, defaultFields: defaultFields, wire: wire)
+    }
+
     /// Creates the request of an attempt, with complete fields.
     package convenience init(request: Request, wire: TransferOptions) {
         self.init(source: request, defaultFields: nil, wire: wire)

@@ -21,6 +21,8 @@ public struct TransportReport: Sendable, Hashable {
     public var peerHost = ""
     /// The peer's port.
     public var peerPort = 0
+    /// Indicates whether the connection was kept for further requests after the attempt; `nil` if that is not known.
+    public var isConnectionKept: Bool?
 
     /// Creates an empty report.
     public init() {}
@@ -36,5 +38,6 @@ public struct TransportReport: Sendable, Hashable {
         reusedConnection = report.reusedConnection
         peerHost = report.peerAddress
         peerPort = report.peerPort
+        isConnectionKept = report.isConnectionKept
     }
 }

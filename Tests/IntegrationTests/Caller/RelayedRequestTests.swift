@@ -68,6 +68,18 @@ struct RelayedRequestTests {
         try await server.waitUntilAllClosed()
     }
 
+    @Test func optionsForAURLWithoutAPathAskAboutTheServer() async throws {
+        let server = try LoopbackServer.http { _ in .text("ok") }
+        let session = Session()
+        _ = try await session.data(Self.unchanged(server.url("")).setting(\.method, to: .options))
+        _ = try await session.data(Self.unchanged(server.url("/")).setting(\.method, to: .options))
+        _ = try await session.data(Self.unchanged(server.url("")))
+        _ = try await session.data(Request(server.url(""), method: .options))
+        #expect(server.requests.map(\.target) == ["*", "/", "/", "/"])
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
     @Test func aTargetThatCannotBeSentUnchangedIsAnError() async throws {
         let server = try Misbehaviour { _, _ in }
         for path in ["/ü", "/a b", "/a#b"] {

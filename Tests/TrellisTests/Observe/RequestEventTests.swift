@@ -28,7 +28,9 @@ struct RequestEventTests {
             _ = try await session.data(Request("http://a.example/").withAdapter(Adapter { request, _ in request }))
         }
         #expect(
-            words == ["created", "adapted", "queued", "admitted", "connected", "head 200", "ended", "finished 200"])
+            words == [
+                "created", "adapted", "queued", "admitted", "connected", "sent", "head 200", "ended", "finished 200",
+            ])
     }
 
     @Test func reading() async throws {
@@ -65,9 +67,9 @@ struct RequestEventTests {
             attempts.append(event.attempt)
             if event.word.hasPrefix("finished") { break }
         }
-        let attempt = ["queued", "admitted", "connected", "head 503", "ended"]
+        let attempt = ["queued", "admitted", "connected", "sent", "head 503", "ended"]
         #expect(words == ["created"] + attempt + ["retrying"] + attempt + ["finished 503"])
-        #expect(attempts == Array(repeating: 1, count: 7) + Array(repeating: 2, count: 6))
+        #expect(attempts == Array(repeating: 1, count: 8) + Array(repeating: 2, count: 7))
     }
 
     @Test func failure() async throws {
@@ -76,7 +78,7 @@ struct RequestEventTests {
         let words = await words(session, until: "failed receive") {
             _ = try? await session.data("http://a.example/")
         }
-        #expect(words == ["created", "queued", "admitted", "connected", "ended receive", "failed receive"])
+        #expect(words == ["created", "queued", "admitted", "connected", "sent", "ended receive", "failed receive"])
     }
 
     /// An executor that runs each job at once, on the thread that enqueues it.
@@ -95,7 +97,7 @@ struct RequestEventTests {
             await Task(executorPreference: InlineExecutor()) { _ = try? await session.stream("http://a.example/") }
                 .value
         }
-        #expect(words == ["created", "queued", "admitted", "connected", "ended receive", "failed receive"])
+        #expect(words == ["created", "queued", "admitted", "connected", "sent", "ended receive", "failed receive"])
     }
 
     /// A step around the hop that changes nothing. A call with such a step has an actor.
@@ -139,8 +141,8 @@ struct RequestEventTests {
             _ = try? await session.string("http://a.example/")
         }
         let refused = ["head 404", "ended", "validated unacceptable_status"]
-        let attempt = ["created", "queued", "admitted", "connected"] + refused
-        let retry = ["retrying"] + attempt[1...].prefix(5) + [last]
+        let attempt = ["created", "queued", "admitted", "connected", "sent"] + refused
+        let retry = ["retrying"] + attempt[1...].prefix(6) + [last]
         #expect(words == attempt + (mayRetry ? retry : [last]))
     }
 
@@ -162,7 +164,8 @@ struct RequestEventTests {
         }
         #expect(
             words == [
-                "created", "resumed", "queued", "admitted", "connected", "suspended", "resumed", "ended cancelled",
+                "created", "resumed", "queued", "admitted", "connected", "sent", "suspended", "resumed",
+                "ended cancelled",
                 "failed cancelled",
             ])
     }
@@ -218,7 +221,14 @@ extension RequestEvent {
         case .queued: "queued"
         case .admitted: "admitted"
         case .connectionAdded(let number, let limit): "connectionAdded \(number) \(limit)"
+        case .lookingUp(let host): "looking up \(host)"
+        case .lookedUp(let host): "looked up \(host)"
+        case .connecting(let address): "connecting \(address)"
+        case .handshaking(let host): "handshaking \(host)"
         case .connected: "connected"
+        case .requestSent(let size): size == 0 ? "sent" : "sent \(size)"
+        case .serverTrustEvaluated(let trust, let error):
+            "\(error.map(name) ?? "trusts") \(trust.map { $0.host } ?? "")"
         case .serverTrustReported(let report): "reported \(report)"
         case .evaluatingServerTrust(let trust): "evaluating \(trust.host)"
         case .informational(let head): "informational \(head.status.code)"
@@ -236,7 +246,10 @@ extension RequestEvent {
         case .finished(let response): "finished \(response.status.code)"
         case .validated(let error): error.map { "validated \(name($0))" } ?? "validated"
         case .serialized(_, let error): error.map { "serialized \(name($0))" } ?? "serialized"
+        case .downloadContinued(let offset): "continued \(offset)"
+        case .fileMoved(_, let destination): "moved to \(destination)"
         case .failed(let error): "failed \(name(error))"
+        case .eventsDropped(let count): "dropped \(count)"
         }
     }
 

@@ -134,12 +134,39 @@ struct RequestLogTests {
         }
         _ = try await logged.session.data("http://a.example/a")
         let words = [
-            "created", "queued", "admitted", "connected", "head 302", "exchange ended",
+            "created", "queued", "admitted", "connected", "request sent", "head 302", "exchange ended",
             "redirected 302 http://a.example/a → http://a.example/b?sig=REDACTED",
-            "queued as GET http://a.example/b?sig=REDACTED", "admitted", "connected", "head 200", "exchange ended",
-            "200",
+            "queued as GET http://a.example/b?sig=REDACTED", "admitted", "connected", "request sent", "head 200",
+            "exchange ended", "200",
         ]
         #expect(try await logged.written() == words.map { "GET http://a.example/a \($0) 0 ms (call)" })
+    }
+
+    @Test(
+        arguments: [
+            (.lookingUp(host: "a.example"), "looking up a.example"),
+            (.lookedUp(host: "a.example"), "looked up a.example"),
+            (.connecting(to: "192.0.2.1:443"), "connecting to 192.0.2.1:443"),
+            (.handshaking(with: "a.example"), "TLS handshake with a.example"),
+            (.connected(ConnectionInfo()), "connected"),
+            (.requestSent(bodySize: 5), "request sent with a body of 5 bytes"),
+            (.serverTrustEvaluated(nil, nil), "trusts the server"),
+            (.downloadContinued(at: 7), "download continued at byte 7"),
+            (.fileMoved(from: "/a", to: "/b"), "moved /a to /b"),
+            (.eventsDropped(1), "lost 1 event, because this log was too slow"),
+        ] as [(RequestEvent.Kind, String)])
+    func theLinesOfConnectionsAndFiles(_ kind: RequestEvent.Kind, _ words: String) {
+        let subject = EventSubject(id: 7, method: .get, url: "http://a.example/")
+        let event = RequestEvent(of: subject, attempt: 1, elapsed: 0, kind: kind)
+        #expect(event.logLine() == "GET http://a.example/ \(words) 0 ms (call 7)")
+    }
+
+    @Test func theConnectionInWords() {
+        var connection = ConnectionInfo()
+        (connection.peerHost, connection.peerPort, connection.version) = ("::1", 443, .http2)
+        #expect("\(connection)" == "connected to [::1]:443 over HTTP/2")
+        (connection.isReused, connection.isShared) = (true, true)
+        #expect("\(connection)" == "connected to [::1]:443 over HTTP/2 on a shared connection")
     }
 
     @Test func everyEventTellsTheRequestOfItsCall() async throws {
@@ -193,7 +220,7 @@ struct RequestLogTests {
         hub.emit(
             RequestEvent(
                 of: EventSubject(id: 1, method: .get, url: "http://a.example/"), attempt: 1, elapsed: 0,
-                kind: .failed(CancellationError())))
+                kind: .failed(CancellationError())), in: .calls)
         await hub.finishMonitors(within: .milliseconds(10))
         #expect(!hub.isObserved)
     }

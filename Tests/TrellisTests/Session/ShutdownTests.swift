@@ -98,7 +98,9 @@ struct ShutdownTests {
         let error = await #expect(throws: TrellisError.self) {
             try await scripted.session.stream("http://localhost/late")
         }
-        #expect(error?.description == "GET http://localhost/late: the session is shut down")
+        #expect(
+            error?.description
+                == "GET http://localhost/late: the session is shut down and accepts no new requests")
         #expect(error?.phase == .composing)
         #expect(error?.kind == .cancelled)
     }

@@ -11,6 +11,8 @@ struct ClientLimits: Sendable {
     /// The time for which the rest of a client's bytes is read after the last response, so that the response is not lost (RFC 9112, section
     /// 9.6).
     let linger = TimeAmount.seconds(2)
+    /// The time after which a client that has ended its side is probed for the first time. It doubles with each probe of a response.
+    let probe = TimeAmount.seconds(1)
     /// The number of bytes of later requests that are read during a response.
     let pipelined = 64 << 10
     /// The number of bytes of a response that wait in the kernel before they are sent.

@@ -49,6 +49,7 @@ extension ConnectionHandler {
                     setInputDeadline(after: limits.stall)
                     if let chunk, !isReaderGone, source.yield(chunk) == .stopProducing { hold() }
                     guard decoder.hasEnded else { return }
+                    trailers.receive(decoder.trailers)
                     endBody(with: nil)
                     isReaderBusy = false
                     input = .complete
@@ -92,7 +93,9 @@ extension ConnectionHandler {
         let chunks = ClientBody.Chunks.makeSequence(
             backPressureStrategy: .init(lowWatermark: 1, highWatermark: 4), finishOnDeinit: true, delegate: reader)
         input = .body(BodyDecoder(head.framing), chunks.source)
-        context.fireChannelRead(wrapInboundOut(.received(head, ClientBody(chunks: chunks.sequence))))
+        trailers = ReceivedTrailers()
+        let body = ClientBody(chunks: chunks.sequence, trailers: trailers)
+        context.fireChannelRead(wrapInboundOut(.received(head, body)))
         return true
     }
 

@@ -13,8 +13,14 @@ extension ConnectionHandler {
         setTimer()
     }
 
+    func setProbe(after time: TimeAmount) {
+        probeTime = time
+        probeDeadline = .now() + time
+        setTimer()
+    }
+
     private var deadline: NIODeadline? {
-        [inputDeadline, outputDeadline].compactMap(\.self).min()
+        [inputDeadline, outputDeadline, probeDeadline].compactMap(\.self).min()
     }
 
     private func setTimer() {
@@ -36,6 +42,7 @@ extension ConnectionHandler {
             self.inputDeadline = nil
             inputIsLate(context)
         }
+        if let probeDeadline, probeDeadline <= now { probe(context) }
         setTimer()
     }
 

@@ -42,6 +42,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var isDraining = false
     /// Indicates whether the last response was sent, and the rest of the client's bytes is dropped.
     var isLingering = false
+    /// Indicates whether the client has ended its side of the connection.
+    var isInputClosed = false
+    /// The trailer section of the present request, which is empty until the body has ended.
+    var trailers = ReceivedTrailers()
     /// The number of writes that the kernel has not taken.
     var pendingWrites = 0
 
@@ -51,7 +55,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var hasHeadDeadline = false
     /// The instant at which the client is late with its reading; `nil` if there is nothing to read.
     var outputDeadline: NIODeadline?
-    /// The timer of the earlier deadline, or of an earlier one that was moved.
+    /// The instant of the next probe; `nil` if the client has not ended its side, or gets no response.
+    var probeDeadline: NIODeadline?
+    /// The time between the last probe and the next one.
+    var probeTime = TimeAmount.zero
+    /// The timer of the earliest deadline, or of an earlier one that was moved.
     var timer: Scheduled<Void>?
     var timerDeadline: NIODeadline?
     var context: ChannelHandlerContext?
@@ -70,6 +78,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         input = .dropped
         inputDeadline = nil
         outputDeadline = nil
+        probeDeadline = nil
         timer?.cancel()
         timer = nil
         context.fireChannelInactive()
@@ -80,6 +89,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // The reader of requests would take the event for the end of all requests, and some may be in the buffer.
+        if event as? ChannelEvent == .inputClosed {
+            isInputClosed = true
+            return inputHasEnded(context)
+        }
         if event is ChannelShouldQuiesceEvent {
             isDraining = true
             // A response that is due ends the connection.
@@ -138,11 +152,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func responseHasEnded() {
         guard let context, let encoder = output else { return }
         output = nil
+        probeDeadline = nil
         guard case .complete = input, !encoder.mustClose, !isDraining else { return linger(context) }
         input = .head(HeadScanner())
         setInputDeadline(after: limits.idle)
         process(context)
         context.fireChannelReadComplete()
+        if isInputClosed { inputHasEnded(context) }
         resumeReading()
     }
 
@@ -163,6 +179,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         endBody(with: .disconnected)
         input = .dropped
         buffer.clear()
+        guard !isInputClosed else { return context.close(promise: nil) }
         context.close(mode: .output, promise: nil)
         setInputDeadline(after: limits.linger)
         resumeReading()

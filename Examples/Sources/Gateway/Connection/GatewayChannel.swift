@@ -12,8 +12,8 @@ struct GatewayChannel: ServerChildChannel {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
-            // A client that ends its side is gone: it does not wait for a response.
-            try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: false)
+            // A client that ends its side after its request may still wait for the response.
+            try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
             try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
             // A slow client then frees the buffer in small steps, so that its progress is seen, and few bytes wait for it.
             try channel.syncOptions?.setOption(

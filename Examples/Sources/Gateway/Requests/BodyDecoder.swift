@@ -10,7 +10,7 @@ struct BodyDecoder {
         case size
         /// The line end after a chunk follows.
         case chunkEnd
-        /// The trailer section follows. Its fields are dropped, which RFC 9110, section 6.5.1, allows.
+        /// The trailer section follows.
         case trailers
         case ended
     }
@@ -18,6 +18,8 @@ struct BodyDecoder {
     private var state: State
     private let isChunked: Bool
     private var trailerSize = 0
+    /// The fields of the trailer section so far.
+    private(set) var trailers = HTTPFields()
 
     /// The largest number of bytes of a line with a chunk's size and extensions.
     private static let maximumLine = 4 << 10
@@ -60,7 +62,7 @@ struct BodyDecoder {
             case .trailers:
                 guard let line = try Self.line(&buffer, limit: Self.maximumTrailers - trailerSize) else { return body }
                 trailerSize += line.count + 2
-                if line.isEmpty { state = .ended } else { _ = try HTTPField(line: line) }
+                if line.isEmpty { state = .ended } else { trailers.append(try HTTPField(line: line)) }
             }
         }
         return body

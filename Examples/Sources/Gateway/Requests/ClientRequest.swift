@@ -1,5 +1,7 @@
 import FoundationEssentials
+import HTTPTypes
 import NIOCore
+import Synchronization
 
 /// A request as a connection delivers it.
 enum ClientRequest: Sendable {
@@ -18,6 +20,8 @@ struct ClientBody: AsyncSequence, Sendable {
 
     /// The bytes as they arrive. The sequence has one reader.
     let chunks: Chunks
+    /// The fields behind the body.
+    let trailers: ReceivedTrailers
     /// Runs before the first chunk is read: a client that expects a 100 gets one.
     var whenRead: (@Sendable () async throws -> Void)?
 
@@ -37,6 +41,16 @@ struct ClientBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(base: chunks.makeAsyncIterator(), whenRead: whenRead)
     }
+}
+
+/// The trailer section of a request, which its connection receives before the sequence of the body's chunks ends.
+final class ReceivedTrailers: Sendable {
+    private let value = Mutex(HTTPFields())
+
+    /// The fields; empty until the body has ended.
+    var fields: HTTPFields { value.withLock { $0 } }
+
+    func receive(_ fields: HTTPFields) { value.withLock { $0 = fields } }
 }
 
 /// The link from the reader of a body to its connection.

@@ -8,13 +8,14 @@ import Trellis
 struct PassedRequest {
     let request: Request
 
-    /// - Parameter origin: The scheme, host and port of the origin.
-    init(_ head: RequestHead, to origin: String) {
+    /// - Parameter passesTrailers: Indicates whether the fields behind the body are passed on. Otherwise their announcement is dropped.
+    init(_ head: RequestHead, to origin: Origin, passesTrailers: Bool) {
         let options = ConnectionOptions(head.fields)
         var fields = head.fields.filter { field in
             switch field.name {
-            // The framing follows from the body. The fields of the trailer section are dropped, and so is their announcement.
-            case .host, .contentLength, .trailer: false
+            // The framing follows from the body.
+            case .host, .contentLength: false
+            case .trailer: passesTrailers
             case .expect: head.expectsContinue
             default: !options.contains(field.name)
             }
@@ -22,8 +23,12 @@ struct PassedRequest {
         if head.method == .options || head.method == .trace, let hops = head.fields.maximumForwards {
             fields[.maxForwards] = "\(hops - 1)"
         }
+        if head.acceptsTrailers {
+            fields.append(HTTPField(name: .te, value: "trailers"))
+            fields.append(HTTPField(name: .connection, value: "TE"))
+        }
         fields.append(HTTPField(name: .via, value: "\(head.isHTTP1_0 ? "1.0" : "1.1") \(GatewayName.pseudonym)"))
-        var request = Request(origin + head.path, method: head.method, headers: HTTPFields(fields))
+        var request = Request(origin.url + head.path, method: head.method, headers: HTTPFields(fields))
         request.sendsURLUnchanged = true
         request.isSentOnce = true
         // A length of zero is stated where the client has stated it; a `GET` or `HEAD` request needs none.
@@ -38,20 +43,28 @@ enum GatewayName {
 }
 
 extension RequestHead {
-    /// The path and query.
-    var path: String {
+    /// The path and query, which are empty in a request for the server as a whole: its target is `*` (RFC 9112, section 3.2.4).
+    fileprivate var path: String {
         switch target {
         case .path(let path): path
-        case .server: "/"
+        case .server: ""
         }
+    }
+
+    /// Indicates whether the client and those before it take the trailers of a response (RFC 9110, section 10.1.4).
+    fileprivate var acceptsTrailers: Bool {
+        !isHTTP1_0
+            && fields[values: .te].flatMap { $0.split(separator: ",") }.contains { coding in
+                coding.filter { $0 != " " && $0 != "\t" }.lowercased() == "trailers"
+            }
     }
 }
 
 extension HTTPFields {
-    /// The number of `Max-Forwards` (RFC 9110, section 7.6.2); `nil` if it is missing or malformed.
+    /// The number of `Max-Forwards`, or the largest that is supported (RFC 9110, section 7.6.2); `nil` if it is missing or malformed.
     var maximumForwards: Int? {
         self[.maxForwards].flatMap { text in
-            text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? Int(text) : nil
+            text.isEmpty || !text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? nil : Int(text) ?? .max
         }
     }
 

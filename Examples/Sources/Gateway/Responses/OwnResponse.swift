@@ -27,8 +27,6 @@ struct OwnResponse: Sendable {
         if head.fields.showsLoop {
             let status = HTTPResponse.Status(code: 508, reasonPhrase: "Loop Detected")
             self.init(Refusal(status, "the origin is a gateway to itself"))
-        } else if head.target == .server {
-            self.init(.ok)
         } else if head.fields.maximumForwards == 0, head.method == .options {
             // The recipient of a last hop responds itself (RFC 9110, section 7.6.2).
             self.init(.ok)

@@ -39,11 +39,6 @@ enum PassedResponse {
         return HTTPResponse(status: head.status, headerFields: HTTPFields(fields))
     }
 
-    /// Returns the fields of a trailer section, without those that frame a message (RFC 9110, section 6.5.1).
-    static func trailers(_ fields: HTTPFields) -> HTTPFields {
-        HTTPFields(passed(fields).filter { $0.name != .contentLength && $0.name != .host })
-    }
-
     private static func passed(_ fields: HTTPFields) -> [HTTPField] {
         let options = ConnectionOptions(fields)
         return fields.filter { !options.contains($0.name) }

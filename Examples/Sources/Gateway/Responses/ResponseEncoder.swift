@@ -25,6 +25,8 @@ struct ResponseEncoder {
     private let expectsContinue: Bool
     /// Indicates whether a 100 was written.
     private var hasContinued = false
+    /// The number of probes since the last part of the response.
+    private var probes = 0
     /// Indicates whether the connection ends after the response.
     private(set) var mustClose: Bool
 
@@ -59,7 +61,10 @@ struct ResponseEncoder {
     mutating func writeHead(_ response: HTTPResponse, closing: Bool, to buffer: inout ByteBuffer) {
         mustClose = mustClose || closing
         let code = response.status.code
-        let length = response.headerFields[.contentLength].flatMap { Int64($0) }
+        var response = response
+        // Only a body in chunks has trailers. The length of a response over HTTP/2 does not exclude them.
+        let mayHaveTrailers = !isHTTP1_0 && response.headerFields.contains(.trailer)
+        let length = mayHaveTrailers ? nil : response.headerFields[.contentLength].flatMap { Int64($0) }
         if isHead || code == 204 || code == 304 {
             body = .none
         } else if let length {
@@ -68,7 +73,9 @@ struct ResponseEncoder {
             body = .untilClose
         } else {
             body = .chunked
+            response.headerFields[.contentLength] = nil
         }
+        probes = 0
         write(response, to: &buffer)
         if case .chunked = body { buffer.writeStaticString("Transfer-Encoding: chunked\r\n") }
         if mustClose { buffer.writeStaticString("Connection: close\r\n") }
@@ -86,6 +93,7 @@ struct ResponseEncoder {
             buffer.writeString(String(bytes.count, radix: 16) + "\r\n")
             buffer.writeBytes(bytes)
             buffer.writeStaticString("\r\n")
+            probes = 0
         case .bytes(let count):
             guard bytes.count <= count else { throw WrongLength() }
             buffer.writeBytes(bytes)
@@ -104,6 +112,20 @@ struct ResponseEncoder {
             write(trailers, to: &buffer)
             buffer.writeStaticString("\r\n")
         }
+    }
+
+    /// Writes bytes that mean nothing to the client, if there are any at this point of the response, and if not too many were written: a 100
+    /// that was not asked for before the head (RFC 9110, section 15.2.1), and a leading zero of a chunk's size in a body of chunks (RFC
+    /// 9112, section 7.1).
+    mutating func writeProbe(to buffer: inout ByteBuffer) {
+        // Some clients accept five informational heads, and sixteen digits of a size.
+        guard probes < 4 else { return }
+        switch body {
+        case .pending where !isHTTP1_0: buffer.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n")
+        case .chunked: buffer.writeStaticString("0")
+        case .pending, .none, .bytes, .untilClose: return
+        }
+        probes += 1
     }
 
     private func write(_ response: HTTPResponse, to buffer: inout ByteBuffer) {

@@ -1,14 +1,19 @@
 import CurlEngine
 
 /// The removal of secrets from URLs for messages.
-enum URLRedaction {
+package enum URLRedaction {
     /// The names of secret items, in lower case, in addition to those of ``SecretFields``.
     private static let secretNames: Set<String> = [
         "auth", "awsaccesskeyid", "code", "jwt", "key", "pass", "pwd", "session", "sid", "sig",
     ]
 
     /// Returns the URL without user information and fragment, and with `REDACTED` for query values whose names indicate a secret.
-    static func redact(_ url: String) -> String {
+    package static func redact(_ url: String) -> String {
+        // Most URLs have no part that could be secret.
+        let mayHoldSecret = url.utf8.contains {
+            $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#")
+        }
+        guard mayHoldSecret else { return url }
         // A `#` in a password must not be mistaken for the beginning of the fragment.
         let result = String(withoutUserInformation(url).prefix(beforeBytes: "#"))
         guard let mark = result.firstIndex(ofByte: "?") else { return result }
@@ -37,7 +42,7 @@ enum URLRedaction {
     }
 
     /// Returns `true` if a URL has a username or a password.
-    static func hasUserInformation(_ url: String) -> Bool { userInformation(of: url) != nil }
+    package static func hasUserInformation(_ url: String) -> Bool { userInformation(of: url) != nil }
 
     /// Returns `true` if the name of a query or form item, percent-encoded or not, indicates that its value is a secret: the
     /// complete name, or its last segment (`user[pass]`, `user.pass`).
@@ -79,6 +84,7 @@ enum URLRedaction {
     /// Returns the range of the user information with its `@`, even if the URL is invalid: the text before an `@` may be a
     /// password.
     private static func userInformation(of url: String) -> ClosedRange<String.Index>? {
+        guard url.utf8.contains(UInt8(ascii: "@")) else { return nil }
         let (start, hasScheme) = authorityStart(url)
         let authority = url[start...].prefix(beforeBytes: "/?#")
         if let at = authority.lastIndex(ofByte: "@") { return start...at }

@@ -39,6 +39,7 @@ final class DirectCall: Sendable {
         let exchange: ExchangeActor
         let permit: LimitPermit?
         let turn: DirectCacheTurn?
+        let observation: (any ExchangeObservation)?
 
         /// Returns whether the call continues after the exchange.
         func isContinued(after failure: (any Error)?, head: ResponseHead?) -> Bool {
@@ -265,6 +266,7 @@ final class DirectCall: Sendable {
         let permit = try steps.steps.circuitBreaker.map {
             try LimitPermit(of: whole, enteringCircuitOf: $0, context)
         }
+        let (whole, observation) = call.exchangeObserver?.begin(whole, context: context) ?? (whole, nil)
         do {
             let deadline = call.deadline
             let history = AttemptHistory(
@@ -276,8 +278,10 @@ final class DirectCall: Sendable {
             let exchange = try session.makeExchange(
                 whole, start: deadline.start, history, callID: call.id, readers: conditions,
                 keepsCoding: turn?.lookup.decodes ?? false)
-            return Sending(request: request, exchange: exchange, permit: permit, turn: turn)
+            return Sending(
+                request: request, exchange: exchange, permit: permit, turn: turn, observation: observation)
         } catch {
+            observation?.end(with: error)
             turn?.failed()
             permit?.end(with: nil, error, context)
             throw error
@@ -294,6 +298,7 @@ final class DirectCall: Sendable {
     /// Handles a response: it is the call's, or the call continues.
     @inline(never)
     private func end(_ sending: Sending, _ received: Response, _ bytes: Data) -> Ending {
+        sending.observation?.end(with: received, bodySize: received.isBodyCut ? nil : bytes.count)
         sending.permit?.end(with: received.status, nil, context)
         let prepared = sending.exchange.prepared
         session.learnUpgrades(from: received.head, of: prepared)
@@ -302,6 +307,9 @@ final class DirectCall: Sendable {
         if let turn = sending.turn {
             do {
                 (body, response) = try turn.received(bytes, received, limit: prepared.maximumBodySize, call.observer)
+                if let status = response.cacheStatus {
+                    call.exchangeObserver?.didUseCache(status, for: sending.request, context: context)
+                }
             } catch {
                 if steps.steps.retriers.isEmpty { return .failed(ended(with: error)) }
                 call.note(prepared.request)
@@ -323,6 +331,7 @@ final class DirectCall: Sendable {
         let total = call.clock.now().nanoseconds(since: call.deadline.start)
         let response = stored.response(callID: call.id, total: total)
         call.observer?.tell(.cacheUsed(stored.status))
+        call.exchangeObserver?.didUseCache(stored.status, for: stored.request, context: context)
         call.observer?.tell(.finished(response))
         return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.request, call.observer))
     }
@@ -332,6 +341,7 @@ final class DirectCall: Sendable {
     /// - Throws: The error of the call, if the call ends with it.
     @inline(never)
     private func failed(_ sending: Sending, with error: any Error) throws -> Rest {
+        sending.observation?.end(with: error)
         sending.turn?.failed()
         call.note(sending.exchange.prepared.request, error)
         let isContinued = sending.isContinued(after: error, head: nil)

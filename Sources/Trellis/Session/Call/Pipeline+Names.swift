@@ -11,7 +11,9 @@ extension Pipeline {
         if let known { return request.through(proxy, decision, known) }
         let clock = call.clock
         let found = try await result(of: .resolver(host: url.host), for: request) {
-            try await routes.findAddresses(for: request, to: url, through: proxy, clock: clock)
+            try await routes.findAddresses(for: request, to: url, through: proxy, clock: clock) { kind in
+                self.tell { kind }
+            }
         }
         return request.through(proxy, decision, found)
     }

@@ -23,6 +23,7 @@ extension Pipeline {
         else { return nil }
         call.tellValidations()
         tell { .retrying(after: wait, because: end.result.failure) }
+        call.exchangeObserver?.willRetry(failed, after: wait, context: context)
         return wait
     }
 

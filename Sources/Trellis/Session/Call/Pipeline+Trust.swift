@@ -42,6 +42,7 @@ extension Pipeline {
         } catch let error as TrellisError {
             // An evaluator that ends with its task has not decided about the server.
             try call.checkCancellation()
+            tell { .serverTrustEvaluated(pending.trust, error) }
             var ended = failure.because(error)
             ended.metrics.total = max(ended.metrics.total, elapsed)
             throw ended

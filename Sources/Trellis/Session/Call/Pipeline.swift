@@ -13,6 +13,7 @@ import CurlEngine
 /// | cookies | for each exchange: a step around the hop may send several | ``exchange(_:)`` |
 /// | cache | for each exchange, which it may make unnecessary | ``exchangeWithCache(_:asked:_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
+/// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:_:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try | ``sendThroughProxies(_:_:)`` |
 /// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
@@ -376,12 +377,6 @@ final class Pipeline: Sendable {
             turn.end(with: .failure(error), context)
             throw error
         }
-    }
-
-    @inline(__always)
-    private func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        session.configuration.alternativeServices == nil
-            ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
     }
 
     /// Sends a request to its origin, through the proxies of its rule.

@@ -56,14 +56,15 @@ extension RequestActor {
         return exchange.isEnded ? nil : exchange
     }
 
-    /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks.
+    /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks; the transport is
+    /// that of the task that has made the request.
     nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
         call.begin()
         submit { $0.setTimer() }
         keep(
             Task(executorPreference: globalConcurrentExecutor) {
-                let result = await self.perform()
+                let result = await TransportOverride.with(self.call.transportOverride) { await self.perform() }
                 self.submit { $0.arrive(result) }
             })
     }

@@ -230,18 +230,19 @@ extension Session {
         let id = id ?? Call.nextID()
         let call = Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine.executor, clock: clock,
-            sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil,
-            isDirect: isDirect, record: record)
+            sender: self, observer: observer(ofCall: id, request), exchangeObserver: steps.steps.exchangeObserver,
+            isHedged: steps.steps.hedging != nil, isDirect: isDirect, record: record)
         call.observer?.tell(.created(request))
         return call
     }
 
-    /// Returns the observer of a call; `nil` if the session has no observers.
+    /// Returns the observer of a call; `nil` if neither the session nor the request has observers.
     private func observer(ofCall id: UInt64, _ request: Request) -> CallObserver? {
-        guard hub.isObserved else { return nil }
+        let monitors = request.eventMonitors
+        guard hub.isObserved || !monitors.isEmpty else { return nil }
         // If the URL is invalid, the call itself throws the error.
         let completed = (try? preparation.completingURL(of: request)) ?? request
-        return CallObserver(hub: hub, id: id, request: completed, clock: clock)
+        return CallObserver(hub: hub, id: id, request: completed, monitors: monitors, clock: clock)
     }
 
     /// Creates a call that replaces several other calls, and runs the rest of their steps.
@@ -253,6 +254,7 @@ extension Session {
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
+        if !request.eventMonitors.isEmpty { request.eventMonitors = [] }
         let engine = engines.engine(for: preparation.queue(of: request))
         return RequestActor(
             makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil),
@@ -296,9 +298,12 @@ extension Session {
         isInFlight: Bool = false
     ) -> ExchangeActor {
         let engine = call?.engine ?? engines.engine(for: prepared.queue)
+        let (site, admission) =
+            TransportOverride.current?.place(on: engine.site, engines.admission, configuration.limits)
+            ?? (engine.site, engines.admission)
         return ExchangeActor(
-            prepared, engine: engine.site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
-            admission: engines.admission,
+            prepared, engine: site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
+            admission: admission,
             flow: flow(of: prepared.source), readers: readers,
             isInFlight: isInFlight)
     }

@@ -5,6 +5,7 @@ import Synchronization
 final class SessionLife: Sendable {
     private let shutDown = Atomic(false)
     private let drained = Atomic(false)
+    private let ended = Atomic(false)
     private let listeners = Locked(DrainListeners())
 
     private struct DrainListeners: Sendable {
@@ -27,6 +28,12 @@ final class SessionLife: Sendable {
         shutDown.store(true, ordering: .releasing)
         drained.store(true, ordering: .releasing)
     }
+
+    /// Indicates whether the shutdown is complete.
+    var hasEnded: Bool { ended.load(ordering: .acquiring) }
+
+    /// Records that the shutdown is complete.
+    func end() { ended.store(true, ordering: .releasing) }
 
     // MARK: Listeners
 

@@ -7,11 +7,12 @@ extension Session {
     /// Task { for await event in events { print(event.callID, event.kind) } }
     /// ```
     ///
-    /// A reader that is slower than the session loses the oldest events beyond ``SessionConfiguration/eventBufferSize``. The
-    /// sequence ends with its session.
-    public var requestEvents: RequestEvents { RequestEvents(hub.events()) }
+    /// A reader that is slower than the session loses the oldest events beyond ``SessionConfiguration/eventBufferSize``, and is told of
+    /// their number (``RequestEvent/Kind/eventsDropped(_:)``). The sequence ends with its session.
+    public var requestEvents: RequestEvents { RequestEvents(hub.subscribe()) }
 
-    /// The number of events that were dropped because an observer was too slow.
+    /// The number of events that were dropped because an observer was too slow: the sum for all monitors of the session and of its
+    /// requests, and for all readers of ``requestEvents``.
     public var droppedEventCount: Int { hub.droppedCount }
 }
 
@@ -20,20 +21,23 @@ public struct RequestEvents: AsyncSequence, Sendable {
     /// The event of a request.
     public typealias Element = RequestEvent
 
-    private let stream: AsyncStream<RequestEvent>
+    private let subscription: EventSubscription
 
-    init(_ stream: AsyncStream<RequestEvent>) { self.stream = stream }
+    init(_ subscription: EventSubscription) { self.subscription = subscription }
+
+    /// The number of events that this sequence has lost because its reader was too slow.
+    public var droppedEventCount: Int { subscription.droppedCount }
 
     /// Returns an iterator over the events. A sequence has one reader at a time; use ``Session/requestEvents`` again for another.
-    public func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator()) }
+    public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 
     /// The iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
-        var base: AsyncStream<RequestEvent>.Iterator
+        let subscription: EventSubscription
 
         /// Returns the next event; `nil` if the session has ended or the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> RequestEvent? {
-            await base.next(isolation: actor)
+            await subscription.next()
         }
     }
 }

@@ -116,13 +116,15 @@ final class LimitPermit: StartPermission {
         if let grant, !hasGoneOut.load(ordering: .relaxed) { giveBack(grant.tokens, context) }
         guard let breaker, let permit = permit ?? grant?.permit else { return }
         let outcome = CircuitBreaker.Outcome(status: status?.code, error: error)
-        let kind: RequestEvent.Kind? =
-            switch breaker.leave(permit, outcome, host: host, at: context.now) {
+        guard let change = breaker.leave(permit, outcome, host: host, at: context.now) else { return }
+        let kind: RequestEvent.Kind =
+            switch change {
             case .opened: .circuitOpened(host: host, for: breaker.openDuration)
             case .closed: .circuitClosed(host: host)
-            case nil: nil
             }
-        if let kind { context.call.observer?.tell(kind, attempt: context.attempt) }
+        context.call.observer?.tell(kind, attempt: context.attempt)
+        context.call.exchangeObserver?.didChangeCircuit(
+            of: host, openFor: change == .opened ? breaker.openDuration : nil, context: context)
     }
 
     private func giveBack(_ tokens: [Token], _ context: CallContext) {

@@ -38,6 +38,8 @@ public final class SingleFlight: ResponseForwardingStep {
         /// The epoch of the credentials that adapters add to the request: a request with the credential that was replaced is
         /// not the same.
         let credentialEpoch: Int
+        /// The transport that takes the place of the session's: a test gets no response of another test's transport.
+        let transport: ObjectIdentifier?
     }
 
     /// A shared call under way, with its waiters.
@@ -65,9 +67,10 @@ public final class SingleFlight: ResponseForwardingStep {
         else { return try await next(request) }
         let key = Key(
             request: requestKey, session: ObjectIdentifier(context.call.sender ?? context.call.engine),
-            steps: request.attachment.map { ObjectIdentifier($0) },
+            steps: request.attachedSteps?.identity,
             extras: request.extras.map { ObjectIdentifier($0) }, depth: depth,
-            credentialEpoch: origin.credentialEpoch)
+            credentialEpoch: origin.credentialEpoch,
+            transport: context.call.transportOverride.map { ObjectIdentifier($0) })
         defer { context.call.record.withLock { $0.wait = nil } }
         let ticket = state.withLock { state in
             state.lastTicket += 1

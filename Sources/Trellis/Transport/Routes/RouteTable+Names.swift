@@ -83,20 +83,22 @@ extension RouteTable {
 
     /// Returns the addresses for a request through a proxy, after the resolver was asked.
     ///
+    /// - Parameter tell: Receives the events of each lookup.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/dns``, or of kind ``TrellisError/Kind/proxy`` for the name of a proxy, with
     ///   the resolver's error; `CancellationError` in a cancelled task.
     func findAddresses(
-        for request: Request, to url: WireURL, through proxy: Proxy, clock: any EngineClock
+        for request: Request, to url: WireURL, through proxy: Proxy, clock: any EngineClock,
+        tell: @Sendable (RequestEvent.Kind) -> Void
     ) async throws -> FoundAddresses {
         var found = FoundAddresses()
         guard let lookups = try lookups(for: request, to: url, through: proxy) else { return found }
         if let name = lookups.proxy {
-            found.proxy = try await find(name, lookups.family, clock) {
+            found.proxy = try await find(name, lookups.family, clock, tell) {
                 .proxyFailed(.nameResolution(proxy: proxy.nextHop?.name ?? name, why: $0))
             }
         }
         if let name = lookups.server {
-            found.server = try await find(name, lookups.family, clock) {
+            found.server = try await find(name, lookups.family, clock, tell) {
                 .connectionFailed(.nameResolution("\(name): \($0)"))
             }
         }
@@ -113,10 +115,14 @@ extension RouteTable {
 
     private func find(
         _ name: String, _ family: AddressFamily, _ clock: any EngineClock,
-        _ reason: (String) -> TrellisError.Reason
+        _ tell: @Sendable (RequestEvent.Kind) -> Void, _ reason: (String) -> TrellisError.Reason
     ) async throws -> [IPAddress] {
+        if let known = names.knownAddresses(of: name, family, now: clock.now()) { return known }
+        tell(.lookingUp(host: name))
         do {
-            return try await names.addresses(of: name, family, clock: clock)
+            let addresses = try await names.addresses(of: name, family, clock: clock)
+            tell(.lookedUp(host: name))
+            return addresses
         } catch {
             if Task.isCancelled { throw CancellationError() }
             throw TrellisError(reason("\(error)"), phase: .connecting, underlying: error)

@@ -351,10 +351,10 @@ struct HedgingTests {
             if words.contains("2 finished 200"), words.contains(where: { $0.hasPrefix("1 ended") }) { break }
         }
         #expect(
-            words.prefix(5) == ["1 created", "1 queued", "1 admitted", "1 connected", "1 hedging"])
+            words.prefix(6) == ["1 created", "1 queued", "1 admitted", "1 connected", "1 sent", "1 hedging"])
         #expect(
-            words.dropFirst(5).filter { $0.hasPrefix("2") } == [
-                "2 queued", "2 admitted", "2 connected", "2 head 200", "2 ended", "2 finished 200",
+            words.dropFirst(6).filter { $0.hasPrefix("2") } == [
+                "2 queued", "2 admitted", "2 connected", "2 sent", "2 head 200", "2 ended", "2 finished 200",
             ])
     }
 

@@ -124,7 +124,7 @@ struct CircuitBreakerStepTests {
             calls[event.callID, default: []].append(event.word)
             if calls.count == 5, event.word.hasPrefix("finished") { break }
         }
-        let attempt = ["created", "queued", "admitted", "connected"]
+        let attempt = ["created", "queued", "admitted", "connected", "sent"]
         let ill = attempt + ["head 503", "ended"], isOpen = "circuitOpened a.example 5.0 seconds"
         #expect(
             calls.sorted { $0.key < $1.key }.map(\.value) == [

@@ -223,7 +223,8 @@ struct SingleFlightTests {
             if event.callID == ownID, event.word == "finished 200" { break }
         }
         #expect(own == ["created", "coalesced", "finished 200"])
-        #expect(shared == ["created", "queued", "admitted", "connected", "head 200", "ended", "finished 200"])
+        #expect(
+            shared == ["created", "queued", "admitted", "connected", "sent", "head 200", "ended", "finished 200"])
         #expect(sharedID != ownID)
     }
 }

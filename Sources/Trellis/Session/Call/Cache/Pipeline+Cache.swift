@@ -14,6 +14,7 @@ extension Pipeline {
         if let status = answer.response.cacheStatus {
             cache.record(status)
             tell { .cacheUsed(status) }
+            call.exchangeObserver?.didUseCache(status, for: request, context: context)
         }
         return answer
     }
@@ -33,7 +34,7 @@ extension Session {
         (background.cache, background.cookies) = (steps.cache, steps.cookies)
         (background.circuitBreaker, background.rateLimiters) = (steps.circuitBreaker, steps.rateLimiters)
         background.cachedResponseHandler = steps.cachedResponseHandler
-        background.redirectHandler = .doNotFollow
+        (background.redirectHandler, background.exchangeObserver) = (.doNotFollow, steps.exchangeObserver)
         let call = backgroundCall(for: request, AttachedSteps(background))
         Task(executorPreference: globalConcurrentExecutor) {
             // A failure leaves the stored response as it is.

@@ -1,0 +1,24 @@
+import Configuration
+import Trellis
+import TrellisConfiguration
+
+func makeSession() async throws -> Session {
+    let config = ConfigReader(providers: [
+        EnvironmentVariablesProvider(),
+        try await FileProvider<JSONSnapshot>(filePath: "/etc/fetcher.json", allowMissing: true),
+    ])
+    var defaults = SessionConfiguration()
+    defaults.eventMonitors = [RequestLog()]
+    do {
+        let configuration = try await SessionConfiguration(reading: config.scoped(to: "http"), defaults: defaults)
+        return Session(configuration: configuration)
+    } catch let error as InvalidSetting {
+        // the setting timeouts.connect cannot be used: a number or none is expected (…)
+        print(error)
+        throw error
+    }
+}
+
+func printSettings() {
+    for setting in SessionSetting.all { print(setting.key, setting.type, setting.unit, setting.meaning) }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Trellis
+
+/// The options about the recording of exchanges.
+struct RecordingOptions: ParsableArguments {
+    /// The number of bytes of each body that are recorded.
+    private static let bodyLimit = 1 << 20
+
+    @Option(
+        help: ArgumentHelp(
+            "Record what goes over the wire in this file, with a MiB of each body, in the format of the network panels of browsers "
+                + "(HAR 1.2). The file is replaced. Secrets are REDACTED unless --show-secrets is given.",
+            valueName: "FILE"))
+    var har: String?
+
+    func validate() throws {
+        guard har != "" else { throw ValidationError("--har needs a file.") }
+    }
+
+    /// Returns the recorder of the run; `nil` without the option.
+    func makeRecorder(revealingSecrets revealsSecrets: Bool) -> HARRecorder? {
+        har.map { HARRecorder(file: $0, bodyLimit: Self.bodyLimit, revealsSecrets: revealsSecrets) }
+    }
+}
+
+extension Client {
+    /// Ends a session whose exchanges are recorded, so that all of them are in the recording. Without a recorder, does nothing.
+    func finishRecording(_ session: Session) async {
+        if recorder != nil { await session.shutdown() }
+    }
+
+    /// Completes the recording. Returns the failure, if there is one.
+    func keepRecording() async -> RequestFailure? {
+        do throws(HARRecorder.FileFailure) {
+            try await recorder?.finish()
+            return nil
+        } catch {
+            return RequestFailure("file", error.description)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+"""Checks of the examples of services: services.py FOLDER-OF-PROGRAMS. Prints a line for each: the name, the wanted and the actual value as
+JSON, with tabs between them."""
+
+import json, os, subprocess, sys, threading, time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import services_otlp  # noqa: E402
+from gateway_peers import Origin, Reader  # noqa: E402
+import socket  # noqa: E402
+
+programs = sys.argv[1]
+
+
+def check(name, wanted, got):
+    print("\t".join(["services: " + name, json.dumps(wanted), json.dumps(got)]), flush=True)
+
+
+class Service:
+    """The running service-example in front of an origin."""
+
+    def __init__(self, origin, **variables):
+        environment = dict(os.environ, HTTP_BASE_URL="http://%s/" % origin.authority, **variables)
+        self.process = subprocess.Popen([os.path.join(programs, "service-example")], env=environment, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.line = self.process.stdout.readline().decode()
+        self.port = int(self.line.rsplit(":", 1)[1]) if self.line.startswith("listening on ") else 0
+
+    def get(self, path):
+        """Sends a request on a connection of its own. Returns the status and the body, "refused" if there was no connection, "unanswered" if
+        the connection ended without a byte, or "cut" if the response is not complete."""
+        try:
+            sock = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        except ConnectionError:
+            return "refused"
+        with sock:
+            reader = Reader(sock)
+            try:
+                sock.sendall(b"GET %s HTTP/1.1\r\nHost: front.example\r\nConnection: close\r\n\r\n" % path.encode())
+                response = reader.response()
+            except ConnectionError:
+                return "cut" if reader.buffer else "unanswered"
+            if response is None:
+                return "cut" if reader.buffer else "unanswered"
+            return [response.status, response.body.decode()] if response.is_complete else "cut"
+
+    def end(self):
+        out, err = self.process.communicate(timeout=30)
+        return [self.process.returncode, out.decode(), err.decode()]
+
+
+def in_threads(functions):
+    threads = [threading.Thread(target=function, daemon=True) for function in functions]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def wait_for(condition, seconds=20):
+    """Waits until a condition holds, and returns whether it does."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+    return condition()
+
+
+origin = Origin()
+held, release, answered = [], threading.Event(), []
+
+
+@origin.script
+def users(connection, request):
+    number = int(request.first.split(b" ")[1].decode().split("/")[2])
+    if number == 404:
+        connection.answer("nobody", status="404 Not Found")
+        return
+    if number < 100:
+        held.append(number)
+        release.wait(30)
+    else:
+        time.sleep(0.01)
+    answered.append(number)
+    connection.answer('{"name": "user %d"}' % number, "Content-Type: application/json\r\n")
+
+
+def user(number):
+    return [200, '{"name":"user %d"}' % number]
+
+
+# --- SIGTERM under load
+
+service = Service(origin, HTTP_TIMEOUTS_TOTAL="20")
+check("one line tells the port", "listening on 127.0.0.1:%d\n" % service.port, service.line)
+check("a user of the service behind", user(700), service.get("/users/700"))
+check("a user that is not there", 404, service.get("/users/404")[0])
+check("the state of the session", [200, "running\n"], service.get("/health"))
+
+slow, fast, counter = {}, [], iter(range(1000, 10**9))
+lock = threading.Lock()
+
+
+def load():
+    while True:
+        with lock:
+            number = next(counter)
+        outcome = service.get("/users/%d" % number)
+        if outcome == "refused":
+            return
+        fast.append((number, outcome))
+
+
+slow_threads = in_threads([lambda number=number: slow.__setitem__(number, service.get("/users/%d" % number)) for number in range(1, 17)])
+check("slow requests are in flight", True, wait_for(lambda: len(held) == 16))
+fast_threads = in_threads([load] * 6)
+check("the load has begun", True, wait_for(lambda: len(fast) >= 100))
+service.process.terminate()
+for thread in fast_threads:
+    thread.join(20)
+check("after SIGTERM, connections are refused", [False, "refused"],
+      [any(thread.is_alive() for thread in fast_threads), service.get("/users/700")])
+check("requests in flight are waited for", [None, {}], [service.process.poll(), slow])
+release.set()
+for thread in slow_threads:
+    thread.join(20)
+check("and are answered", {number: user(number) for number in range(1, 17)}, dict(sorted(slow.items())))
+lost = [(number, outcome) for number, outcome in fast if outcome not in (user(number), "unanswered")]
+check("every other response is complete, or its connection was not accepted", [], lost)
+complete = sum(outcome == user(number) for number, outcome in fast)
+# 16 slow requests, and two before the load.
+total = complete + 16 + 2
+check("every request that was accepted has a response", [0, "ended after %d requests\n" % total, ""], service.end())
+check("and so has every request to the service behind", complete + 16 + 1, len(answered))
+
+# --- The end of the grace
+
+release.clear()
+held.clear()
+service = Service(origin, GRACE="0.3")
+slow_threads = in_threads([lambda: slow.__setitem__(0, service.get("/users/0"))])
+check("a slow request is in flight", True, wait_for(lambda: len(held) == 1))
+service.process.terminate()
+check("the service ends after its grace", True, wait_for(lambda: service.process.poll() is not None))
+slow_threads[0].join(20)
+check("and the slow request has no response of the service behind", True, slow[0] in ("cut", "unanswered") or slow[0][0] in (500, 502, 503))
+release.set()
+
+# --- Settings
+
+service = Service(origin, HTTP_TIMEOUTS_CONNECT="soon")
+status, out, err = service.end()
+check("a setting that cannot be used ends the program", [78, "", True],
+      [status, out, "the setting timeouts.connect cannot be used: a number or none is expected" in err])
+
+# --- Without sockets
+
+out = subprocess.run([os.path.join(programs, "in-process-example")], stdout=subprocess.PIPE, timeout=60)
+check("a router is called without a socket", [0, [
+    'GET /users/7 200 {"name":"Ada"}', "GET /users/8 404 ", "GET /users/x 400", "GET /health 200 running", "GET /nowhere 404 ",
+    "GET /users/7 503", "GET /health 503 ended", "POST /echo 200 a=b%20c a body",
+]], [out.returncode, [line[:16] if " 400 " in line or "/users/7 503" in line else line for line in out.stdout.decode().splitlines()]])
+
+services_otlp.run(check, os.path.join(programs, "otlp-exporter"))

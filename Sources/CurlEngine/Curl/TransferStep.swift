@@ -1,0 +1,155 @@
+import CCurl
+
+/// A step of a transfer on its way to the server, for a delegate that observes the steps.
+package enum TransferStep: Hashable, Sendable {
+    /// The name of a host is being looked up, for this transfer or for another one.
+    case lookingUp(host: String)
+    /// An address of the host is known.
+    case lookedUp(host: String)
+    /// libcurl makes a connection to an address with its port, or to the path of a socket.
+    case connecting(to: String)
+    /// libcurl begins a TLS handshake with a host.
+    case handshaking(with: String)
+    /// The complete request was sent, as far as libcurl knows. Reported after ``Transfer/reportSending()``.
+    case sent
+}
+
+/// The reports of steps. A transfer whose delegate observes none makes none.
+extension Transfer {
+    /// The state of the report that the request was sent.
+    enum SendingReport {
+        /// The report is not wanted.
+        case none
+        /// The report is wanted.
+        case wanted
+        /// The engine checks at the end of each turn whether the request was sent.
+        case checked
+        /// The request was sent, or the transfer has ended.
+        case over
+    }
+
+    private var stepObserver: (any TransferDelegate)? { delegate.flatMap { $0.observesSteps ? $0 : nil } }
+
+    /// Reports that the transfer waits for the lookup of its host, once.
+    func reportLookup() {
+        guard !isLookupReported, let stepObserver else { return }
+        isLookupReported = true
+        stepObserver.transferDidReach(.lookingUp(host: options.route.lookedUpHost(for: options.url)))
+    }
+
+    /// Reports that libcurl makes a connection to an address, which it has looked up.
+    func reportConnection(to address: UnsafeMutablePointer<curl_sockaddr>) {
+        guard let stepObserver else { return }
+        if isLookupReported {
+            isLookupReported = false
+            stepObserver.transferDidReach(.lookedUp(host: options.route.lookedUpHost(for: options.url)))
+        }
+        stepObserver.transferDidReach(.connecting(to: unsafe name(of: address)))
+    }
+
+    private func name(of address: UnsafeMutablePointer<curl_sockaddr>) -> String {
+        var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0
+        let count = unsafe ccurl_address_read(address, &bytes, &port)
+        if let address = IPAddress(bytes: Array(bytes.prefix(count))) { return "\(address.bracketed):\(port)" }
+        let route = options.route
+        return route.parts.socket.map { ($0.isAbstract ? "@" : "") + $0.name } ?? route.firstProxy?.name ?? ""
+    }
+
+    /// Reports that libcurl begins a TLS handshake with a host.
+    func reportHandshake(with host: String) { stepObserver?.transferDidReach(.handshaking(with: host)) }
+
+    // MARK: The connection
+
+    /// The version of HTTP for which the connection was made; `nil` if there is no connection.
+    package var negotiatedVersion: WireVersion? {
+        guard attempts > 0 else { return nil }
+        return switch options.version {
+        case .http1: .http1_1
+        case .http2PriorKnowledge: .http2
+        case .http3Only: .http3
+        case .http2OverTLS: hadStreams ? .http2 : .http1_1
+        case .http3WithFallback: !hadStreams ? .http1_1 : easy?.hasNegotiatedHTTP3 == true ? .http3 : .http2
+        }
+    }
+
+    /// The local port of the connection; `nil` if it has none, or there is no connection.
+    package var connectionPort: Int? { attempts > 0 && localPort > 0 ? Int(localPort) : nil }
+
+    // MARK: The end of the request
+
+    /// Makes the transfer report ``TransferStep/sent`` as soon as the request was sent on the connection that is ready.
+    package func reportSending() {
+        guard sendingReport != .checked else { return }
+        sendingReport = .wanted
+        checkSending()
+    }
+
+    /// Makes the engine check whether the request was sent, if the report is wanted and libcurl has taken the complete body.
+    func checkSending() {
+        guard sendingReport == .wanted, hasTakenBody else { return }
+        sendingReport = .checked
+        engine.checkSending(of: self)
+    }
+
+    /// Reports that the request was sent, if it was, because its response has arrived in the turn in which the engine would check that.
+    func reportSentBeforeHead() {
+        guard hasSentRequest else { return }
+        sendingReport = .over
+        delegate?.transferDidReach(.sent)
+    }
+
+    /// Indicates whether libcurl has taken the complete body. libcurl itself stores a body in memory.
+    private var hasTakenBody: Bool {
+        guard case .stream = options.body else { return true }
+        return upload.isAtEnd && !isSendingStopped
+    }
+
+    /// Indicates whether the complete request was sent, as far as libcurl knows.
+    package var hasSentRequest: Bool {
+        guard let easy, attempts > 0, hasTakenBody else { return false }
+        if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
+        return switch options.body {
+        case .none: easy.hasSent(bodyBytes: 0)
+        case .bytes(let bytes): easy.hasSent(bodyBytes: Int64(bytes.count))
+        case .stream: easy.hasSent(bodyBytes: takenBytes)
+        }
+    }
+}
+
+extension EasyHandle {
+    /// Returns whether the head of a request and a number of bytes of its body were passed to the system.
+    ///
+    /// A version that counts no heads, or counts the framing of chunks as bytes of the body, is some bytes ahead.
+    fileprivate func hasSent(bodyBytes: Int64) -> Bool {
+        guard LibcurlFeatures.current.countsRequests else { return true }
+        return unsafe ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) > 0
+            && Int64(ccurl_get_offset(curl, CURLINFO_SIZE_UPLOAD_T)) >= bodyBytes
+    }
+
+    /// Indicates whether the TLS handshake of the current connection selected HTTP/3.
+    fileprivate var hasNegotiatedHTTP3: Bool { unsafe ccurl_tls_has_http3(curl) }
+}
+
+/// The check of requests that are being sent.
+extension CurlEngine {
+    /// Checks at the end of this turn, and of the following ones, whether the request of a transfer was sent.
+    func checkSending(of transfer: Transfer) { unsafe sending.append(transfer) }
+
+    /// Reports the requests that were sent.
+    func reportSent() {
+        let transfers = unsafe sending
+        unsafe sending = []
+        for transfer in transfers {
+            guard transfer.easy != nil, transfer.delegate != nil, transfer.sendingReport == .checked else {
+                transfer.sendingReport = .over
+                continue
+            }
+            guard transfer.hasSentRequest else {
+                unsafe sending.append(transfer)
+                continue
+            }
+            transfer.sendingReport = .over
+            transfer.delegate?.transferDidReach(.sent)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import FoundationEssentials
+import HTTPTypes
+
+/// An exchange of a call that a recorder observes.
+struct HARExchange: Sendable {
+    /// The end of an exchange.
+    struct End: Sendable {
+        let metrics: Metrics
+        /// The failure; `nil` if the response is complete.
+        let failure: (any Error)?
+        /// The time since the call was made, in nanoseconds.
+        let instant: Int64
+    }
+
+    /// The number of the call in its process.
+    let callID: UInt64
+    /// The number of the attempt, from 1 on.
+    let attempt: Int
+    /// The request as it is sent.
+    let request: Request
+    var timeline: HARTimeline
+    var head: ResponseHead?
+    /// The port of the connection at this machine; `nil` if not known.
+    var localPort: Int?
+    var end: End?
+    /// Indicates whether a further event of the call has followed the end: the use of the cache would have been told.
+    var isSettled = false
+    var cacheStatus: CacheStatus?
+    var body: HARBody?
+
+    init(callID: UInt64, attempt: Int, request: Request, queued: Int64) {
+        self.callID = callID
+        self.attempt = attempt
+        self.request = request
+        timeline = HARTimeline(queued: queued)
+    }
+
+    /// Returns the exchange as an entry of a document.
+    ///
+    /// - Parameters:
+    ///   - callStart: The instant at which the call was made.
+    ///   - bodyLimit: The number of bytes of the request's body that are kept.
+    ///   - revealsSecrets: Indicates whether secrets are kept.
+    func entry(callStart: Date, bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Entry {
+        let metrics = end?.metrics ?? Metrics()
+        let instant = end?.instant ?? timeline.latest
+        let (timings, sum) = timeline.timings(metrics, end: instant, failsAtName: failsAtName)
+        let start = callStart.addingTimeInterval(Double(timeline.start(metrics, end: instant)) / 1e6)
+        var entry = HARDocument.Entry(
+            startedDateTime: Self.text(of: start), request: HARMessages.request(request, bodyLimit: bodyLimit),
+            response: response(metrics))
+        entry.request.httpVersion = head.map { "HTTP/\($0.version)" } ?? ""
+        if !revealsSecrets {
+            HARRedaction.redact(&entry.request)
+            HARRedaction.redact(&entry.response)
+        }
+        (entry.timings, entry.time) = (timings, sum)
+        if !metrics.peerHost.isEmpty, metrics.peerHost.utf8.first != UInt8(ascii: "/") {
+            entry.serverIPAddress = metrics.peerHost
+            entry.connection = "\(localPort ?? metrics.peerPort)"
+        }
+        (entry.callID, entry.attempt) = (callID, attempt)
+        entry.cacheStatus = cacheStatus.map { "\($0)" }
+        entry.proxy = metrics.proxyURL
+        return entry
+    }
+
+    private func response(_ metrics: Metrics) -> HARDocument.Response {
+        var response = head.map(HARMessages.response) ?? HARDocument.Response()
+        if let body { response.setBody(body.bytes, size: body.size) }
+        if head == nil || request.method == .head { response.content.size = 0 }
+        let isCoded = head?.headers.contains(.contentEncoding) ?? true
+        if let end, end.failure == nil, !isCoded { response.bodySize = response.content.size }
+        response.transferSize = metrics.bytesReceived
+        response.error = end.map { $0.failure.map { Self.text(of: $0) } } ?? "the exchange had not ended"
+        return response
+    }
+
+    private var failsAtName: Bool { (end?.failure as? TrellisError)?.kind == .dns }
+
+    /// Returns a failure in words, without the request that the entry names already.
+    private static func text(of failure: any Error) -> String {
+        if failure is CancellationError { return "cancelled" }
+        guard var failure = failure as? TrellisError else { return "\(failure)" }
+        (failure.method, failure.url, failure.bodyExcerpt) = (nil, nil, nil)
+        return "\(failure)"
+    }
+
+    /// Returns an instant, rounded to a millisecond.
+    private static func text(of date: Date) -> String {
+        (try? Timestamp.text(date.addingTimeInterval(0.0005), withMilliseconds: true)) ?? "1970-01-01T00:00:00.000Z"
+    }
+}
+
+/// The body of a response, or its beginning, as a step has received it.
+struct HARBody: Sendable {
+    /// The status of the response.
+    var status: Int
+    /// The time from the call to the first byte of the response, in nanoseconds, by which the exchange of the body is found.
+    var firstByte: Int64
+    /// The bytes that were kept.
+    private(set) var bytes = Data()
+    /// The number of bytes that were received.
+    private(set) var size = 0
+
+    /// Creates the body of a response before it is received.
+    init(_ response: Response) {
+        status = response.status.code
+        firstByte = response.metrics.firstByteTime
+    }
+
+    /// Adds bytes, of which at most as many are kept as the limit allows.
+    mutating func append(_ chunk: Data, limit: Int) {
+        if bytes.count == size {
+            bytes.append(chunk.prefix(limit - size))
+            if chunk.count > limit - size { bytes = HARMessages.beginning(of: bytes, limit: limit) }
+        }
+        size += chunk.count
+    }
+}

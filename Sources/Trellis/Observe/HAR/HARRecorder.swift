@@ -1,0 +1,160 @@
+import CurlEngine
+import FoundationEssentials
+
+/// A recorder of the exchanges of sessions, in the format that the network panels of browsers open (HAR 1.2): one entry for each request on
+/// the wire, those of redirects and retries included.
+///
+/// ```swift
+/// let recorder = HARRecorder(file: "run.har", bodyLimit: 1 << 20)
+/// configuration.record(into: recorder)
+/// …
+/// await session.shutdown()
+/// try await recorder.finish()
+/// ```
+///
+/// Without a file, the last entries are kept in memory (``document``). With a file, each entry is written when its exchange has ended, and
+/// the file is a complete document after each entry, also if the process ends without ``finish()``. If the machine fails during a write,
+/// cut the file after its last complete line and append `]}}`. Entries are in the order of their ends.
+///
+/// Secrets are `REDACTED` unless they are asked for: user information and secret items of URLs, secret fields such as `Authorization`, the
+/// values of cookies, secret items of forms, and texts under secret names in JSON. Other text in bodies is written as it is. A new file can
+/// be read by its user alone.
+///
+/// The fields `Host`, `Accept-Encoding` and those that frame a body are added when a request is sent, and are not recorded. An exchange
+/// whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is missing.
+public final class HARRecorder: EventMonitor {
+    /// The reason why the file of a recorder is not complete.
+    public struct FileFailure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The path of the file.
+        public let path: String
+        /// The reason in words.
+        public let why: String
+
+        /// The failure in words.
+        public var description: String { "the recording \(path) cannot be written: \(why)" }
+    }
+
+    /// The exchanges that are kept in memory.
+    private struct Kept: Sendable {
+        var exchanges: [HARAssembly.Complete] = []
+        /// The number of exchanges in front that no longer count.
+        var first = 0
+        var dropped = 0
+    }
+
+    /// The number of bytes of each body that are recorded; 0 if bodies are not recorded.
+    public let bodyLimit: Int
+    /// Indicates whether secrets are recorded.
+    public let revealsSecrets: Bool
+    /// The number of entries that are kept in memory, if there is no file.
+    public let maximumEntries: Int
+    private let assembly = Locked(HARAssembly())
+    private let kept = Locked(Kept())
+    /// The file; `nil` if the entries are kept in memory.
+    private let file: HARFile?
+    private let now: @Sendable () -> Date
+
+    /// Creates a recorder that keeps the last entries in memory.
+    ///
+    /// - Parameters:
+    ///   - bodyLimit: The number of bytes of each body that are recorded. The default is 0: no bodies.
+    ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
+    ///   - maximumEntries: The number of entries that are kept. The default is 1,000.
+    public convenience init(bodyLimit: Int = 0, revealsSecrets: Bool = false, maximumEntries: Int = 1_000) {
+        self.init(nil, bodyLimit, revealsSecrets, maximumEntries) { Date() }
+    }
+
+    /// Creates a recorder that writes to a file. A file at the path is replaced when the first entry is written, or at ``finish()``.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - bodyLimit: The number of bytes of each body that are recorded. The default is 0: no bodies.
+    ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
+    public convenience init(file path: some FilePathConvertible, bodyLimit: Int = 0, revealsSecrets: Bool = false) {
+        self.init(HARFile(path: path.filePath), bodyLimit, revealsSecrets, 0) { Date() }
+    }
+
+    init(
+        _ file: HARFile?, _ bodyLimit: Int, _ revealsSecrets: Bool, _ maximumEntries: Int,
+        now: @escaping @Sendable () -> Date
+    ) {
+        self.file = file
+        self.bodyLimit = max(bodyLimit, 0)
+        self.revealsSecrets = revealsSecrets
+        self.maximumEntries = max(maximumEntries, 0)
+        self.now = now
+    }
+
+    /// The entries in memory as a document; without entries if the recorder writes to a file.
+    public var document: HARDocument {
+        let exchanges = kept.withLock { $0.exchanges[$0.first...] }
+        return HARDocument(entries: exchanges.map(entry))
+    }
+
+    /// The number of entries that were dropped from memory, because there were more than ``maximumEntries``.
+    public var droppedEntryCount: Int { kept.withLock { $0.dropped } }
+
+    /// Takes an event.
+    public func handle(_ event: RequestEvent) async {
+        let now = now()
+        guard add(assembly.withLock({ $0.take(event, now: now) })), let file else { return }
+        await BlockingThreadPool.run { _ = file.write() }
+    }
+
+    /// Writes what is left: exchanges that have not ended are written as far as they are known. Call this after
+    /// ``Session/shutdown(drainingFor:)``, which waits for the monitors of the session.
+    ///
+    /// - Throws: ``FileFailure`` if the file is not complete.
+    public func finish() async throws(FileFailure) {
+        _ = add(assembly.withLock { $0.takeAll() })
+        guard let file else { return }
+        if let failure = await BlockingThreadPool.run({ file.write() }) { throw failure }
+    }
+
+    // MARK: Bodies
+
+    /// Begins the hop of a step that captures the body of its response, and returns the number of the capture.
+    func beginCapture(callID: UInt64, attempt: Int, elapsed: Duration) -> Int {
+        let (seconds, attoseconds) = elapsed.components
+        let start = now().addingTimeInterval(-Double(seconds) - Double(attoseconds) / 1e18)
+        return assembly.withLock { $0.beginCapture(callID: callID, attempt: attempt, callStart: start) }
+    }
+
+    /// Ends the hop of a step. Does not wait for the disk.
+    ///
+    /// - Parameter body: The body that was received; `nil` if there is none.
+    func endCapture(_ id: Int, callID: UInt64, body: HARBody?) {
+        let complete = assembly.withLock { $0.endCapture(id, callID: callID, body: body) }
+        guard add(complete), let file else { return }
+        BlockingThreadPool.begin { file.write() }
+    }
+
+    // MARK: Entries
+
+    /// Adds exchanges to the file or to the memory. Returns whether there are any.
+    private func add(_ complete: [HARAssembly.Complete]) -> Bool {
+        guard !complete.isEmpty else { return false }
+        guard let file else {
+            kept.withLock { kept in
+                kept.exchanges += complete
+                let surplus = kept.exchanges.count - kept.first - maximumEntries
+                guard surplus > 0 else { return }
+                kept.first += surplus
+                kept.dropped += surplus
+                guard kept.first > maximumEntries else { return }
+                kept.exchanges.removeFirst(kept.first)
+                kept.first = 0
+            }
+            return true
+        }
+        for exchange in complete {
+            file.add { [self] in try HARDocument.encoder.encode(entry(exchange)) }
+        }
+        return true
+    }
+
+    private func entry(_ complete: HARAssembly.Complete) -> HARDocument.Entry {
+        complete.exchange.entry(
+            callStart: complete.callStart, bodyLimit: bodyLimit, revealsSecrets: revealsSecrets)
+    }
+}

@@ -1,0 +1,94 @@
+import CurlEngine
+import HTTPTypes
+
+/// The removal of secrets from the requests and responses of a HAR document. The rules are those of ``SecretFields`` and
+/// ``URLRedaction``; text that is without secrets stays as it is.
+package enum HARRedaction {
+    /// The text in the place of secrets.
+    package static let mark = "REDACTED"
+
+    /// The names of secret members of JSON objects, in lower case, in addition to those of ``SecretFields``.
+    private static let secretMembers: Set<String> = ["pass", "pwd", "authorization", "cookie"]
+
+    /// Removes the secrets of a request: user information and secret items of the URL, secret fields, secret items of a form in the body,
+    /// and texts under secret names in a body of JSON.
+    package static func redact(_ request: inout HARDocument.Request) {
+        request.url = URLRedaction.redact(request.url)
+        for index in request.headers.indices { redact(&request.headers[index]) }
+        if let body = request.postData, body.encoding == nil, let text = body.text {
+            let (redacted, comment) = redact(text, type: body.mimeType)
+            request.postData?.text = redacted
+            if let comment { request.postData?.comment = comment }
+        }
+        request.derive()
+    }
+
+    /// Removes the secrets of a response: secret fields, and texts under secret names in a body of JSON.
+    package static func redact(_ response: inout HARDocument.Response) {
+        for index in response.headers.indices { redact(&response.headers[index]) }
+        if response.content.encoding == nil, let text = response.content.text {
+            let (redacted, comment) = redact(text, type: response.content.mimeType)
+            response.content.text = redacted
+            if let comment { response.content.comment = comment }
+        }
+        response.derive()
+    }
+
+    /// Removes the secret of a field. The names of cookies and their attributes are kept.
+    package static func redact(_ field: inout HARDocument.Field) {
+        switch field.name.lowercased() {
+        case "cookie": field.value = HARCookies.redacted(sent: field.value)
+        case "set-cookie": field.value = HARCookies.redacted(received: field.value)
+        case let lowercased:
+            guard let name = HTTPField.Name(field.name) else {
+                if SecretFields.marksSecret(lowercased) { field.value = mark }
+                break
+            }
+            var sent = HTTPField(name: name, value: field.value)
+            if field.isMarkedSecret { sent.indexingStrategy = .disallow }
+            let redacted = SecretFields.redacted(sent)
+            if !redacted.hasSameBytes(as: sent.value) { field.value = redacted }
+        }
+        field.isMarkedSecret = false
+    }
+
+    /// Returns a text without secrets, and a remark if a part of it is left out because it may hold some.
+    private static func redact(_ text: String, type: String) -> (text: String, remark: String?) {
+        let media = MediaType(type)
+        if media?.essence == "application/x-www-form-urlencoded" { return (redactedItems(text), nil) }
+        let isJSON = media.map { $0.subtype.hasByteSuffix("json") || $0.subtype == "jsonl" } ?? false
+        let first = text.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        guard isJSON || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else {
+            return (type.isEmpty ? redactedItems(text) : text, nil)
+        }
+        let (redacted, isComplete) = redactedJSON(text)
+        if isComplete { return (redacted, nil) }
+        return isJSON ? (redacted, "the rest is not JSON, and is left out because it may hold secrets") : (text, nil)
+    }
+
+    private static func redactedItems(_ text: String) -> String {
+        String(decoding: URLRedaction.redactItems(text.utf8), as: UTF8.self)
+    }
+
+    /// Returns JSON with a mark in the place of every text under a secret name, and whether all of the text is JSON.
+    private static func redactedJSON(_ text: String) -> (text: String, isComplete: Bool) {
+        var known: [String: Bool] = [:]
+        return JSONRewriter.rewritten(text) { path, kind in
+            guard kind == .string else { return nil }
+            let isSecret = path.contains { component in
+                guard case .key(let name) = component else { return false }
+                if let isSecret = known[name] { return isSecret }
+                let isSecret = isSecretMember(name)
+                known[name] = isSecret
+                return isSecret
+            }
+            return isSecret ? "\"\(mark)\"" : nil
+        }
+    }
+
+    /// Returns whether the name of a member marks its text as a secret. The type of a token is none (RFC 6749, section 5.1).
+    private static func isSecretMember(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return secretMembers.contains(name) || SecretFields.marksSecret(name) && !name.hasByteSuffix("type")
+    }
+}

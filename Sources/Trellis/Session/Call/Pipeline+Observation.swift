@@ -1,0 +1,39 @@
+/// The observation of an exchange, inside of the limits.
+extension Pipeline {
+    /// Runs one exchange on its route to the server.
+    @inline(__always)
+    func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        if let observer = call.exchangeObserver { return try await exchangeObserved(request, permit, observer) }
+        return try await exchangeUnobserved(request, permit)
+    }
+
+    @inline(__always)
+    private func exchangeUnobserved(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        session.configuration.alternativeServices == nil
+            ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
+    }
+
+    @inline(never)
+    private func exchangeObserved(
+        _ request: Request, _ permit: LimitPermit?, _ observer: any ExchangeObserver
+    ) async throws -> StepResponse {
+        let (request, observation) = observer.begin(request, context: context)
+        do {
+            let answer = try await exchangeUnobserved(request, permit)
+            let bodySize = answer.response.isBodyCut ? nil : answer.data?.count
+            observation?.end(with: answer.response, bodySize: bodySize)
+            return answer
+        } catch {
+            observation?.end(with: error)
+            throw error
+        }
+    }
+}
+
+extension CallContext {
+    /// The `User-Agent` of requests that have none of their own; `nil` if the session sends none.
+    package var defaultUserAgent: String? {
+        guard let configuration = (call.sender as? Session)?.configuration else { return nil }
+        return configuration.defaultHeaders[.userAgent] ?? configuration.userAgent
+    }
+}

@@ -1,0 +1,111 @@
+import CurlEngine
+import FoundationEssentials
+
+/// A step around the hop that passes the bodies of responses to a recorder while their readers receive them.
+struct HARBodyStep: ResponseForwardingStep {
+    let recorder: HARRecorder
+
+    func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+        let capture = HARCapture(recorder, context)
+        do {
+            let answer = try await next(request)
+            // The body of a stored response was on no wire, and a connection has no body.
+            if answer.response.cacheStatus?.isHit == true || context.call.delivery == .connection {
+                capture.end(nil)
+                return answer
+            }
+            let body = HARBody(answer.response)
+            switch answer.content {
+            case .data(let data):
+                capture.end(body, with: data)
+                return answer
+            case .source(let token):
+                let source = HARBodySource(token, body, capture)
+                return answer.replacing(answer.response, .source(TransferToken(source)))
+            }
+        } catch {
+            capture.end(nil)
+            throw error
+        }
+    }
+}
+
+/// The capture of a response's body, which ends once.
+private final class HARCapture: Sendable {
+    private let recorder: HARRecorder
+    private let callID: UInt64
+    private let id: Int
+    private let hasEnded = Locked(false)
+
+    var limit: Int { recorder.bodyLimit }
+
+    init(_ recorder: HARRecorder, _ context: CallContext) {
+        self.recorder = recorder
+        callID = context.id
+        id = recorder.beginCapture(callID: context.id, attempt: context.attempt, elapsed: context.elapsedTime)
+    }
+
+    deinit { end(nil) }
+
+    /// Ends the capture, if it has not ended.
+    ///
+    /// - Parameters:
+    ///   - body: The body that was received; `nil` if there is none.
+    ///   - rest: The bytes that the body does not have yet.
+    func end(_ body: HARBody?, with rest: Data? = nil) {
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        guard isFirst else { return }
+        var body = body
+        if let rest { body?.append(rest, limit: limit) }
+        recorder.endCapture(id, callID: callID, body: body)
+    }
+}
+
+/// The body of a response that is received by its reader and, up to a limit, by a recorder.
+private final class HARBodySource: ChunkSource {
+    private let token: TransferToken
+    private let body: Locked<HARBody>
+    private let capture: HARCapture
+
+    init(_ token: TransferToken, _ body: HARBody, _ capture: HARCapture) {
+        self.token = token
+        self.body = Locked(body)
+        self.capture = capture
+    }
+
+    var transfer: any ChunkSource { token.source.transfer }
+    var request: Request? { token.source.request }
+    var observer: (any ReadingObserver)? { token.source.observer }
+    var metrics: Metrics? { get async { await token.source.metrics } }
+
+    func next() async throws -> Data? {
+        do {
+            guard let chunk = try await token.source.next() else {
+                end()
+                return nil
+            }
+            body.withLock { $0.append(chunk, limit: capture.limit) }
+            return chunk
+        } catch {
+            end()
+            throw error
+        }
+    }
+
+    func finalResponse() async throws -> Response {
+        while try await next() != nil {}
+        return try await token.source.finalResponse()
+    }
+
+    func cancel(explicitly: Bool) {
+        end()
+        token.source.cancel(explicitly: explicitly)
+    }
+
+    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
+
+    private func end() { capture.end(body.withLock { $0 }) }
+}

@@ -1,0 +1,26 @@
+package import CurlEngine
+
+/// An attempt that can describe its connection, and report the steps on its way to the server.
+package protocol ObservedTransportTask: TransportTask {
+    /// The version of HTTP for which the connection was made; `nil` if it is not known.
+    var connectionVersion: HTTPVersion? { get }
+    /// The local port of the connection; `nil` if it has none, or it is not known.
+    var connectionPort: Int? { get }
+    /// Indicates whether the complete request was sent, as far as the transport knows.
+    var hasSentRequest: Bool { get }
+    /// Makes the attempt report ``TransferStep/sent`` for the connection that is ready.
+    func reportSending()
+}
+
+/// The receiver of the steps of an attempt.
+package protocol ObservedTransportEvents: TransportEvents {
+    /// Indicates whether the steps are observed.
+    var observesSteps: Bool { get }
+    /// Notifies the exchange of a step, on the engine thread.
+    func transportDidReach(_ step: TransferStep)
+}
+
+extension Transfer: ObservedTransportTask {
+    /// The version of HTTP for which the connection was made; `nil` if there is no connection.
+    package var connectionVersion: HTTPVersion? { negotiatedVersion.map { HTTPVersion($0) } }
+}

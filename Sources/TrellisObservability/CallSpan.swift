@@ -1,0 +1,42 @@
+#if Observability
+import Tracing
+import Trellis
+
+/// The step that puts a span around a call, as the parent of the spans of its requests. The span ends with the call: for a stream, with the
+/// head of its response.
+struct CallSpan: ResponseForwardingStep {
+    static let name = "trellis.call"
+
+    private let settings: Observability
+
+    init(_ settings: Observability) { self.settings = settings }
+
+    func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+        guard let span = settings.startSpan(Self.name, .internal) else { return try await next(request) }
+        if span.isRecording {
+            let observed = ObservedRequest(request, context, resendCount: 0, settings)
+            span.updateAttributes { attributes in
+                attributes.set(AttributeName.method, value: .string(observed.method))
+                attributes.set(AttributeName.url, value: .string(observed.redactedURL))
+                attributes.set(AttributeName.callID, value: .int64(Int64(clamping: context.id)))
+            }
+        }
+        do {
+            let answer = try await ServiceContext.withValue(span.context) { try await next(request) }
+            end(span, ExchangeOutcome(answer.response, bodySize: nil))
+            return answer
+        } catch {
+            end(span, ExchangeOutcome(error))
+            throw error
+        }
+    }
+
+    private func end(_ span: any Span, _ outcome: ExchangeOutcome) {
+        span.end(status: outcome.status, errorType: outcome.errorType, errorMessage: outcome.errorMessage) {
+            attributes in
+            let retries = outcome.metrics.attemptCount - 1
+            if retries > 0 { attributes.set(AttributeName.retryCount, value: .int64(Int64(retries))) }
+        }
+    }
+}
+#endif

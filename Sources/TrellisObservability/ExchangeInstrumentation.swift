@@ -1,0 +1,131 @@
+#if Observability
+import CoreMetrics
+import HTTPTypes
+import Logging
+import Tracing
+import Trellis
+
+/// The observer of a session's requests: begins the span and the measurement of each, and writes about retries, circuits and the cache.
+final class ExchangeInstrumentation: ExchangeObserver {
+    /// The number of attributes of most spans.
+    private static let attributeCount = 12
+
+    let settings: Observability
+    private let instruments: InstrumentCache
+
+    init(_ settings: Observability) {
+        self.settings = settings
+        instruments = InstrumentCache(settings)
+    }
+
+    func begin(_ request: Request, context: CallContext) -> (Request, (any ExchangeObservation)?) {
+        let source = instruments.source()
+        let logger = settings.logger(at: settings.logLevels.exchange)
+        let instrument = settings.createsSpans || settings.propagatesContext ? settings.instrument : nil
+        guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
+        let observed = ObservedRequest(request, context, resendCount: context.countExchange(), settings)
+        var sent = request
+        var span: (any Span)?
+        if let instrument {
+            span = settings.createsSpans ? startSpan(observed, context) : nil
+            inject(span, into: &sent, with: instrument)
+        }
+        return (sent, ObservedExchange(observed, span: span, logger: logger, source, settings, context))
+    }
+
+    private func startSpan(_ observed: ObservedRequest, _ context: CallContext) -> (any Span)? {
+        guard let span = settings.startSpan(observed.spanName, .client) else { return nil }
+        guard span.isRecording else { return span }
+        span.updateAttributes { attributes in
+            attributes.reserveCapacity(attributes.count + Self.attributeCount)
+            attributes.set(AttributeName.method, value: .string(observed.method))
+            attributes.set(AttributeName.serverAddress, value: .string(observed.server.address))
+            attributes.set(AttributeName.url, value: .string(observed.redactedURL))
+            func set(_ name: String, _ value: String?) {
+                if let value { attributes.set(name, value: .string(value)) }
+            }
+            func set(_ name: String, ifPositive count: Int) {
+                if count > 0 { attributes.set(name, value: .int64(Int64(count))) }
+            }
+            set(AttributeName.serverPort, ifPositive: observed.server.port)
+            set(AttributeName.originalMethod, observed.originalMethod)
+            set(AttributeName.urlTemplate, observed.template)
+            set(AttributeName.resendCount, ifPositive: observed.resendCount)
+            set(AttributeName.retryCount, ifPositive: observed.retryCount)
+            set(AttributeName.redirectCount, ifPositive: observed.redirectCount)
+            if settings.recordsUserAgent {
+                set(AttributeName.userAgent, observed.request.headers[.userAgent] ?? context.defaultUserAgent)
+            }
+        }
+        return span
+    }
+
+    /// Adds the context of the span, or else that of the task, to the fields of a request.
+    private func inject(_ span: (any Span)?, into request: inout Request, with instrument: any Instrument) {
+        guard settings.propagatesContext, let context = span?.context ?? ServiceContext.current else { return }
+        var fields = request.headers
+        instrument.inject(context, into: &fields, using: HeaderInjector())
+        request.headers = fields
+    }
+
+    func willRetry(_ attempt: FailedAttempt, after delay: Duration, context: CallContext) {
+        let status = attempt.response.map { $0.status.code }.flatMap { $0 >= 400 ? String($0) : nil }
+        let errorType = status ?? attempt.error.map { ExchangeOutcome.errorType(of: $0) } ?? otherValue
+        let observed = ObservedRequest(attempt.request, context, resendCount: 0, settings)
+        count(observed.series(.retry(errorType: errorType)), ifOn: .retries)
+        guard let level = settings.logLevels.retry, let logger = settings.logger(at: level) else { return }
+        logger.log(
+            level: level, "HTTP request is sent again",
+            metadata: [
+                AttributeName.method: .string(observed.method), AttributeName.url: .string(observed.redactedURL),
+                AttributeName.errorType: .string(errorType), AttributeName.callID: .stringConvertible(context.id),
+                AttributeName.retryCount: .stringConvertible(context.attempt),
+                AttributeName.retryDelay: .stringConvertible(delay.inSeconds),
+            ])
+    }
+
+    func didChangeCircuit(of host: String, openFor duration: Duration?, context: CallContext) {
+        guard let level = settings.logLevels.circuit, let logger = settings.logger(at: level) else { return }
+        var metadata: Logger.Metadata = [
+            AttributeName.serverAddress: .string(host), AttributeName.callID: .stringConvertible(context.id),
+        ]
+        guard let duration else { return logger.log(level: level, "Circuit has closed", metadata: metadata) }
+        metadata[AttributeName.circuitDuration] = .stringConvertible(duration.inSeconds)
+        logger.log(level: level, "Circuit has opened", metadata: metadata)
+    }
+
+    func didUseCache(_ status: CacheStatus, for request: Request, context: CallContext) {
+        let observed = ObservedRequest(request, context, resendCount: 0, settings)
+        let result = status.result
+        count(observed.series(.cache(result: result)), ifOn: .cacheResults)
+        guard status.isHit || status.isCollapsed, let level = settings.logLevels.exchange,
+            let logger = settings.logger(at: level)
+        else { return }
+        logger.log(
+            level: level, "HTTP response comes from the cache",
+            metadata: [
+                AttributeName.method: .string(observed.method), AttributeName.url: .string(observed.redactedURL),
+                AttributeName.callID: .stringConvertible(context.id), AttributeName.cacheResult: .string(result),
+            ])
+    }
+
+    private func count(_ series: @autoclosure () -> Series, ifOn metric: Observability.MetricSet) {
+        guard settings.metrics.contains(metric), let source = instruments.source() else { return }
+        source.instruments(of: series()).count?.increment()
+    }
+}
+
+extension CacheStatus {
+    /// The use of the cache in one word, as a dimension of a metric.
+    fileprivate var result: String {
+        if isUnsatisfiable { return "unsatisfiable" }
+        if isHit { return "hit" }
+        if isCollapsed { return "collapsed" }
+        if isFromCache { return forwardStatus == 304 ? "revalidated" : "stale" }
+        return switch forwardReason {
+        case .bypass, .method, .request: "bypass"
+        case .uriMiss, .varyMiss, .stale, .partial, nil: "miss"
+        }
+    }
+}
+#endif

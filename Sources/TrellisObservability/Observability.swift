@@ -1,0 +1,155 @@
+#if Observability
+public import CoreMetrics
+import FoundationEssentials
+public import Logging
+public import Tracing
+import Trellis
+
+/// The observation of a session's requests by logs, metrics and traces, with the names of OpenTelemetry's conventions for HTTP clients.
+///
+/// ```swift
+/// var configuration = SessionConfiguration()
+/// configuration.observe()
+/// ```
+///
+/// The logger, the tracer and the metrics factory are resolved for each request, in the task that makes it: those of `withLogger`,
+/// `withTracer` and `withMetricsFactory` if the task runs in such a scope, or else those that the process was bootstrapped with. The task
+/// of a handle, of a shared call (``Trellis/SingleFlight``) and of a download has the scope of the first task that asked for it.
+///
+/// Each request on the wire is observed: every retry, every redirect, and every repetition with credentials. A response that a cache has
+/// stored, and a request that a limit refuses, have neither a span nor a duration.
+///
+/// Every part can be switched off. A session whose configuration is not observed pays for nothing.
+public struct Observability: Sendable {
+    /// Indicates whether each request on the wire has a span of the kind `client`. The default is `true`.
+    ///
+    /// The span begins when the request is about to wait for a connection. It ends with the complete response if the body is collected, and
+    /// with the head of the response if the body is streamed, as the conventions recommend: the reader of a stream may never read to its
+    /// end.
+    public var createsSpans = true
+    /// Indicates whether each call has a span of the kind `internal`, named `trellis.call`, around those of its requests. The default is
+    /// `false`, because the conventions want none.
+    public var createsCallSpans = false
+    /// Indicates whether the context of the span, or else that of the task, is added to the fields of the request by the tracer, or by the
+    /// instruments that the process was bootstrapped with: for example as `traceparent` and `baggage`. Fields of the same names are
+    /// replaced. The default is `true`.
+    public var propagatesContext = true
+    /// Indicates whether spans have the attribute `user_agent.original`. The default is `false`.
+    public var recordsUserAgent = false
+    /// The metrics that are recorded. The default is ``MetricSet/all``.
+    public var metrics = MetricSet.all
+    /// The levels of the lines in the log.
+    public var logLevels = LogLevels()
+    /// The methods that spans and metrics name; any other method is `_OTHER`. The default is the value of the environment's variable
+    /// `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, methods separated by commas, or else the methods of RFC 9110, section 9.3, `PATCH`
+    /// (RFC 5789) and `QUERY`.
+    public var knownMethods = Self.knownMethodsOfEnvironment
+    /// The number of servers, each a host with a port, that metrics name. Any later server is `_OTHER`. The default is 100.
+    public var maximumServerCount = 100
+    /// The number of series, each a combination of values of dimensions, that are recorded. The values of any later series are `_OTHER` or
+    /// empty. The default is 2,000, as in the SDKs of OpenTelemetry.
+    public var maximumSeriesCount = 2_000
+    /// Indicates whether dimensions without a value, such as `error.type` of a success, are left out. The default is `false`: they are
+    /// empty, because some backends, such as Prometheus, want the same dimensions in all series of a metric. With a backend that does not,
+    /// such as one for OTLP, `true` follows the conventions more closely.
+    public var omitsEmptyDimensions = false
+    /// The logger of all requests; if `nil`, the default, `Logger.current` of the task of each request.
+    public var logger: Logger?
+    /// The tracer of all requests; if `nil`, the default, that of the task of each request.
+    public var tracer: (any Tracer)?
+    /// The metrics factory of all requests; if `nil`, the default, that of the task of each request.
+    ///
+    /// Instruments are kept for each factory that is an object. A factory that is a value has no identity, so that instruments are
+    /// requested from it for each request, unless it is set here.
+    public var metricsFactory: (any MetricsFactory)?
+
+    /// Creates the default observation: spans, all metrics, and lines in the log.
+    public init() {}
+
+    private static let knownMethodsOfEnvironment = knownMethods(environment: ProcessInfo.processInfo.environment)
+
+    /// Returns the known methods of an environment.
+    static func knownMethods(environment: [String: String]) -> Set<String> {
+        guard let list = environment["OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"] else {
+            return ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"]
+        }
+        return Set(list.split(separator: ",").map { String($0.filter { !$0.isWhitespace }) })
+    }
+}
+
+extension Observability {
+    /// A set of metrics. Durations are in seconds, sizes in bytes.
+    ///
+    /// All metrics have the dimensions `http.request.method`, `server.address`, `server.port` and `url.template`
+    /// (``Trellis/Request/urlTemplate``), and those that are named with them here.
+    public struct MetricSet: OptionSet, Sendable, Hashable {
+        /// The bits of the set.
+        public let rawValue: Int
+
+        /// Creates a set from its bits.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// The timer `http.client.request.duration` of each request on the wire, which measures what its span does, with
+        /// `http.response.status_code`, `error.type` and `network.protocol.version`.
+        public static let requestDuration = MetricSet(rawValue: 1 << 0)
+        /// The recorder `http.client.request.body.size`, with the dimensions of ``requestDuration``, for bodies whose size is known before
+        /// they are sent: bytes that are not compressed, and sequences with a length.
+        public static let requestBodySize = MetricSet(rawValue: 1 << 1)
+        /// The recorder `http.client.response.body.size`, with the dimensions of ``requestDuration``: the `Content-Length`, or else the
+        /// size of a collected body that is not compressed.
+        public static let responseBodySize = MetricSet(rawValue: 1 << 2)
+        /// The meter `http.client.active_requests`: the number of requests on the wire, or waiting for a connection.
+        public static let activeRequests = MetricSet(rawValue: 1 << 3)
+        /// The timer `trellis.client.queue.duration` of the wait of each request for the limits of its host and for a connection.
+        public static let queueDuration = MetricSet(rawValue: 1 << 4)
+        /// The counter `trellis.client.retries`, with `error.type`.
+        public static let retries = MetricSet(rawValue: 1 << 5)
+        /// The counter `trellis.client.cache` of the requests that asked a cache, with `trellis.cache.result`: `hit`, `collapsed`
+        /// (the response to an equal request), `revalidated`, `stale` (in place of a failure), `miss`, `bypass` or `unsatisfiable`.
+        public static let cacheResults = MetricSet(rawValue: 1 << 6)
+        /// All of these metrics.
+        public static let all: MetricSet = [
+            .requestDuration, .requestBodySize, .responseBodySize, .activeRequests, .queueDuration, .retries,
+            .cacheResults,
+        ]
+    }
+}
+
+extension Observability {
+    /// The levels of the lines in the log; a line without a level is not written.
+    ///
+    /// Failures are thrown, so that the program decides on their level: by default, a library writes nothing above `info`, and `info` only
+    /// for what it cannot throw.
+    public struct LogLevels: Sendable, Hashable {
+        /// The level of the line about each response, failure and cancellation of a request on the wire, and about each response from a
+        /// cache; `debug` by default.
+        public var exchange: Logger.Level? = .debug
+        /// The level of the line about each retry; `info` by default.
+        public var retry: Logger.Level? = .info
+        /// The level of the line about each circuit that opens or closes (``Trellis/CircuitBreaker``); `info` by default.
+        public var circuit: Logger.Level? = .info
+
+        /// Creates the default levels.
+        public init() {}
+
+        /// The levels of a log without lines.
+        public static var off: LogLevels {
+            var levels = LogLevels()
+            (levels.exchange, levels.retry, levels.circuit) = (nil, nil, nil)
+            return levels
+        }
+    }
+}
+#else
+public import Trellis
+
+/// The observation of a session's requests by logs, metrics and traces, which needs the trait `Observability` of the package.
+@available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Observability\"])")
+public struct Observability {}
+
+extension SessionConfiguration {
+    /// Observes the requests of the session, which needs the trait `Observability` of the package.
+    @available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Observability\"])")
+    public mutating func observe(with observability: Any? = nil) {}
+}
+#endif

@@ -1,0 +1,36 @@
+#if Observability
+public import Trellis
+
+extension SessionConfiguration {
+    /// Observes the requests of the session with logs, metrics and traces. A second call replaces the first.
+    ///
+    /// Steps around the call that are added after this run inside of the call's span (``Observability/createsCallSpans``).
+    ///
+    /// - Parameter observability: The parts of the observation; all of them by default, without a span around the call.
+    public mutating func observe(with observability: Observability = Observability()) {
+        steps.observe(with: observability)
+    }
+}
+
+extension Steps {
+    /// Observes the requests of these steps: those of a session, or a single request, whose observation replaces that of its session.
+    ///
+    /// ```swift
+    /// var quiet = Observability()
+    /// quiet.logLevels = .off
+    /// let request = Request(url).withSteps { $0.observe(with: quiet) }
+    /// ```
+    public mutating func observe(with observability: Observability = Observability()) {
+        exchangeObserver = observability.isEmpty ? nil : ExchangeInstrumentation(observability)
+        aroundCall.removeAll { $0 is CallSpan }
+        if observability.createsCallSpans { aroundCall.insert(CallSpan(observability), at: 0) }
+    }
+}
+
+extension Observability {
+    /// Indicates whether no request on the wire is observed.
+    fileprivate var isEmpty: Bool {
+        !createsSpans && !propagatesContext && metrics.isEmpty && logLevels == .off
+    }
+}
+#endif

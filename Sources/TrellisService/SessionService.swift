@@ -1,0 +1,93 @@
+#if Service
+import Logging
+public import ServiceLifecycle
+public import Trellis
+
+/// A session as a service of a `ServiceGroup`: a graceful shutdown of the group drains the session.
+///
+/// ```swift
+/// let session = Session(configuration: configuration)
+/// let group = ServiceGroup(
+///     services: [SessionService(session, grace: .seconds(20)), server],
+///     gracefulShutdownSignals: [.sigterm], logger: logger)
+/// try await group.run()
+/// ```
+///
+/// A group shuts its services down one after the other, in the reverse of their order. List the session before the services that send
+/// requests with it: the server above answers what it has accepted while the session still sends requests, and the session drains after
+/// that.
+///
+/// - On a graceful shutdown, the session refuses new requests with an error of kind ``Trellis/TrellisError/Kind/cancelled``, whose text
+///   says that the session is shut down. Requests in flight continue to their end, for ``grace`` at most, with all retries, redirects and
+///   credentials that they need. After that they get an error of the same kind. See ``Trellis/Session/shutdown(drainingFor:)``.
+/// - On a cancellation of the task, also one during the drain, requests in flight end at once. A group cancels its services when another
+///   one fails, and when the graceful shutdown takes more than `maximumGracefulShutdownDuration`.
+///
+/// The service has ended when all connections are closed, the event monitors have handled their events, and the index of a
+/// ``Trellis/DiskCacheStorage`` is saved. The session cannot be used after that: give the service a session of its own, not
+/// ``Trellis/Session/default``, if other parts of the process go on.
+public struct SessionService: Service {
+    /// The session.
+    public let session: Session
+    /// The time for which requests in flight continue after a graceful shutdown.
+    public let grace: Duration
+
+    /// Creates the service of a session. The session can be used before the service runs.
+    ///
+    /// - Parameters:
+    ///   - session: The session, which is shut down at the end of ``run()``.
+    ///   - grace: The time for which requests in flight continue after a graceful shutdown; 30 seconds by default. It should be shorter
+    ///     than the time after which the process is killed, such as `terminationGracePeriodSeconds` of Kubernetes, by what the other
+    ///     services of the group need.
+    public init(_ session: Session, grace: Duration = .seconds(30)) {
+        self.session = session
+        self.grace = grace
+    }
+
+    /// The state of the session: running, draining with the number of its requests, or ended.
+    public var health: SessionHealth { session.health }
+
+    /// Waits for a graceful shutdown or a cancellation of the task, and ends the session. Outside of a `ServiceGroup`, only a cancellation
+    /// ends the wait.
+    ///
+    /// The method does not throw: a session that has ended because of a cancellation is no failure.
+    public func run() async {
+        var (grace, cause) = (grace, "graceful shutdown")
+        do {
+            try await gracefulShutdown()
+        } catch {
+            (grace, cause) = (.zero, "cancellation")
+        }
+        let logger = Logger.current
+        logger.debug("Session shuts down", metadata: ["trellis.shutdown.cause": "\(cause)"])
+        await end(within: grace)
+        if let storage = session.configuration.steps.cache?.storage as? DiskCacheStorage { await storage.close() }
+        logger.debug("Session has ended")
+    }
+
+    /// Shuts the session down. A cancellation of the task ends the grace.
+    private func end(within grace: Duration) async {
+        let (wait, continuation) = AsyncStream.makeStream(of: Void.self)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                await session.shutdown(drainingFor: grace)
+                continuation.finish()
+            }
+            group.addTask {
+                // The loop ends with the shutdown, and with a cancellation.
+                for await _ in wait {}
+                if Task.isCancelled { await session.shutdown() }
+            }
+        }
+    }
+}
+
+extension SessionService: CustomStringConvertible {
+    /// The name of the service in the log of its group.
+    public var description: String { "SessionService" }
+}
+#else
+/// A session as a service of a `ServiceGroup`, which needs the trait `Service` of the package.
+@available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Service\"])")
+public struct SessionService {}
+#endif

@@ -1,0 +1,113 @@
+import CurlEngine
+import FoundationEssentials
+import Trellis
+
+/// The recordings in the file of a cassette, which are decoded when they are needed.
+struct CassetteFile: Sendable {
+    private let document: Data
+    private let index: CassetteIndex
+    /// The positions of the entries that have the same method and URL, in the order of the file.
+    private let positions: [String: [Int]]
+
+    /// The largest size of a file in bytes.
+    private static let maximumSize = 1 << 30
+
+    /// Creates a file without recordings.
+    init() { (document, index, positions) = (Data(), CassetteIndex(), [:]) }
+
+    /// Reads the file of a cassette; `nil` if there is none. Waits for the disk.
+    init?(_ cassette: Cassette) throws(CassetteError) {
+        let document: Data
+        do throws(FileReader.Failure) {
+            guard let file = try WholeFile.read(path: cassette.path, limit: Self.maximumSize) else { return nil }
+            document = file.data
+        } catch {
+            throw .file(path: cassette.path, why: error.why)
+        }
+        try self.init(document, cassette)
+    }
+
+    /// Creates the recordings of a document.
+    init(_ document: Data, _ cassette: Cassette) throws(CassetteError) {
+        do throws(CassetteIndex.Malformed) {
+            index = try CassetteIndex(document)
+        } catch {
+            throw .malformed(path: cassette.path, line: Self.line(of: error.offset, in: document), why: error.why)
+        }
+        self.document = document
+        var positions: [String: [Int]] = [:]
+        positions.reserveCapacity(index.places.count)
+        for (position, place) in index.places.enumerated() {
+            positions[cassette.matching.key(method: place.method, url: place.url), default: []].append(position)
+        }
+        self.positions = positions
+    }
+
+    /// The number of recordings.
+    var count: Int { index.places.count }
+
+    /// Returns the positions of the recordings with a key, in the order of the file.
+    func positions(of key: String) -> [Int] { positions[key] ?? [] }
+
+    /// Returns the request line of a recording.
+    func name(_ position: Int) -> String { "\(index.places[position].method) \(index.places[position].url)" }
+
+    /// Returns the bytes of a recording.
+    func bytes(_ position: Int) -> Data {
+        let range = index.places[position].range
+        return document.subdata(in: range.lowerBound + document.startIndex..<range.upperBound + document.startIndex)
+    }
+
+    /// Returns a recording.
+    func entry(_ position: Int, of cassette: Cassette) throws(CassetteError) -> HARDocument.Entry {
+        do {
+            return try JSONDecoder().decode(HARDocument.Entry.self, from: bytes(position))
+        } catch {
+            let line = Self.line(of: index.places[position].range.lowerBound, in: document)
+            throw .malformed(
+                path: cassette.path, line: line, why: "the entry that begins here: \(Self.text(of: error))")
+        }
+    }
+
+    private static func line(of offset: Int, in document: Data) -> Int {
+        document.prefix(offset).reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }
+    }
+
+    /// Returns an error of a decoder in words.
+    private static func text(of error: any Error) -> String {
+        switch error as? DecodingError {
+        case .keyNotFound(let key, let context)?: "\(path(context)) has no member \"\(key.stringValue)\""
+        case .typeMismatch(_, let context)?, .valueNotFound(_, let context)?:
+            "\(path(context)) has a value of another type: \(context.debugDescription)"
+        case .dataCorrupted(let context)?: context.debugDescription
+        default: "\(error)"
+        }
+    }
+
+    private static func path(_ context: DecodingError.Context) -> String {
+        context.codingPath.isEmpty ? "it" : context.codingPath.map(\.stringValue).joined(separator: ".")
+    }
+}
+
+extension CassetteFile {
+    /// Returns recordings as a document.
+    static func document(_ entries: [Data]) throws -> Data {
+        let creator = try HARDocument.encoder.encode(HARDocument.Creator.trellis)
+        var document = Data("{\"log\": {\"version\": \"1.2\", \"creator\": ".utf8)
+        document.append(creator)
+        document.append(contentsOf: ", \"pages\": [], \"entries\": [\n".utf8)
+        for (number, entry) in entries.enumerated() {
+            if number > 0 { document.append(contentsOf: ",\n".utf8) }
+            document.append(entry)
+        }
+        document.append(contentsOf: "\n]}}\n".utf8)
+        return document
+    }
+
+    /// Returns a recording as JSON, with a line for each property, so that changes of a file can be read.
+    static func encoded(_ entry: HARDocument.Entry) throws -> Data {
+        let encoder = HARDocument.encoder
+        encoder.outputFormatting.insert(.prettyPrinted)
+        return try encoder.encode(entry)
+    }
+}

@@ -1,0 +1,45 @@
+import CurlEngine
+import Trellis
+
+/// The parts of a request by which its recording is found. The method is always one of them.
+///
+/// ```swift
+/// cassette.matching.body = true
+/// cassette.matching.headers = ["Accept"]
+/// ```
+public struct CassetteMatching: Sendable, Hashable {
+    /// Indicates whether the query of the URL is compared, in its order. The default is `true`.
+    public var query = true
+    /// Indicates whether the body is compared, byte by byte. The default is `false`: a body may have a random boundary.
+    public var body = false
+    /// The names of the fields whose values are compared. The default is none.
+    public var headers: [String] = []
+
+    /// Creates the default: the method and the URL.
+    public init() {}
+
+    /// Indicates whether a request can be compared only as a whole.
+    var needsMessage: Bool { body || !headers.isEmpty }
+
+    /// Returns the text that requests have in common if their methods and URLs match.
+    func key(method: String, url: String) -> String {
+        let end = query ? "#" : "?#"
+        return "\(method) \(url.prefix(beforeBytes: end))"
+    }
+
+    /// Returns the names of the parts in which two requests with the same key differ.
+    func differences(_ recorded: HARDocument.Request, _ asked: HARDocument.Request) -> [String] {
+        var names = headers.filter { Self.values(of: $0, recorded) != Self.values(of: $0, asked) }.map {
+            "header \($0)"
+        }
+        if body, Self.body(of: recorded) != Self.body(of: asked) { names.append("body") }
+        return names
+    }
+
+    /// Returns the values of the fields with a name.
+    static func values(of name: String, _ request: HARDocument.Request) -> [TextBytes] {
+        request.headers.filter { $0.name.lowercased() == name.lowercased() }.map { TextBytes($0.value) }
+    }
+
+    private static func body(of request: HARDocument.Request) -> TextBytes { TextBytes(request.postData?.text ?? "") }
+}

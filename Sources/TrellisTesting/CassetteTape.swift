@@ -1,0 +1,229 @@
+import CurlEngine
+import FoundationEssentials
+import Trellis
+
+/// The recordings of a cassette while it is used: which of them were replayed, and what was recorded.
+final class CassetteTape: Sendable {
+    /// The answer to a request: a recording, or the number under which its exchange is to be recorded.
+    enum Answer: Sendable {
+        case recording(HARDocument.Entry)
+        case record(Int)
+    }
+
+    private struct State: Sendable {
+        var file = CassetteFile()
+        /// The recordings of the file that were replayed.
+        var used: Set<Int> = []
+        /// The positions of the file's recordings by the keys that their requests have after scrubbing; `nil` until a request is not found.
+        var scrubbed: [String: [Int]]?
+        /// Indicates whether the file exists.
+        var exists = false
+        /// Indicates whether requests that are not found are recorded.
+        var isRecording = false
+        /// The entries that were recorded, by the number of their requests.
+        var recorded: [Int: Data] = [:]
+        var requestCount = 0
+        var unmatched: [CassetteError] = []
+        /// The number of bytes that are in the file, and the number of those that were recorded since.
+        var (savedSize, newSize) = (0, 0)
+    }
+
+    /// The number of bytes up to which the file is written after each recording. A larger one is written when it has grown by a sixteenth.
+    private static let alwaysSavedSize = 1 << 20
+
+    let cassette: Cassette
+    private let state = Locked(State())
+    private let opening = Locked<Task<Void, any Error>?>(nil)
+    /// The lock of the file, of which there is one writer.
+    private let writer = Locked(())
+    /// The mark that this tape records its file; `nil` unless it does.
+    private let mark = Locked<RecordingMark?>(nil)
+
+    init(_ cassette: Cassette) { self.cassette = cassette }
+
+    deinit { try? save() }
+
+    /// Opens the file, once.
+    func open() async throws {
+        let task = opening.withLock { opening in
+            if let opening { return opening }
+            let task = Task.detached { [self] in
+                try await BlockingThreadPool.trying { () throws(CassetteError) in try self.load() }
+            }
+            opening = task
+            return task
+        }
+        try await task.value
+    }
+
+    private func load() throws(CassetteError) {
+        let file = cassette.mode == .all ? nil : try CassetteFile(cassette)
+        let isRecording =
+            switch cassette.mode {
+            case .none: false
+            case .once: file == nil
+            case .new, .all: true
+            }
+        state.withLock { state in
+            state.exists = file != nil
+            state.file = file ?? CassetteFile()
+            state.isRecording = isRecording
+        }
+    }
+
+    // MARK: Requests
+
+    /// Returns the answer to a request. The file is open.
+    ///
+    /// - Parameter request: The request after scrubbing.
+    func answer(to request: HARDocument.Request) throws(CassetteError) -> Answer {
+        try state.withLock { (state: inout State) throws(CassetteError) -> Answer in
+            if cassette.mode != .all, let position = try find(request, &state) {
+                state.used.insert(position)
+                return .recording(try state.file.entry(position, of: cassette))
+            }
+            guard state.isRecording else {
+                let error = failure(request, state)
+                state.unmatched.append(error)
+                throw error
+            }
+            try takeMark()
+            state.requestCount += 1
+            return .record(state.requestCount)
+        }
+    }
+
+    private func find(_ request: HARDocument.Request, _ state: inout State) throws(CassetteError) -> Int? {
+        let key = cassette.key(request)
+        if let position = try find(request, among: state.file.positions(of: key), state) { return position }
+        // The scrubbers may have changed since the file was recorded.
+        if state.scrubbed == nil { state.scrubbed = try scrubbedPositions(state.file) }
+        return try find(request, among: state.scrubbed?[key] ?? [], state)
+    }
+
+    /// Returns the first recording that was not used or, if recordings may be repeated, the last one that was.
+    private func find(
+        _ request: HARDocument.Request, among positions: [Int], _ state: State
+    ) throws(CassetteError) -> Int? {
+        var repeated: Int?
+        for position in positions {
+            let isUsed = state.used.contains(position)
+            guard !isUsed || cassette.allowsRepeats else { continue }
+            if cassette.matching.needsMessage {
+                let recorded = cassette.scrubbed(try state.file.entry(position, of: cassette).request)
+                guard cassette.matching.differences(recorded, request).isEmpty else { continue }
+            }
+            if !isUsed { return position }
+            repeated = position
+        }
+        return repeated
+    }
+
+    private func scrubbedPositions(_ file: CassetteFile) throws(CassetteError) -> [String: [Int]] {
+        var positions: [String: [Int]] = [:]
+        for position in 0..<file.count {
+            let request = cassette.scrubbed(try file.entry(position, of: cassette).request)
+            positions[cassette.key(request), default: []].append(position)
+        }
+        return positions
+    }
+
+    private func failure(_ request: HARDocument.Request, _ state: State) -> CassetteError {
+        guard state.exists else { return .missing(path: cassette.path, command: cassette.command(.once)) }
+        let recordings = (0..<state.file.count).compactMap { position -> CassetteDifference.Recording? in
+            guard let entry = try? state.file.entry(position, of: cassette) else { return nil }
+            return CassetteDifference.Recording(
+                position: position, request: cassette.scrubbed(entry.request),
+                isUsed: state.used.contains(position))
+        }
+        return .unmatched(
+            request: "\(request.method) \(request.url)", path: cassette.path,
+            nearest: CassetteDifference.nearest(to: request, among: recordings, cassette.matching),
+            command: cassette.command(.all))
+    }
+
+    /// The requests that were not found, in the order of their arrival.
+    var unmatched: [CassetteError] { state.withLock { $0.unmatched } }
+
+    /// The request lines of the file's recordings that were not replayed, in the order of the file.
+    var unused: [String] {
+        state.withLock { state in
+            guard cassette.mode != .all else { return [] }
+            return (0..<state.file.count).filter { !state.used.contains($0) }.map(state.file.name)
+        }
+    }
+
+    // MARK: Recordings
+
+    /// Adds a recording, which is in the file when the method returns, unless the file is large.
+    func record(_ entry: HARDocument.Entry, as number: Int) async throws {
+        let encoded = try CassetteFile.encoded(entry)
+        let isDue = state.withLock { state in
+            state.recorded[number] = encoded
+            state.newSize += encoded.count
+            return state.savedSize + state.newSize <= Self.alwaysSavedSize || state.newSize >= state.savedSize / 16
+        }
+        if isDue { try await write() }
+    }
+
+    /// Writes what was recorded and is not in the file yet, and lets others record the file.
+    func finish() async throws {
+        try await write()
+        mark.withLock { $0 = nil }
+    }
+
+    private func write() async throws {
+        try await BlockingThreadPool.trying { [self] () throws(CassetteError) in try save() }
+    }
+
+    private func takeMark() throws(CassetteError) {
+        try mark.withLock { (mark: inout RecordingMark?) throws(CassetteError) in
+            if mark == nil { mark = try RecordingMark.taken(cassette.path) }
+        }
+    }
+
+    /// Writes the file, if there is something new. Waits for the disk.
+    private func save() throws(CassetteError) {
+        try writer.withLock { (_: inout Void) throws(CassetteError) in
+            let (entries, size) = state.withLock { state -> ([Data], Int) in
+                guard state.newSize > 0 else { return ([], 0) }
+                let kept = cassette.mode == .all ? [] : (0..<state.file.count).map(state.file.bytes)
+                let new = state.recorded.sorted { $0.key < $1.key }.map(\.value)
+                return (kept + new, state.newSize)
+            }
+            guard !entries.isEmpty else { return }
+            let document: Data
+            do {
+                document = try CassetteFile.document(entries)
+                try FileSystem.makeFolder(FileSystem.folder(of: cassette.path))
+                try WholeFile.replace(path: cassette.path, with: document, isDurable: false)
+            } catch {
+                throw .file(path: cassette.path, why: (error as? FileReader.Failure)?.why ?? "\(error)")
+            }
+            state.withLock { state in
+                state.savedSize = document.count
+                state.newSize -= size
+            }
+        }
+    }
+}
+
+/// The mark of a process that a file is being recorded. Two recordings of one file would replace each other.
+private final class RecordingMark: Sendable {
+    private static let paths = Locked<Set<TextBytes>>([])
+
+    private let path: TextBytes
+
+    private init(_ path: TextBytes) { self.path = path }
+
+    /// Returns the mark of a file.
+    ///
+    /// - Throws: ``CassetteError/inUse(path:)`` if there is one.
+    static func taken(_ path: String) throws(CassetteError) -> RecordingMark {
+        let isFirst = paths.withLock { $0.insert(TextBytes(path)).inserted }
+        guard isFirst else { throw .inUse(path: path) }
+        return RecordingMark(TextBytes(path))
+    }
+
+    deinit { Self.paths.withLock { _ = $0.remove(path) } }
+}

@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Trellis
+
+extension Fault {
+    /// The failure to which libcurl's report of the fault leads; `nil` for a fault that is no failure by itself: a silence, a latency, a
+    /// drip and a length that is too small.
+    var failure: TransportFailure? {
+        switch self {
+        case .silence, .latency, .drip, .framing(.lengthTooSmall): return nil
+        case .unresolvedName: return TransportFailure(.connectionFailed(.nameResolution(text)))
+        case .refusedConnection: return TransportFailure(.connectionFailed(.unreachable(text)))
+        case .tls(let fault): return TransportFailure(.securityFailed(fault.failure(text)))
+        case .framing(.lengthTooLarge): return TransportFailure(.invalidResponse(.bodyCutShort(text)))
+        case .framing: return TransportFailure(.invalidResponse(.malformed(text)))
+        case .http2(let fault):
+            var failure = TransportFailure(.exchangeFailed(.http2(text)))
+            if case .resetStream(.refusedStream, nil) = fault { failure.isUnprocessed = true }
+            return failure
+        case .reset(let moment): return end(at: moment, isReset: true)
+        case .close(let moment), .closeWithoutNotify(let moment): return end(at: moment, isReset: false)
+        }
+    }
+
+    /// Returns the failure of a connection that ends at a moment.
+    private func end(at moment: Moment, isReset: Bool) -> TransportFailure {
+        switch moment {
+        case .connecting: return TransportFailure(.connectionFailed(.unreachable(text)))
+        case .handshake: return TransportFailure(.securityFailed(.handshake(text)))
+        case .requestHead, .requestBody, .responseHead:
+            var failure = TransportFailure(.exchangeFailed(.receive(text)))
+            // Without a response and without an error, a reused connection may have been dead.
+            failure.isConnectionFailure = !isReset
+            return failure
+        case .responseBody, .end:
+            let reason: TrellisError.Reason =
+                isReset ? .exchangeFailed(.receive(text)) : .invalidResponse(.bodyCutShort(text))
+            return TransportFailure(reason)
+        }
+    }
+
+    private var text: String { "planned by the test: \(self)" }
+}
+
+extension TLSFault {
+    fileprivate func failure(_ text: String) -> TrellisError.SecurityFailure {
+        switch self {
+        case .handshake: .handshake(text)
+        case .version: .version(text)
+        case .clientCertificateRequired: .clientIdentity(.required)
+        case .certificate(let flaw):
+            .untrusted(UntrustedCertificate(flaw.rule, depth: flaw == .unknownAuthority ? nil : 0, text: text))
+        }
+    }
+}
+
+extension CertificateFlaw {
+    /// The rule that the certificate breaks. The instants are not those of a certificate, because a mock has none.
+    fileprivate var rule: UntrustedCertificate.Rule {
+        switch self {
+        case .expired: .expired(since: nil)
+        case .notYetValid: .notYetValid(until: nil)
+        case .wrongHost: .wrongHost("", names: [Self.otherHost])
+        case .selfSigned: .selfSigned
+        case .unknownAuthority: .unknownIssuer
+        }
+    }
+
+    /// The host of the certificate for another host.
+    static let otherHost = "elsewhere.example"
+}

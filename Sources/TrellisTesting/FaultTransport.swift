@@ -1,0 +1,58 @@
+import CurlEngine
+public import Trellis
+
+/// A transport that plays planned faults in front of another transport, such as a ``MockTransport``.
+///
+/// ```swift
+/// let mock = MockTransport { _ in .text("hello") }
+/// let transport = FaultTransport(wrapping: mock, faults: [.first(1, .reset(after: 2))])
+/// let session = Session(transport: transport)
+/// ```
+///
+/// A request whose exchange fails before its response does not reach the other transport, as it would not reach the code of a server.
+/// Every attempt of a request makes a connection, so that no attempt finds a connection of an earlier one.
+///
+/// With a ``TestClock``, which should be that of the session too, latencies and drips last until the test moves the clock:
+///
+/// ```swift
+/// let clock = TestClock()
+/// let transport = FaultTransport(wrapping: mock, faults: [.always(.latency(.seconds(9), .responseHead))], clock: clock)
+/// let session = Session(transport: transport, clock: clock)
+/// let call = Task { try await session.string("http://example.com/") }
+/// try await transport.waitUntilFaults(count: 1)
+/// clock.advance(by: .seconds(9))
+/// ```
+public final class FaultTransport: Transport {
+    private let transport: any Transport
+    private let schedule: FaultSchedule
+    private let clock: TestClock?
+
+    /// Creates a transport.
+    ///
+    /// - Parameters:
+    ///   - transport: The transport that carries the requests. An attempt that waits before it is connected is started from another thread
+    ///     than that of the session.
+    ///   - faults: The faults. The predicates of their rules run on the session's thread, and must return at once.
+    ///   - clock: The clock of latencies and drips; `nil`, the default, for real time.
+    public init(wrapping transport: any Transport, faults: FaultPlan, clock: TestClock? = nil) {
+        self.transport = transport
+        self.clock = clock
+        schedule = FaultSchedule(faults)
+    }
+
+    /// Starts an attempt, with the faults that the plan has for it.
+    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+        let faults = schedule.isEmpty ? [] : schedule.next(nil, FaultedRequest(request))
+        guard !faults.isEmpty else { return transport.start(request, events: events) }
+        let attempt = FaultAttempt(request, faults, events: events, transport, schedule, clock)
+        attempt.begin()
+        return attempt
+    }
+
+    /// The faults that have begun, in order.
+    public var faults: [Fault] { schedule.begun.value }
+
+    /// Waits until `count` faults, counted from the start, have begun. A latency that has begun ends when its time is over, counted from
+    /// that moment.
+    public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
+}

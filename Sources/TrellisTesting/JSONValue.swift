@@ -1,0 +1,137 @@
+import CurlEngine
+import FoundationEssentials
+
+/// A JSON value, for comparisons.
+indirect enum JSONValue: Sendable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([TextBytes: JSONValue])
+
+    /// Parses JSON; `nil` if the bytes are not JSON.
+    init?(_ bytes: Data) {
+        guard let value = try? JSONDecoder().decode(JSONValue.self, from: bytes) else { return nil }
+        self = value
+    }
+
+    /// The first difference between two values.
+    struct Difference {
+        /// The place of the difference, such as `$.users[0].name`.
+        let path: String
+        let expected: String
+        let actual: String
+    }
+
+    /// Returns the first difference to another value; `nil` if the values are equal.
+    func difference(to actual: JSONValue) -> Difference? { difference(to: actual, at: "$", isSecret: false) }
+
+    private func difference(to actual: JSONValue, at path: String, isSecret: Bool) -> Difference? {
+        switch (self, actual) {
+        case (.object(let expected), .object(let actual)):
+            let names = Set(expected.keys).union(actual.keys).sorted { $0.text < $1.text }
+            for name in names {
+                let place = "\(path).\(name.text)"
+                let isSecret = isSecret || RouteMismatch.isSecret(name.text)
+                guard let one = expected[name], let other = actual[name] else {
+                    return Difference(
+                        path: place, expected: Self.shown(expected[name], isSecret),
+                        actual: Self.shown(actual[name], isSecret))
+                }
+                if let found = one.difference(to: other, at: place, isSecret: isSecret) { return found }
+            }
+            return nil
+        case (.array(let expected), .array(let actual)):
+            for (index, (one, other)) in zip(expected, actual).enumerated() {
+                if let found = one.difference(to: other, at: "\(path)[\(index)]", isSecret: isSecret) { return found }
+            }
+            if expected.count == actual.count { return nil }
+            return Difference(path: path, expected: "\(expected.count) elements", actual: "\(actual.count)")
+        default:
+            if isSame(as: actual) { return nil }
+            let texts = (Self.shown(self, isSecret), Self.shown(actual, isSecret))
+            return Difference(path: path, expected: texts.0, actual: isSecret ? "another value" : texts.1)
+        }
+    }
+
+    /// Returns whether two values without parts are equal.
+    private func isSame(as other: JSONValue) -> Bool {
+        switch (self, other) {
+        case (.null, .null): true
+        case (.bool(let one), .bool(let other)): one == other
+        case (.integer(let one), .integer(let other)): one == other
+        case (.number(let one), .number(let other)): one == other
+        case (.integer(let one), .number(let other)), (.number(let other), .integer(let one)): Double(one) == other
+        case (.string(let one), .string(let other)): one.hasSameBytes(as: other)
+        default: false
+        }
+    }
+
+    private static func shown(_ value: JSONValue?, _ isSecret: Bool) -> String {
+        guard let value else { return "none" }
+        return isSecret ? "REDACTED" : RouteMismatch.shortened(value.text)
+    }
+
+    /// The value as JSON, without the secrets of its members.
+    private var text: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .number(let value): "\(value)"
+        case .string(let value): "\"\(value)\""
+        case .array(let values): "[\(values.map(\.text).joined(separator: ", "))]"
+        case .object(let members):
+            "{"
+                + members.sorted { $0.key.text < $1.key.text }
+                .map { name, value in
+                    "\"\(name.text)\": \(RouteMismatch.isSecret(name.text) ? "REDACTED" : value.text)"
+                }
+                .joined(separator: ", ") + "}"
+        }
+    }
+}
+
+extension JSONValue: Decodable {
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    init(from decoder: any Decoder) throws {
+        if let container = try? decoder.container(keyedBy: Name.self) {
+            var members: [TextBytes: JSONValue] = [:]
+            for name in container.allKeys {
+                members[TextBytes(name.stringValue)] = try container.decode(JSONValue.self, forKey: name)
+            }
+            self = .object(members)
+        } else if var container = try? decoder.unkeyedContainer() {
+            var values: [JSONValue] = []
+            while !container.isAtEnd { values.append(try container.decode(JSONValue.self)) }
+            self = .array(values)
+        } else {
+            let container = try decoder.singleValueContainer()
+            if container.decodeNil() {
+                self = .null
+            } else if let value = try? container.decode(Bool.self) {
+                self = .bool(value)
+            } else if let value = try? container.decode(Int64.self) {
+                self = .integer(value)
+            } else if let value = try? container.decode(Double.self) {
+                self = .number(value)
+            } else {
+                self = .string(try container.decode(String.self))
+            }
+        }
+    }
+}
+
+extension RouteMismatch {
+    /// Returns `true` if the name of a member indicates that its value is a secret.
+    static func isSecret(_ name: String) -> Bool { shown("", named: name) == "REDACTED" }
+}

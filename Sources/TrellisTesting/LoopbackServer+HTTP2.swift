@@ -1,0 +1,161 @@
+import CurlEngine
+
+extension LoopbackServer {
+    /// Creates a server of HTTP/2 for tests of its failures, which gives the same response to every request.
+    ///
+    /// ```swift
+    /// let faults: FaultPlan = [.first(1, .http2(.resetStream(.internalError)))]
+    /// let server = try LoopbackServer.http2(faults: faults)
+    /// var configuration = SessionConfiguration()
+    /// configuration.httpVersion = .http2PriorKnowledge
+    /// ```
+    ///
+    /// Clients must know that the server speaks HTTP/2 (RFC 9113, section 3.3). The server reads requests one after the other, without
+    /// their fields: rules with predicates are refused, and ``requests`` stays empty. A fault that waits delays all requests of its
+    /// connection.
+    ///
+    /// - Parameters:
+    ///   - address: The address to listen on.
+    ///   - faults: The faults that the server plays.
+    ///   - response: The response. Its body must be in memory, and have at most 65,535 bytes (the window of RFC 9113, section 6.9.2).
+    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of the framing of HTTP/1.1.
+    public static func http2(
+        on address: Address = .ipv4, faults: FaultPlan = [], response: Response = .text("ok")
+    ) throws -> LoopbackServer {
+        try faults.check(hasHTTP2: true)
+        return try LoopbackServer(on: address, tls: nil, faults: faults) { connection, schedule in
+            try HTTP2Peer(connection, schedule, response).serve()
+        }
+    }
+}
+
+/// The server's side of a connection over HTTP/2.
+private struct HTTP2Peer {
+    /// The types of frames (RFC 9113, section 6).
+    private enum Kind {
+        static let data: UInt8 = 0, headers: UInt8 = 1, resetStream: UInt8 = 3, settings: UInt8 = 4
+        static let ping: UInt8 = 6, goAway: UInt8 = 7, continuation: UInt8 = 9
+    }
+
+    /// The flags of frames.
+    private enum Flag {
+        static let endStream: UInt8 = 1, acknowledgement: UInt8 = 1, endHeaders: UInt8 = 4
+    }
+
+    private struct Frame {
+        let kind: UInt8
+        let flags: UInt8
+        let stream: UInt32
+        let payload: [UInt8]
+    }
+
+    private let connection: LoopbackServer.Connection
+    private let schedule: FaultSchedule
+    private let response: LoopbackServer.Response
+
+    init(
+        _ connection: LoopbackServer.Connection, _ schedule: FaultSchedule, _ response: LoopbackServer.Response
+    ) {
+        self.connection = connection
+        self.schedule = schedule
+        self.response = response
+    }
+
+    func serve() throws {
+        // The preface of the client (RFC 9113, section 3.4).
+        _ = try connection.read(exactly: 24)
+        try send(Kind.settings, 0, 0, [])
+        while true {
+            let frame = try nextFrame()
+            let isAcknowledgement = frame.flags & Flag.acknowledgement != 0
+            switch frame.kind {
+            case Kind.settings where !isAcknowledgement: try send(Kind.settings, Flag.acknowledgement, 0, [])
+            case Kind.ping where !isAcknowledgement: try send(Kind.ping, Flag.acknowledgement, 0, frame.payload)
+            case Kind.headers, Kind.data: if frame.flags & Flag.endStream != 0 { try respond(on: frame.stream) }
+            case Kind.goAway: return
+            default: break
+            }
+        }
+    }
+
+    private func nextFrame() throws -> Frame {
+        let head = try connection.read(exactly: 9)
+        let length = head[..<3].reduce(0) { $0 << 8 | Int($1) }
+        let stream = head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        return Frame(
+            kind: head[3], flags: head[4], stream: stream & 0x7FFF_FFFF, payload: try connection.read(exactly: length))
+    }
+
+    private func send(_ kind: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) throws {
+        let length = payload.count
+        let size = [UInt8(length >> 16), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)]
+        try connection.write(size + [kind, flags] + Self.bytes(stream) + payload)
+    }
+
+    private static func bytes(_ number: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    }
+
+    // MARK: Responses
+
+    private func respond(on stream: UInt32) throws {
+        let faults = schedule.next(.exchange, nil)
+        for fault in faults where fault.moment == .requestHead || fault.moment == .responseHead {
+            guard try play(fault, on: stream) else { return }
+        }
+        try send(Kind.headers, Flag.endHeaders, stream, headBlock)
+        var bytes: ArraySlice<UInt8> = []
+        if case .bytes(let data) = response.body { bytes = Array(data)[...] }
+        var body = FaultedBody(faults)
+        var hasDripped = false
+        while !bytes.isEmpty {
+            switch body.step(available: min(bytes.count, 16_384)) {
+            case .send(let count):
+                try send(Kind.data, 0, stream, Array(bytes.prefix(count)))
+                bytes = bytes.dropFirst(count)
+            case .play(let fault): guard try play(fault, on: stream) else { return }
+            case .wait(let fault, let pause):
+                if !hasDripped { schedule.begin(fault) }
+                hasDripped = true
+                try connection.pause(for: pause)
+            }
+        }
+        for fault in faults where fault.moment == .end { guard try play(fault, on: stream) else { return } }
+        try send(Kind.data, Flag.endStream, stream, [])
+    }
+
+    /// Performs a fault; returns whether the response continues after it.
+    private func play(_ fault: Fault, on stream: UInt32) throws -> Bool {
+        switch fault {
+        case .http2(.resetStream(let code, _)):
+            schedule.begin(fault)
+            try send(Kind.resetStream, 0, stream, Self.bytes(code.rawValue))
+            return false
+        case .http2(.goAway(let code)):
+            schedule.begin(fault)
+            try send(Kind.goAway, 0, 0, Self.bytes(stream) + Self.bytes(code.rawValue))
+            throw LoopbackServer.Interruption.closedByScript
+        default:
+            try connection.play(fault, schedule)
+            return true
+        }
+    }
+
+    /// The head in the form of HPACK without compression (RFC 7541, sections 5.1 and 6.2.2).
+    private var headBlock: [UInt8] {
+        // The field `:status` is the eighth one of the static table.
+        [0x08] + Self.literal("\(response.status)")
+            + response.headers.flatMap { [0x00] + Self.literal($0.name.lowercased()) + Self.literal($0.value) }
+    }
+
+    private static func literal(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 127 else { return [UInt8(bytes.count)] + bytes }
+        var (rest, length): (Int, [UInt8]) = (bytes.count - 127, [127])
+        while rest >= 128 {
+            length.append(UInt8(rest & 0x7F | 0x80))
+            rest >>= 7
+        }
+        return length + [UInt8(rest)] + bytes
+    }
+}

@@ -1,0 +1,168 @@
+import CurlEngine
+import HTTPTypes
+import Trellis
+
+/// A condition that a request has to meet for a route of a ``MockRouter``, besides its method and its URL.
+///
+/// ```swift
+/// router.route(.get, "/search", .query("q", "swift"), .header("Accept", "application/json"))
+/// router.route(.post, "/users", .json(#"{"name": "Ada"}"#)).respond(with: MockResponse(status: 201))
+/// ```
+///
+/// Texts are compared byte by byte. Query items and forms are decoded first, with a plus sign as a blank.
+public struct RouteCondition: Sendable, CustomStringConvertible {
+    /// The condition in words, without secrets.
+    public let description: String
+    /// Returns the difference between a request and the condition; `nil` if the request meets the condition.
+    let mismatch: @Sendable (RoutedRequest) -> RouteMismatch?
+
+    init(_ description: String, _ mismatch: @escaping @Sendable (RoutedRequest) -> RouteMismatch?) {
+        self.description = description
+        self.mismatch = mismatch
+    }
+
+    // MARK: URL
+
+    /// Returns the condition that the host of the URL is a certain one, in any case, with any scheme and port.
+    public static func host(_ host: String) -> RouteCondition {
+        let expected = host.lowercased()
+        return RouteCondition("host \(expected)") { request in
+            let actual = request.transportRequest.wire.url.host.lowercased()
+            return actual.hasSameBytes(as: expected) ? nil : RouteMismatch("host", expected, actual)
+        }
+    }
+
+    /// Returns the condition that the query has an item, and any others.
+    public static func query(_ name: String, _ value: String) -> RouteCondition {
+        let expected = URLItem(name: name, value: value)
+        return RouteCondition("query \(expected.description)") { request in
+            if request.queryItems.contains(where: expected.isSame) { return nil }
+            let others = request.queryItems.filter { $0.name.hasSameBytes(as: name) }
+            return RouteMismatch.ofSecret("query \(name)", [expected.shownValue], others.map(\.shownValue))
+        }
+    }
+
+    /// Returns the condition that the query has an item with a name, and any value.
+    public static func query(_ name: String) -> RouteCondition {
+        RouteCondition("query \(name)") { request in
+            request.queryItems.contains { $0.name.hasSameBytes(as: name) }
+                ? nil : RouteMismatch("query \(name)", "any value", "missing")
+        }
+    }
+
+    /// Returns the condition that the query has these items and no others, in any order.
+    public static func onlyQuery(_ items: KeyValuePairs<String, String>) -> RouteCondition {
+        let expected = items.map { URLItem(name: $0.key, value: $0.value) }
+        return RouteCondition("only query \(RouteMismatch.list(expected))") { request in
+            RouteMismatch.ofItems("query", expected, request.queryItems)
+        }
+    }
+
+    // MARK: Fields
+
+    /// Returns the condition that a field has a value. The values of several fields are joined with commas.
+    ///
+    /// - Parameter name: The name of the field, in any case.
+    public static func header(_ name: String, _ value: String) -> RouteCondition {
+        let shown = shownField(name, value)
+        return RouteCondition("\(name): \(shown)") { request in
+            let actual = request.transportRequest[name]
+            if let actual, actual.hasSameBytes(as: value) { return nil }
+            return RouteMismatch.ofSecret("field \(name)", [shown], actual.map { [shownField(name, $0)] } ?? [])
+        }
+    }
+
+    /// Returns the condition that there is a field, with any value.
+    ///
+    /// - Parameter name: The name of the field, in any case.
+    public static func header(_ name: String) -> RouteCondition {
+        RouteCondition("a field \(name)") { request in
+            request.transportRequest[name] == nil ? RouteMismatch("field \(name)", "any value", "missing") : nil
+        }
+    }
+
+    /// Returns the condition that there is no field of a name.
+    ///
+    /// - Parameter name: The name of the field, in any case.
+    public static func noHeader(_ name: String) -> RouteCondition {
+        RouteCondition("no field \(name)") { request in
+            request.transportRequest[name].map { RouteMismatch("field \(name)", "none", shownField(name, $0)) }
+        }
+    }
+
+    private static func shownField(_ name: String, _ value: String) -> String {
+        guard let name = HTTPField.Name(name) else { return value }
+        return RouteMismatch.shortened(TransportRequest.redactedValue(of: HTTPField(name: name, value: value)))
+    }
+
+    // MARK: Any part
+
+    /// Returns a condition of the test's own.
+    ///
+    /// - Parameters:
+    ///   - description: The condition in words, after "the request", such as `has a nonce`.
+    ///   - isMet: Returns whether a request meets the condition. Called on the engine thread of the session, and must not block.
+    public static func satisfying(
+        _ description: String, _ isMet: @escaping @Sendable (RecordedRequest) -> Bool
+    ) -> RouteCondition {
+        RouteCondition(description) { request in
+            isMet(request.recorded) ? nil : RouteMismatch("condition", "that the request \(description)", "not met")
+        }
+    }
+}
+
+/// The difference between a request and one condition of a route.
+struct RouteMismatch: Sendable, CustomStringConvertible {
+    /// The maximum number of characters of a value in a message.
+    private static let longestValue = 120
+
+    /// The part of the request.
+    let part: String
+    let expected: String
+    let actual: String
+    /// The weight of the difference in the choice of the nearest route.
+    var distance = 1
+
+    init(_ part: String, _ expected: String, _ actual: String, distance: Int = 1) {
+        self.part = part
+        self.expected = expected
+        self.actual = actual
+        self.distance = distance
+    }
+
+    var description: String { "\(part): expected \(expected), was \(actual)" }
+
+    /// Returns the difference between lists of values that are shown without secrets, so that different values may look the same.
+    static func ofSecret(_ part: String, _ expected: [String], _ actual: [String]) -> RouteMismatch {
+        if actual.isEmpty { return RouteMismatch(part, expected.joined(separator: ", "), "missing") }
+        let isSame = expected.count == actual.count && zip(expected, actual).allSatisfy { $0.hasSameBytes(as: $1) }
+        return RouteMismatch(
+            part, expected.joined(separator: ", "), isSame ? "another value" : actual.joined(separator: ", "))
+    }
+
+    /// Returns the difference between items in any order; `nil` if they are the same.
+    static func ofItems(_ part: String, _ expected: [URLItem], _ actual: [URLItem]) -> RouteMismatch? {
+        var rest = actual
+        var missing: [URLItem] = []
+        for item in expected {
+            if let index = rest.firstIndex(where: item.isSame) { rest.remove(at: index) } else { missing.append(item) }
+        }
+        guard !missing.isEmpty || !rest.isEmpty else { return nil }
+        return RouteMismatch(part, list(expected), list(actual), distance: missing.count + rest.count)
+    }
+
+    /// Returns items in words, without secrets.
+    static func list(_ items: [URLItem]) -> String {
+        items.isEmpty ? "none" : shortened(items.map(\.description).joined(separator: "&"))
+    }
+
+    /// Returns a value for a message, unless its name indicates that it is a secret.
+    static func shown(_ value: String, named name: String) -> String {
+        TransportRequest.isSecret(name) ? "REDACTED" : shortened(value)
+    }
+
+    /// Returns the beginning of a long text.
+    static func shortened(_ text: String) -> String {
+        text.count <= longestValue ? text : "\(text.prefix(longestValue))…"
+    }
+}

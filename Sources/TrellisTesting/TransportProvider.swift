@@ -1,0 +1,51 @@
+public import Trellis
+
+/// A way to make the transport of a test, for the trait `.trellis(…)` of `TrellisTestTraits` and for
+/// ``withTransport(_:_:)-(TransportProvider,_)``. Each case of a test gets a transport of its own.
+///
+/// Kinds of transports add static members:
+///
+/// ```swift
+/// extension TransportProvider {
+///     static func recorded(_ name: String) -> Self { TransportProvider { try RecordedTransport(name) } }
+/// }
+/// ```
+public struct TransportProvider: Sendable {
+    private let make: @Sendable () async throws -> any Transport
+
+    /// Creates a provider. If the transport is a ``TestTransport``, the problems that it finds are failures of the test.
+    public init(_ make: @escaping @Sendable () async throws -> any Transport) { self.make = make }
+
+    /// Creates the transport of one test.
+    public func makeTransport() async throws -> any Transport { try await make() }
+}
+
+extension TransportProvider {
+    /// Returns a provider of a ``MockRouter`` with some routes.
+    ///
+    /// - Parameters:
+    ///   - baseURL: The URL that the patterns of the routes are relative to; `nil` if they are paths on any host.
+    ///   - addRoutes: Adds the routes. The test can add others to ``MockRouter/current``.
+    public static func router(
+        baseURL: String? = nil, _ addRoutes: @escaping @Sendable (MockRouter) throws -> Void
+    ) -> TransportProvider {
+        TransportProvider {
+            let router = MockRouter(baseURL: baseURL)
+            try addRoutes(router)
+            return router
+        }
+    }
+
+    /// Returns a provider of a ``MockTransport``.
+    public static func mock(_ handler: @escaping MockTransport.Handler) -> TransportProvider {
+        TransportProvider { MockTransport(handler) }
+    }
+
+    /// Returns a provider of an ``InProcessTransport``.
+    public static func server(_ server: @escaping InProcessTransport.Server) -> TransportProvider {
+        TransportProvider { InProcessTransport(server) }
+    }
+
+    /// A provider of a ``NoNetworkTransport``, for tests that must send nothing.
+    public static var noNetwork: TransportProvider { TransportProvider { NoNetworkTransport() } }
+}

@@ -1,0 +1,144 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTestTraits
+import TrellisTesting
+
+/// The code under test, with a session that tests cannot replace.
+private enum API {
+    static let session = Session()
+
+    static func user(_ id: Int) async throws -> String { try await session.string("http://api.example/users/\(id)") }
+}
+
+/// A trait gives each case of a test its transport, and reports the problems of the transport.
+@Suite(.timeLimit(.minutes(1)))
+struct TransportTraitTests {
+    @Test(.trellis(.router { $0.route(.get, "/users/7").respond(with: .text("Ada")) }))
+    func aRouterResponds() async throws {
+        #expect(try await API.user(7) == "Ada")
+        #expect(MockRouter.current?.requests.count == 1)
+    }
+
+    /// Each case has a router of its own, whose route is requested once.
+    @Test(
+        .trellis(.router { $0.route(.get, "/users/{id}").then { match in .text("user \(match["id"] ?? "")") } }),
+        arguments: 0..<20)
+    func everyCaseHasATransportOfItsOwn(_ id: Int) async throws {
+        #expect(try await API.user(id) == "user \(id)")
+    }
+
+    @Test(.trellis(.mock { .text("\($0.method) \($0.path)") }))
+    func aClosureResponds() async throws {
+        #expect(try await API.user(1) == "GET /users/1")
+    }
+
+    @Test(.trellis(.server { request in MockResponse { try await $0.write(request.path) } }))
+    func aServerResponds() async throws {
+        #expect(try await API.user(2) == "/users/2")
+    }
+
+    @Test(.trellis(.noNetwork))
+    func nothingIsSent() {
+        #expect(MockRouter.current == nil)
+    }
+
+    @Test(.trellis(.router { _ in }))
+    func aTestMayAddRoutes() async throws {
+        try #require(MockRouter.current).route(.get, "/users/3").respond(with: .text("Eve"))
+        #expect(try await API.user(3) == "Eve")
+    }
+
+    // MARK: Suites
+
+    @Suite(.trellis(.router { $0.route(.get, "/users/{id}").respond(with: .text("of the suite")).optional() }))
+    struct OfASuite {
+        @Test func aSuiteHasATransportForEachTest() async throws {
+            #expect(try await API.user(1) == "of the suite")
+            #expect(MockRouter.current?.requests.count == 1)
+        }
+
+        @Test(arguments: [1, 2]) func andForEachCase(_ id: Int) async throws {
+            #expect(try await API.user(id) == "of the suite")
+            #expect(MockRouter.current?.requests.count == 1)
+        }
+
+        @Test(.trellis(.mock { _ in .text("of the test") }))
+        func aTestReplacesIt() async throws {
+            #expect(try await API.user(1) == "of the test")
+        }
+    }
+
+    // MARK: Problems
+
+    /// Runs a body in the scope of a trait, and returns the problems that the trait records.
+    private func issues(
+        _ trait: TransportTrait, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> [Issue] {
+        let (test, testCase) = (try #require(Test.current), Test.Case.current)
+        let issues = Locked<[Issue]>([])
+        try await withKnownIssue(isIntermittent: true) {
+            try await trait.provideScope(for: test, testCase: testCase, performing: body)
+        } matching: { issue in
+            issues.withLock { $0.append(issue) }
+            return true
+        }
+        return issues.withLock { $0 }
+    }
+
+    @Test func aProblemIsAnIssueAtTheLineOfItsRoute() async throws {
+        let found = try await issues(
+            .trellis(
+                .router { router in
+                    router.route(.get, "/users/1").respond(with: .text("1"))
+                    router.route(.get, "/users/2").respond(with: .text("2"))
+                })
+        ) {
+            _ = try await API.user(1)
+        }
+        let issue = try #require(found.first)
+        #expect(found.count == 1)
+        #expect(issue.comments.map(\.rawValue) == ["GET /users/2 was not requested"])
+        #expect(issue.sourceLocation?.line == #line - 8)
+        #expect(issue.sourceLocation?.fileID == #fileID)
+    }
+
+    @Test func aRequestWithoutARouteIsAnIssueEvenIfItsErrorIsHandled() async throws {
+        let found = try await issues(
+            .trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")).optional() })
+        ) {
+            _ = try? await API.user(2)
+        }
+        let comment = try #require(found.first?.comments.first?.rawValue)
+        #expect(found.count == 1)
+        #expect(comment.hasPrefix("no route for GET http://api.example/users/2; the nearest is GET /users/1"))
+        #expect(comment.contains("path: expected /users/1, was /users/2"))
+    }
+
+    /// A test that fails by itself has no further issues about the requests that it did not reach.
+    @Test func aTestThatThrowsHasNoIssueAboutItsOtherRoutes() async throws {
+        struct Odd: Error {}
+        let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
+            throw Odd()
+        }
+        #expect(found.count == 1)
+        #expect(found.first?.error is Odd)
+    }
+
+    @Test func aRequestWithoutANetworkIsAnIssueAtTheTrait() async throws {
+        let found = try await issues(.trellis(.noNetwork)) { _ = try? await API.user(1) }
+        #expect(
+            found.first?.comments.map(\.rawValue) == [
+                "the test has no network, and GET http://api.example/users/1 was not sent"
+            ])
+        #expect(found.first?.sourceLocation?.line == #line - 5)
+    }
+
+    @Test func aProviderThatThrowsFailsTheTest() async throws {
+        struct Odd: Error {}
+        let found = try await issues(.trellis(TransportProvider { throw Odd() })) { Issue.record("not reached") }
+        #expect(found.count == 1)
+        #expect(found.first?.error is Odd)
+    }
+}

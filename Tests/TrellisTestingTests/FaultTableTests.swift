@@ -1,0 +1,98 @@
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Each fault leads to the same result on a mock and over a socket.
+@Suite(.timeLimit(.minutes(1)))
+struct FaultTableTests {
+    @Test(arguments: FaultCase.all)
+    func aFaultIsTheSameOnAMockAndOnASocket(_ test: FaultCase) async throws {
+        let mocked = try await Self.onMock(test)
+        #expect(mocked.result == test.result)
+        let real = try await Self.onSocket(test)
+        #expect(real == mocked)
+    }
+
+    /// Only faults that were planned for a moment that came are recorded.
+    @Test(arguments: [FaultCase(.truncation(after: 5), .truncatedBody), .init(.truncation(after: 11), gives: "")])
+    func aFaultThatDoesNotHappenIsNotRecorded(_ test: FaultCase) async throws {
+        let expected = test.result == .text("") ? [] : [test.fault]
+        let transport = FaultTransport(
+            wrapping: MockTransport { _ in .text(FaultCase.text) }, faults: [.always(test.fault)])
+        _ = try? await Session(transport: transport).data("http://server.test/")
+        #expect(transport.faults == expected)
+        let server = try LoopbackServer.http(faults: [.always(test.fault)]) { _ in .text(FaultCase.text) }
+        _ = try? await Session().data(server.url())
+        #expect(server.faults == expected)
+    }
+
+    private static func request(_ url: String, _ test: FaultCase) -> Request {
+        guard case .failure = test.result, test.way == .http2 else {
+            return Request(url, method: .put, body: .data(Data("a body".utf8)))
+        }
+        return Request(url)
+    }
+
+    private static func onMock(_ test: FaultCase) async throws -> FaultOutcome {
+        let clock = TestClock()
+        let transport = FaultTransport(
+            wrapping: MockTransport { _ in .text(FaultCase.text) }, faults: [.always(test.fault)], clock: clock)
+        let session = Session(transport: transport, clock: clock)
+        let scheme = test.way == .https ? "https" : "http"
+        let call = Task {
+            try await FaultOutcome { try await session.string(request("\(scheme)://server.test/", test)) }
+        }
+        // A fault that is a wait begins before its time, or the limit of the session, is over.
+        if test.waits {
+            try await transport.waitUntilFaults(count: 1)
+            await session.settle()
+            clock.advance(by: test.endsByLimit ? .seconds(60) : .milliseconds(3))
+        }
+        defer { #expect(transport.faults == (test.happens ? [test.fault] : [])) }
+        return try await call.value
+    }
+
+    private static func onSocket(_ test: FaultCase) async throws -> FaultOutcome {
+        let handler: @Sendable (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response = { _ in
+            .text(FaultCase.text)
+        }
+        let faults: FaultPlan = [.always(test.fault)]
+        var configuration = SessionConfiguration()
+        let server =
+            switch test.way {
+            case .http: try LoopbackServer.http(faults: faults, handler)
+            case .https: try LoopbackServer.https(tls: .init(names: ["server.test"]), faults: faults, handler)
+            case .http2: try LoopbackServer.http2(faults: faults, response: .text(FaultCase.text))
+            }
+        if test.way == .http2 { configuration.httpVersion = .http2PriorKnowledge }
+        if test.endsByLimit {
+            configuration.timeouts = Timeouts(connect: .milliseconds(300), idle: .milliseconds(300))
+        }
+        let session = Session(configuration: server.sessionConfiguration(configuration))
+        let outcome = try await FaultOutcome {
+            try await session.string(request(server.url("/", host: "server.test"), test))
+        }
+        #expect(server.faults == (test.happens ? [test.fault] : []))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+        #expect(server.errors.isEmpty)
+        return outcome
+    }
+}
+
+extension FaultCase {
+    /// Indicates whether a limit of the session ends the fault.
+    var endsByLimit: Bool { if case .silence = fault { true } else { false } }
+
+    /// Indicates whether the fault lasts until the clock is moved.
+    var waits: Bool {
+        switch fault {
+        case .silence, .latency, .drip: true
+        default: false
+        }
+    }
+
+    /// Indicates whether the moment of the fault comes.
+    var happens: Bool { fault != .reset(.requestBody(after: 100)) && fault != .truncation(after: 11) }
+}

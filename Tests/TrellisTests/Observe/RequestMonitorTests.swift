@@ -1,0 +1,211 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The monitors of one request.
+@Suite(.timeLimit(.minutes(1)))
+struct RequestMonitorTests {
+    private static let url = "http://a.example/"
+    private static let course = [
+        "created", "queued", "admitted", "connected", "sent", "head 200", "ended", "finished 200",
+    ]
+
+    @Test func aMonitorGetsTheEventsOfItsRequestAlone() async throws {
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        let monitor = EventWords()
+        for isMonitored in [false, true, false] {
+            let request = Request(Self.url)
+            _ = try await session.data(isMonitored ? request.withEventMonitor(monitor) : request)
+            #expect(!session.hub.isObserved)
+        }
+        #expect(try await monitor.words(until: "finished 200") == Self.course)
+        await session.shutdown()
+        #expect(monitor.words == Self.course && Set(monitor.all.map(\.callID)).count == 1)
+    }
+
+    /// A request without monitors is a single exchange, without the objects of a call.
+    @Test func otherRequestsAreNotObserved() async throws {
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        let monitored = session.request(Request(Self.url).withEventMonitor(EventWords()))
+        let answer = try await session.answer(try Request(Self.url).asRequest())
+        #expect(answer.observer == nil)
+        #expect(try await monitored.string() == "hello")
+    }
+
+    @Test func theMonitorsOfTheSessionGetTheEventsToo() async throws {
+        let own = EventWords(.calls), others = EventWords()
+        var configuration = SessionConfiguration()
+        configuration.eventMonitors = [others]
+        let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
+        _ = try await session.data(Self.url)
+        _ = try await session.data(Request(Self.url).withEventMonitor(own))
+        await session.shutdown()
+        #expect(own.words == ["created", "finished 200"] && others.words == Self.course + Self.course)
+    }
+
+    @Test(arguments: [true, false])
+    func attemptsAndRedirectsBelongToTheRequest(_ isHandle: Bool) async throws {
+        let count = Locked(0)
+        let transport = MockTransport { request in
+            if request.url.hasSuffix("/b") { return .text("hello") }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return number == 1
+                ? MockResponse(status: 503) : MockResponse(status: 302, headers: [.location: "http://b.example/b"])
+        }
+        let session = Session(transport: transport)
+        let monitor = EventWords()
+        let request = Request(Self.url)
+            .withRetrier(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
+            .withEventMonitor(monitor)
+        if isHandle {
+            _ = try await session.request(request).data()
+        } else {
+            _ = try await session.data(request)
+        }
+        await session.shutdown()
+        func exchange(_ status: Int) -> [String] {
+            ["queued", "admitted", "connected", "sent", "head \(status)", "ended"]
+        }
+        #expect(
+            monitor.words == ["created"] + exchange(503) + ["retrying"] + exchange(302) + ["redirected 302"]
+                + exchange(200) + ["finished 200"])
+        #expect(monitor.all.map(\.attempt) == Array(repeating: 1, count: 8) + Array(repeating: 2, count: 14))
+    }
+
+    @Test func readingIsAnEvent() async throws {
+        let session = Session(transport: MockTransport { _ in .json("[1]") })
+        let monitor = EventWords(.calls)
+        let request = Request(Self.url).withEventMonitor(monitor)
+        #expect(try await session.decode([Int].self, from: request) == [1])
+        await session.shutdown()
+        #expect(monitor.words == ["created", "finished 200", "validated", "validated", "serialized"])
+    }
+
+    // MARK: Attachment
+
+    @Test func monitorsAndStepsAreIndependent() {
+        let monitor = EventWords()
+        let plain = Request(Self.url)
+        #expect(plain.eventMonitors.isEmpty && plain.attachment == nil)
+        var request = plain.withEventMonitor(monitor)
+        #expect(request.steps == nil && request.eventMonitors.count == 1)
+        request = request.withAdapter(Adapter { request, _ in request })
+        #expect(request.steps?.adapters.count == 1 && request.eventMonitors.count == 1)
+        request = request.withEventMonitor(monitor)
+        #expect(request.steps?.adapters.count == 1 && request.eventMonitors.count == 2)
+        let identity = request.attachedSteps?.identity
+        request.eventMonitors = []
+        #expect(request.steps?.adapters.count == 1 && request.attachedSteps?.identity == identity)
+        request.steps = nil
+        #expect(request.attachment == nil)
+    }
+
+    /// A monitor changes nothing about the request: it shares the response of an identical one.
+    @Test func aMonitoredRequestSharesAResponse() async throws {
+        var configuration = SessionConfiguration()
+        let flight = SingleFlight()
+        configuration.steps.aroundCall = [flight]
+        let transport = ScriptedTransport()
+        let session = Session(configuration: configuration, transport: transport)
+        let monitors = [EventWords(), EventWords()]
+        let requests = [Request(Self.url)] + monitors.map { Request(Self.url).withEventMonitor($0) }
+        var tasks: [Task<(Data, Response), any Error>] = []
+        for request in [requests[1], requests[0], requests[2]] {
+            tasks.append(Task { try await session.data(request) })
+            while flight.waitingCount < tasks.count { await Task.yield() }
+        }
+        let attempt = try await transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead(status: 200)
+        attempt.end()
+        for task in tasks { _ = try await task.value }
+        #expect(transport.attempts.count == 1)
+        for monitor in monitors {
+            #expect(
+                try await monitor.words(until: "finished 200") == ["created", "coalesced", "finished 200"])
+        }
+        await session.shutdown()
+    }
+
+    @Test func aStoredResponseHasEventsToo() async throws {
+        var configuration = SessionConfiguration()
+        configuration.steps.cache = HTTPCache()
+        let session = Session(
+            configuration: configuration,
+            transport: MockTransport { _ in MockResponse(headers: [.cacheControl: "max-age=60"]) })
+        let monitor = EventWords(.calls)
+        _ = try await session.data(Self.url)
+        _ = try await session.data(Request(Self.url).withEventMonitor(monitor))
+        await session.shutdown()
+        #expect(monitor.words.count == 3 && monitor.words[1].hasPrefix("cache ") && monitor.words[1].contains("hit"))
+    }
+
+    // MARK: Delivery
+
+    @Test func lossesBelongToTheCall() async throws {
+        let gate = LoopbackServer.Gate(), hasBegun = LoopbackServer.Gate(), events = Locked<[RequestEvent]>([])
+        var configuration = SessionConfiguration()
+        configuration.eventBufferSize = 2
+        let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
+        let monitor = ClosureEventMonitor { event in
+            hasBegun.open()
+            try? await gate.opened()
+            events.withLock { $0.append(event) }
+        }
+        let handle = session.request(Request(Self.url).withEventMonitor(monitor))
+        try await hasBegun.opened()
+        _ = try await handle.data()
+        await session.settle()
+        gate.open()
+        await session.shutdown()
+        let all = events.withLock { $0 }
+        #expect(all.map(\.word) == ["created", "dropped 5", "ended", "finished 200"])
+        #expect(session.droppedEventCount == 5 && Set(all.map(\.callID)).count == 1 && all[0].callID > 0)
+    }
+
+    @Test func theShutdownWaitsForTheMonitorsOfRequests() async throws {
+        let gate = LoopbackServer.Gate(), words = Locked<[String]>([])
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        let monitor = ClosureEventMonitor(detail: .calls) { event in
+            try? await gate.opened()
+            for _ in 0..<20 { await Task.yield() }
+            words.withLock { $0.append(event.word) }
+        }
+        for _ in 0..<5 { _ = try await session.data(Request(Self.url).withEventMonitor(monitor)) }
+        gate.open()
+        await session.shutdown()
+        #expect(words.withLock { $0.count { $0 == "finished 200" } } == 5)
+    }
+
+    /// A monitor that keeps no events, because an event may hold the request and so its monitor.
+    private final class EndMonitor: EventMonitor {
+        let gate = LoopbackServer.Gate()
+
+        func handle(_ event: RequestEvent) async {
+            if case .finished = event.kind { gate.open() }
+        }
+    }
+
+    @Test func aMonitorIsReleasedAfterItsLastEvent() async throws {
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        weak var monitor: EndMonitor?
+        do {
+            let end = EndMonitor()
+            monitor = end
+            _ = try await session.data(Request(Self.url).withEventMonitor(end))
+            try await end.gate.opened()
+        }
+        while monitor != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        await session.shutdown()
+    }
+}
