@@ -58,8 +58,6 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         FaultCase(.truncation(after: 0), .truncatedBody), FaultCase(.stall(after: 5), .idleTimeout),
         FaultCase(.truncation(after: 11), gives: text), FaultCase(.truncation(after: 5), .truncatedBody, over: .https),
         FaultCase(.reset(after: 5), .receive, over: .https),
-        FaultCase(.closeWithoutNotify(.responseBody(after: 5)), .truncatedBody, over: .https),
-        FaultCase(.closeWithoutNotify(.responseHead), .receive, over: .https),
         FaultCase(.reset(.end), .receive), FaultCase(.close(.end), .truncatedBody),
         FaultCase(.silence(.end), .idleTimeout),
         FaultCase(.drip(bytes: 4, every: .milliseconds(1)), gives: text),

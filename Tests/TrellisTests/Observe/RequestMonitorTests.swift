@@ -183,29 +183,4 @@ struct RequestMonitorTests {
         await session.shutdown()
         #expect(words.withLock { $0.count { $0 == "finished 200" } } == 5)
     }
-
-    /// A monitor that keeps no events, because an event may hold the request and so its monitor.
-    private final class EndMonitor: EventMonitor {
-        let gate = LoopbackServer.Gate()
-
-        func handle(_ event: RequestEvent) async {
-            if case .finished = event.kind { gate.open() }
-        }
-    }
-
-    @Test func aMonitorIsReleasedAfterItsLastEvent() async throws {
-        let session = Session(transport: MockTransport { _ in .text("hello") })
-        weak var monitor: EndMonitor?
-        do {
-            let end = EndMonitor()
-            monitor = end
-            _ = try await session.data(Request(Self.url).withEventMonitor(end))
-            try await end.gate.opened()
-        }
-        while monitor != nil {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-        await session.shutdown()
-    }
 }
