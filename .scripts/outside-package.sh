@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds two packages outside the repository that depend on Trellis by path, as users have it: one with the core alone, into a binary with
-# the Swift runtime inside, and one with the products that need traits. Runs both, and checks which packages each of them resolves. They
+# the Swift runtime inside, and one with the products that need traits. Runs both, and checks that the first resolves no other package. They
 # are debug builds, because the benchmarks build a release binary in the same way.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
