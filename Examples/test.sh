@@ -271,6 +271,12 @@ check "secrets are shown" 1 "$(curl_arguments "$url/" -H 'Authorization: Bearer 
 check "options of the session" 1 "$(curl_arguments "$url/" --unix-socket "$folder/socket" | grep -c "^$folder/socket$")"
 check "credentials without their secret" "--digest --user ann:REDACTED" \
     "$(curl_arguments "$url/" --user ann:s3cret --auth digest | grep -E '^(--digest|--user|ann:.*)$' | xargs)"
+check "credentials for any scheme" "--anyauth --user ann:REDACTED" \
+    "$(curl_arguments "$url/" --user ann:s3cret --auth any | grep -E '^(--anyauth|--user|ann:.*)$' | xargs)"
+pin="sha256//$(printf 'A%.0s' {1..43})="
+client --curl https://127.0.0.1/ --pin "$pin" --hsts "$folder/hsts-of-curl" --alt-svc "$folder/alt-svc-of-curl"
+check "stores in a curl command" 1 "$(grep -c -- "--hsts $folder/hsts-of-curl --alt-svc $folder/alt-svc-of-curl" <<<"$out")"
+check "pins in a curl command" 1 "$(grep -c 'curl does not ask the evaluator of 127.0.0.1, such as pins' <<<"$out")"
 check "a token" "--oauth2-bearer s3cret" \
     "$(curl_arguments "$url/" --user s3cret --auth bearer --show-secrets | grep -A1 bearer | xargs)"
 # Prints some options, each with the argument after the option.
@@ -419,6 +425,10 @@ check "digest" True "$(sent_credentials | python3 -c 'import hashlib, re, sys
 f = dict(re.findall(r"(\w+)=\"?([^\",]*)", sys.stdin.read()))
 h = lambda *parts: hashlib.sha256(":".join(parts).encode()).hexdigest()
 print(f["response"] == h(h("Mufasa", "test", "Circle of Life"), "abc", f["nc"], f["cnonce"], "auth", h("GET", "/protected/Digest")))')"
+client "$url/protected/Basic" --user 'Aladdin:open sesame' --auth any
+check "any scheme: basic" 'Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==' "$(sent_credentials)"
+client "$url/protected/Digest" --user 'Mufasa:Circle of Life' --auth any
+check "any scheme: digest" 1 "$(sent_credentials | grep -c '^Authorization: Digest ')"
 expect_report "no credentials" "r['status']" 401 0 "$url/protected/Basic"
 client "$url/cut" --user 'name:s3cret'
 check "no password in an error" 0 "$(cat "$folder/out" "$folder/err" | grep -c s3cret)"
@@ -748,6 +758,7 @@ expect_usage_error "$url/" --redirects -1
 expect_usage_error "$url/" --redirects 1 --no-redirects
 expect_usage_error "$url/" --retries -1
 expect_usage_error "$url/" --auth basic
+expect_usage_error "$url/" --auth any
 expect_usage_error "$url/" --user a:b --auth ntlm
 expect_usage_error "$url/" --deadline soon
 expect_usage_error "$url/" --deadline -1

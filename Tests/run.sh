@@ -197,6 +197,12 @@ else
     leave_out "fuzzing" "the toolchain has no libFuzzer"
 fi
 step "the client" env TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" Examples/test.sh
+# The sections in which libcurl's version matters.
+client_on_current() {
+    TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" LD_LIBRARY_PATH=$current Examples/test.sh 'Proxies' 'Hosts that ask' \
+        'Certificates and pins' 'Trust' 'Names and addresses' 'The gateway' 'A chain of three'
+}
+[ -z "${current:-}" ] || step "the client on the current libcurl" client_on_current
 step "the tour" Examples/run.sh
 # This builds the benchmarks, without AsyncHTTPClient: that takes longer to build than everything else here.
 step "leaf package Benchmarks, and its instructions" Benchmarks/run.sh --check-instructions

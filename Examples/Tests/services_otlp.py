@@ -18,11 +18,16 @@ def run(check, program):
     lines = out.stdout.decode().splitlines()
     named = lambda name, wanted, got: check("otlp: " + name, wanted, got)
     named("the program ends", 0, out.returncode)
-    named("the refused message comes again, then the metrics", ["/v1/traces", "/v1/metrics"], [line.split("\t")[0] for line in lines[1:]])
+    messages = lines[1:-1]
+    named("the refused message comes again, then the metrics, and the same of the service", ["/v1/traces", "/v1/metrics"] * 3,
+          [line.split("\t")[0] for line in messages])
     parent = json.loads(lines[0])["traceparent"]
-    traces, metrics = (json.loads(line.split("\t")[1]) for line in lines[1:])
-    check_spans(named, traces, parent)
-    check_metrics(named, metrics)
+    contents = [json.loads(line.split("\t")[1]) for line in messages]
+    check_spans(named, contents[0], parent)
+    check_metrics(named, contents[1])
+    names = lambda traces: [span["name"] for span in traces["resourceSpans"][0]["scopeSpans"][0]["spans"]]
+    named("a cancelled service sends each span once", [["first"], ["second"]], [names(contents[2]), names(contents[4])])
+    named("the oldest spans are dropped and counted", "dropped 52", lines[-1])
 
 
 def check_spans(named, traces, parent):
@@ -73,5 +78,6 @@ def check_metrics(named, metrics):
     named("a series for each outcome", ["", "200", "302", "404"], codes)
     named("the time of a point", True, all(
         is_count(point["timeUnixNano"]) and int(point["startTimeUnixNano"]) <= int(point["timeUnixNano"]) for point in points))
-    gauge = found["http.client.active_requests"]["gauge"]
-    named("no request is active", [0] * len(gauge["dataPoints"]), [point["asDouble"] for point in gauge["dataPoints"]])
+    active = found["http.client.active_requests"]["sum"]
+    named("no request is active", [0] * len(active["dataPoints"]), [point["asDouble"] for point in active["dataPoints"]])
+    named("the active requests are a sum that goes up and down", [False, 2], [active["isMonotonic"], active["aggregationTemporality"]])

@@ -17,8 +17,9 @@ extension SessionConfiguration {
     /// ``SessionSetting/all`` and <doc:Settings> list the settings. With the reader above, `timeouts.connect` is the variable
     /// `HTTP_TIMEOUTS_CONNECT`, or the member `connect` of `timeouts` of `http` in the file. The first provider that has a value decides.
     ///
-    /// A setting that no provider has keeps its value in `defaults`. A value that cannot be used is an error, and is not replaced by the
-    /// default. A key that no setting has, such as a misspelled one, is not found, because a reader cannot list the keys of its providers.
+    /// A setting that no provider has keeps its value in `defaults`, and so do the other values of a step of which a setting changes one. A
+    /// value that cannot be used is an error, and is not replaced by the default. A key that no setting has, such as a misspelled one, is
+    /// not found, because a reader cannot list the keys of its providers.
     ///
     /// - Parameters:
     ///   - reader: The reader of the settings. Secret values, such as passwords, are marked as secret for its access reporter.

@@ -62,7 +62,7 @@ extension SessionSetting {
         text("proxy.exceptions", "The hosts that are reached directly, in the form of `no_proxy`") {
             $0.proxy.exceptions = ProxyExceptions($1)
         },
-        text("proxy.script", "The URL or the path of a PAC script, in place of proxy.url") {
+        text("proxy.script", "The URL or the path of a PAC script, in place of proxy.url", isSecret: true) {
             guard !$1.isEmpty else { throw SettingProblem("it is empty") }
             $0.proxy.script = try $1.utf8.contains("://".utf8) ? .url($1) : .file($1)
         },
@@ -80,9 +80,10 @@ extension SessionSetting {
         choice(
             "route.addressFamily", of: families, default: "any", "The versions of IP that are used"
         ) { $0.configuration.route.addressFamily = $1 },
-        text("resolver.url", "The URL of the server for DNS over HTTPS, in place of the system's names") {
-            $0.resolver.url = $1
-        },
+        text(
+            "resolver.url", "The URL of the server for DNS over HTTPS, in place of the system's names",
+            isSecret: true
+        ) { $0.resolver.url = $1 },
         texts("resolver.bootstrap", "The addresses of that server") { $0.resolver.bootstrap = $1 },
     ]
 }

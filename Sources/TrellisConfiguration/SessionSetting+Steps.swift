@@ -150,9 +150,7 @@ extension SessionSetting {
         choice(
             "log.level",
             of: logLevels, default: "none", "The events that are written to standard error"
-        ) { draft, level in
-            if let level { draft.configuration.eventMonitors.append(RequestLog(level)) }
-        },
+        ) { $0.setLogLevel($1) },
         count("eventBufferSize", unit: "events", default: "4096", "The events that are stored for each observer") {
             if let count = $1 { $0.configuration.eventBufferSize = count }
         },

@@ -64,6 +64,8 @@ extension SettingsDraft {
         guard try has("resolver.url", neededBy: "resolver.") else { return }
         var own = SessionConfiguration()
         own.tls = configuration.tls
+        // The identity is meant for the servers of requests. A DNS server may ask for one too.
+        own.tls.clientIdentity = nil
         // Without addresses first, so that an error is that of the URL.
         try settingErrors(to: "resolver.url") { _ = try DNSOverHTTPS(resolver.url) }
         configuration.resolver = try settingErrors(to: "resolver.bootstrap") {

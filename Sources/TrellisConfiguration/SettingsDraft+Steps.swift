@@ -4,25 +4,41 @@ import Trellis
 /// The settings of steps that belong together.
 extension SettingsDraft {
     func completeRetries(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
-        if try has("retry.limit", neededBy: "retry."), retries.retryLimit > 0 {
-            var policy = retries
-            if has("retry.budgetRatio") || has("retry.budgetMinimum") || has("retry.budgetWindow") {
-                policy.budget = RetryBudget(
-                    ratio: retryBudget.ratio, minimumRetries: retryBudget.minimum, window: retryBudget.window)
+        let isThere = configuration.steps.retryPolicy != nil
+        guard try has("retry.limit", neededBy: "retry.", unless: isThere) else { return }
+        if has("retry.limit"), retries.retryLimit == 0 {
+            configuration.steps.replaceRetryPolicies(with: nil)
+            return
+        }
+        var policy = retries
+        if has("retry.budgetRatio") || has("retry.budgetMinimum") || has("retry.budgetWindow") {
+            let budget = RetryBudget(
+                ratio: retryBudget.ratio, minimumRetries: retryBudget.minimum, window: retryBudget.window)
+            // A budget that retries and hedges share stays one for both.
+            if let shared = policy.budget, configuration.steps.hedging?.budget === shared {
+                configuration.steps.hedging?.budget = budget
             }
-            configuration.steps.intercept(with: policy)
+            policy.budget = budget
         }
-        if try has("hedging.delay", neededBy: "hedging.") {
-            configuration.steps.hedging = HedgingPolicy(
-                after: hedging.delay, maximumExtraAttempts: hedging.maximumExtraAttempts)
-        }
+        configuration.steps.replaceRetryPolicies(with: policy)
+    }
+
+    func completeHedging(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
+        let present = configuration.steps.hedging
+        guard try has("hedging.delay", neededBy: "hedging.", unless: present != nil) else { return }
+        var policy = hedging
+        if let present { policy.budget = present.budget }
+        configuration.steps.hedging = policy
     }
 
     func completeLimits(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
-        if try has("rateLimit.requestsPerSecond", neededBy: "rateLimit.") {
-            configuration.steps.limit(rate: rate)
-        }
-        guard try has("circuitBreaker.enabled", neededBy: "circuitBreaker.") else { return }
+        let rates = configuration.steps.rateLimiters.map(\.limit)
+        let isLimited = try has("rateLimit.requestsPerSecond", neededBy: "rateLimit.", unless: !rates.isEmpty)
+        if isLimited, rates != [rate] { configuration.steps.rateLimiters = [RateLimiter(rate)] }
+        let present = configuration.steps.circuitBreaker
+        let isGiven = try has("circuitBreaker.enabled", neededBy: "circuitBreaker.", unless: present != nil)
+        // A breaker of the defaults knows the hosts that fail, and stays unless one of its rules changes.
+        guard isGiven, breaker != Breaker(present) else { return }
         configuration.steps.circuitBreaker =
             breaker.isEnabled
             ? CircuitBreaker(
@@ -32,20 +48,46 @@ extension SettingsDraft {
     }
 
     func completeCache(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
-        if !has("cache.directory") { try has("cache.enabled", neededBy: "cache.") }
-        guard let isEnabled = cache.isEnabled ?? (cache.directory == nil ? nil : true) else { return }
-        configuration.steps.cache =
-            isEnabled ? HTTPCache(storage: storage, policy: CachePolicy(sharing: cache.sharing)) : nil
+        let present = configuration.steps.cache
+        if !has("cache.directory") {
+            guard try has("cache.enabled", neededBy: "cache.", unless: present != nil) else { return }
+        }
+        guard cache.isEnabled ?? true else {
+            configuration.steps.cache = nil
+            return
+        }
+        var policy = present?.policy ?? CachePolicy()
+        if let sharing = cache.sharing { policy.sharing = sharing }
+        // A cache of the defaults has responses and requests under way, and stays unless one of its parts changes.
+        if let present, policy == present.policy, !changesStorage { return }
+        configuration.steps.cache = HTTPCache(storage: try storage(present?.storage), policy: policy)
     }
 
-    private var storage: any CacheStorage {
-        guard let directory = cache.directory else {
-            return MemoryCacheStorage(
-                maximumSize: cache.maximumSize ?? 64 << 20, maximumCount: cache.maximumCount ?? 10_000)
+    /// Indicates whether the storage of the cache has settings.
+    private var changesStorage: Bool {
+        has("cache.directory") || has("cache.maximumSize") || has("cache.maximumCount")
+    }
+
+    /// Returns the storage of the cache: that of the defaults, with the settings. A folder has the limits of folders.
+    private func storage(_ present: (any CacheStorage)?) throws(InvalidSetting) -> any CacheStorage {
+        if let present, !changesStorage { return present }
+        let (memory, disk) = (present as? MemoryCacheStorage, present as? DiskCacheStorage)
+        if let directory = cache.directory ?? disk?.directory {
+            let size: Int64 = cache.maximumSize.map { Int64($0) } ?? disk?.maximumSize ?? 4 << 30
+            // The usual limit on a body follows that on all.
+            let body: Int64? = disk.flatMap { $0.maximumBodySize == $0.maximumSize / 2 ? nil : $0.maximumBodySize }
+            return DiskCacheStorage(
+                directory: directory, maximumSize: size,
+                maximumCount: cache.maximumCount ?? disk?.maximumCount ?? 1_000_000, maximumBodySize: body)
         }
-        return DiskCacheStorage(
-            directory: directory, maximumSize: Int64(cache.maximumSize ?? 4 << 30),
-            maximumCount: cache.maximumCount ?? 1_000_000)
+        if present != nil, memory == nil {
+            let key = has("cache.maximumSize") ? "cache.maximumSize" : "cache.maximumCount"
+            throw InvalidSetting(key, reason: "the storage of the program's cache has no such limit")
+        }
+        let body: Int? = memory.flatMap { $0.maximumBodySize == $0.maximumSize / 8 ? nil : $0.maximumBodySize }
+        return MemoryCacheStorage(
+            maximumSize: cache.maximumSize ?? memory?.maximumSize ?? 64 << 20,
+            maximumCount: cache.maximumCount ?? memory?.maximumCount ?? 10_000, maximumBodySize: body)
     }
 
     func completeStores(_ configuration: inout SessionConfiguration) {
@@ -60,9 +102,11 @@ extension SettingsDraft {
         }
     }
 
-    /// Sets a store if it is enabled or has a file, and removes it if it is disabled.
+    /// Sets a store if it is enabled or has a file, and removes it if it is disabled. A store of the defaults stays if it is enabled
+    /// without a file.
     private func complete<Value>(_ store: Store, _ value: inout Value?, _ make: (_ file: String?) -> Value) {
         guard let isEnabled = store.isEnabled ?? (store.file == nil ? nil : true) else { return }
+        if isEnabled, store.file == nil, value != nil { return }
         value = isEnabled ? make(store.file) : nil
     }
 }

@@ -1,22 +1,23 @@
 #if Configuration
 import Trellis
 
-/// A configuration in the making: settings that stand alone are applied at once, and those that belong together are collected.
+/// A configuration in the making: settings that stand alone are applied at once, and those that belong together are collected. The
+/// collected values begin with those of the defaults.
 struct SettingsDraft {
     var configuration: SessionConfiguration
     /// The keys of the settings that have values.
     var given: Set<String> = []
 
-    var upload = Bandwidth()
-    var download = Bandwidth()
+    var upload: Bandwidth
+    var download: Bandwidth
     var tls = TLS()
     var proxy = ProxyParts()
     var resolver = Resolver()
-    var retries = RetryPolicy()
-    var retryBudget = Budget()
-    var hedging = Hedging()
-    var rate = RateLimit(requestsPerSecond: 1)
-    var breaker = Breaker()
+    var retries: RetryPolicy
+    var retryBudget: Budget
+    var hedging: HedgingPolicy
+    var rate: RateLimit
+    var breaker: Breaker
     var redirects: RedirectPolicy
     var cache = Cache()
     var cookies = Store()
@@ -25,12 +26,28 @@ struct SettingsDraft {
 
     init(configuration: SessionConfiguration) {
         self.configuration = configuration
-        redirects = configuration.steps.redirects ?? RedirectPolicy()
+        let steps = configuration.steps
+        let policy = steps.retryPolicy ?? RetryPolicy()
+        upload = Bandwidth(configuration.bandwidth.upload)
+        download = Bandwidth(configuration.bandwidth.download)
+        retries = policy
+        retryBudget = Budget(policy.budget)
+        hedging = steps.hedging ?? HedgingPolicy(after: .zero)
+        rate = steps.rateLimiters.first?.limit ?? RateLimit(requestsPerSecond: 1)
+        breaker = Breaker(steps.circuitBreaker)
+        redirects = steps.redirects ?? RedirectPolicy()
     }
 
     struct Bandwidth {
         var speed = 1
         var burst: Int?
+
+        init(_ limit: BandwidthLimit?) {
+            guard let limit else { return }
+            speed = limit.bytesPerSecond
+            // The usual burst follows the speed.
+            if limit != BandwidthLimit(bytesPerSecond: limit.bytesPerSecond) { burst = limit.burst }
+        }
 
         var limit: BandwidthLimit { BandwidthLimit(bytesPerSecond: speed, burst: burst) }
     }
@@ -62,19 +79,26 @@ struct SettingsDraft {
         var ratio = 0.1
         var minimum = 10
         var window = Duration.seconds(10)
+
+        init(_ budget: RetryBudget?) {
+            guard let budget else { return }
+            (ratio, minimum, window) = (budget.ratio, budget.minimumRetries, budget.window)
+        }
     }
 
-    struct Hedging {
-        var delay = Duration.zero
-        var maximumExtraAttempts = 1
-    }
-
-    struct Breaker {
+    struct Breaker: Equatable {
         var isEnabled = false
         var failureRatio = 0.5
         var minimumRequests = 20
         var window = Duration.seconds(10)
         var openDuration = Duration.seconds(5)
+
+        init(_ breaker: CircuitBreaker?) {
+            guard let breaker else { return }
+            isEnabled = true
+            (failureRatio, minimumRequests) = (breaker.failureRatio, breaker.minimumRequests)
+            (window, openDuration) = (breaker.window, breaker.openDuration)
+        }
     }
 
     struct Cache {
@@ -82,7 +106,7 @@ struct SettingsDraft {
         var directory: String?
         var maximumSize: Int?
         var maximumCount: Int?
-        var sharing = CachePolicy.Sharing.private
+        var sharing: CachePolicy.Sharing?
     }
 
     /// A store in memory or in a file.
@@ -103,6 +127,7 @@ extension SettingsDraft {
         try completeProxy(&configuration)
         try completeResolver(&configuration)
         try completeRetries(&configuration)
+        try completeHedging(&configuration)
         try completeLimits(&configuration)
         if has("redirects.maximum") || has("redirects.allowsDowngrade") { configuration.steps.redirects = redirects }
         try completeCache(&configuration)
@@ -113,14 +138,30 @@ extension SettingsDraft {
     /// Returns whether a setting has a value.
     func has(_ key: String) -> Bool { given.contains(key) }
 
-    /// Checks that no setting of a group has a value without the one that the group needs. Returns whether this one has a value.
+    /// Checks that no setting of a group has a value without the one that the group needs. Returns whether the group is to be applied.
+    ///
+    /// - Parameter isThere: Indicates whether the defaults have the thing that the group describes, so that it needs no other setting.
     @discardableResult
-    func has(_ key: String, neededBy group: String) throws(InvalidSetting) -> Bool {
+    func has(_ key: String, neededBy group: String, unless isThere: Bool = false) throws(InvalidSetting) -> Bool {
         if has(key) { return true }
-        if let other = given.sorted().first(where: { $0.hasPrefix(group) }) {
-            throw InvalidSetting(other, reason: "it means nothing without \(key)")
+        guard let other = given.sorted().first(where: { $0.hasPrefix(group) }) else { return false }
+        guard isThere else { throw InvalidSetting(other, reason: "it means nothing without \(key)") }
+        return true
+    }
+
+    /// Sets the level of the logs, or adds one if there is none; removes them if the level is `nil`.
+    mutating func setLogLevel(_ level: RequestLog.Level?) {
+        guard let level else {
+            configuration.eventMonitors.removeAll { $0 is RequestLog }
+            return
         }
-        return false
+        var hasLog = false
+        for index in configuration.eventMonitors.indices {
+            guard let log = configuration.eventMonitors[index] as? RequestLog else { continue }
+            configuration.eventMonitors[index] = log.withLevel(level)
+            hasLog = true
+        }
+        if !hasLog { configuration.eventMonitors.append(RequestLog(level)) }
     }
 
     /// Runs a closure whose errors are those of a setting.
@@ -133,10 +174,11 @@ extension SettingsDraft {
     }
 
     private func completeBandwidth(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
-        if try has("bandwidth.upload", neededBy: "bandwidth.uploadBurst") {
+        let limits = configuration.bandwidth
+        if try has("bandwidth.upload", neededBy: "bandwidth.uploadBurst", unless: limits.upload != nil) {
             configuration.bandwidth.upload = upload.limit
         }
-        if try has("bandwidth.download", neededBy: "bandwidth.downloadBurst") {
+        if try has("bandwidth.download", neededBy: "bandwidth.downloadBurst", unless: limits.download != nil) {
             configuration.bandwidth.download = download.limit
         }
     }

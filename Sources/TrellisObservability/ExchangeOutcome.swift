@@ -9,6 +9,8 @@ struct ExchangeOutcome {
     /// The version of HTTP; `nil` if no head was received.
     var version: HTTPVersion?
     var metrics: Metrics
+    /// The wait for the limits of the host and for a connection; `nil` if it is not known, as after a cancellation.
+    var queued: Duration?
     /// The class of the failure: the status from 400 on, or the kind of the error; `nil` after a success or a cancellation.
     var errorType: String?
     /// The failure in words; `nil` if there is no error.
@@ -23,6 +25,7 @@ struct ExchangeOutcome {
     init(_ response: Response, bodySize: Int?) {
         let code = response.status.code
         (status, version, metrics) = (code, response.version, response.metrics)
+        queued = metrics.queued
         errorType = code >= 400 ? String(code) : nil
         (head, collectedSize) = (response.head, bodySize)
     }
@@ -31,6 +34,8 @@ struct ExchangeOutcome {
     init(_ error: any Error) {
         let failure = error as? TrellisError
         metrics = failure?.metrics ?? Metrics()
+        // The metrics of an error that is not the framework's are empty, and say nothing about the wait.
+        queued = failure?.metrics.queued
         version = metrics.version
         status = failure?.response?.status.code
         isCancelled = error is CancellationError || failure?.isCancellation == true

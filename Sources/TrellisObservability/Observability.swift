@@ -100,7 +100,8 @@ extension Observability {
         public static let responseBodySize = MetricSet(rawValue: 1 << 2)
         /// The meter `http.client.active_requests`: the number of requests on the wire, or waiting for a connection.
         public static let activeRequests = MetricSet(rawValue: 1 << 3)
-        /// The timer `trellis.client.queue.duration` of the wait of each request for the limits of its host and for a connection.
+        /// The timer `trellis.client.queue.duration` of the wait of each request for the limits of its host and for a connection. A request
+        /// that its caller has cancelled has no value.
         public static let queueDuration = MetricSet(rawValue: 1 << 4)
         /// The counter `trellis.client.retries`, with `error.type`.
         public static let retries = MetricSet(rawValue: 1 << 5)

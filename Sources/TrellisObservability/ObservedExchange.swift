@@ -53,7 +53,7 @@ final class ObservedExchange: ExchangeObservation {
 
     private func record(_ outcome: ExchangeOutcome, _ duration: Duration, in source: InstrumentSource) {
         beginning?.active?.decrement()
-        beginning?.queue?.recordNanoseconds(outcome.metrics.queued.wholeNanoseconds)
+        if let queued = outcome.queued { beginning?.queue?.recordNanoseconds(queued.wholeNanoseconds) }
         guard !settings.metrics.isDisjoint(with: .ofOutcomes) else { return }
         let series = request.series(
             .end(status: outcome.status, version: outcome.version, errorType: outcome.errorType))

@@ -12,8 +12,8 @@ public import Trellis
 /// `TRELLIS_CASSETTES=once swift test --filter UsersTests`. After that, nothing reaches the network.
 ///
 /// The file is a HAR document (``HARDocument``), which browsers open, with a section `_trellis` in each entry. A document that a browser
-/// has saved can be replayed, too. Secrets are removed by the ``scrubbers`` before anything is written, and from each request before it is
-/// compared, so that what was scrubbed is found again.
+/// has saved can be replayed, too. Secrets are removed by the ``scrubbers`` before anything is written, also from heads of 1xx, trailers
+/// and the words of failures, and from each request before it is compared, so that what was scrubbed is found again.
 public struct Cassette: Sendable {
     /// The path of the file.
     public let path: String
@@ -87,6 +87,20 @@ extension Cassette {
         for scrubber in scrubbers { scrubber.scrub(&response) }
         response.derive()
         return response
+    }
+
+    /// Returns the fields of an informational head, or of trailers, without what the scrubbers remove: to them, the fields are those of a
+    /// response.
+    func scrubbed(_ fields: [HARDocument.Field], status: Int) -> [HARDocument.Field] {
+        scrubbed(HARDocument.Response(status: status, headers: fields)).headers
+    }
+
+    /// Returns the words of a failure without what the scrubbers remove: to them, the words are a body of plain text.
+    func scrubbed(_ words: String) -> String {
+        var response = HARDocument.Response(headers: [HARDocument.Field(name: "Content-Type", value: "text/plain")])
+        response.derive()
+        response.content.text = words
+        return scrubbed(response).content.text ?? HARRedaction.mark
     }
 
     /// Returns the text that a request has in common with those whose methods and URLs match.

@@ -10,6 +10,8 @@ final class CassetteExchange: TransportTask {
 
     private struct State: Sendable {
         var body = Data()
+        /// The fields behind the body of the request; `nil` if there are none.
+        var trailers: HTTPFields?
         var isBodyComplete: Bool
         var isPaused = false
         var isSuspended = false
@@ -57,6 +59,10 @@ final class CassetteExchange: TransportTask {
 
     func finishSending() { state.update { $0.isBodyComplete = true } }
 
+    func finishSending(trailers: HTTPFields) {
+        state.update { ($0.trailers, $0.isBodyComplete) = (trailers, true) }
+    }
+
     // MARK: Events
 
     /// Waits for the body of the request, and returns it; `nil` if there is none. A body that is sent in chunks needs a connection first.
@@ -70,6 +76,9 @@ final class CassetteExchange: TransportTask {
         try await passage { $0.isBodyComplete && !$0.isSuspended }
         return state.value.body
     }
+
+    /// The fields behind the body of the request, once ``requestBody()`` has returned; `nil` if there are none.
+    var requestTrailers: HTTPFields? { state.value.trailers }
 
     /// Reports that the connection is ready, once.
     func connect() {

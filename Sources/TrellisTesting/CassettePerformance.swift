@@ -48,7 +48,8 @@ struct CassettePerformance: Sendable {
             try await exchange.receiveInformational(
                 ResponseHead(status: .init(code: min(max(head.status, 100), 199)), headers: fields))
         }
-        try await exchange.receive(head(of: entry.response))
+        let head = HARMessages.head(of: entry.response)
+        try await exchange.receive(received(head, isCoded: replay.isCoded ?? false))
         let content = entry.response.content
         guard let body = HARMessages.bytes(of: content.text ?? "", encoding: content.encoding) else {
             throw TransportFailure(.other("the recorded body of \(entry.request.url) is not Base64"))
@@ -64,16 +65,18 @@ struct CassettePerformance: Sendable {
         return TransportEnd(trailers: HARMessages.fields(replay.trailers ?? []), report: report)
     }
 
-    /// Returns the recorded head. A session that removes content codings itself receives a body that has none, because recorded bodies do
-    /// not.
-    private func head(of response: HARDocument.Response) -> ResponseHead {
-        var response = response
-        if !request.wire.decodesContent {
-            let isCoded = response.headers.contains { $0.name.lowercased() == "content-encoding" }
-            let names = isCoded ? ["content-encoding", "content-length"] : []
-            response.headers.removeAll { names.contains($0.name.lowercased()) }
-        }
-        return HARMessages.head(of: response)
+    /// Returns a head as the session receives it, in a replay and while it is recorded. A session that removes content codings itself
+    /// receives a body that has none, because recorded bodies do not.
+    ///
+    /// - Parameter isCoded: Indicates whether the recorded body has its codings, because they cannot be removed.
+    private func received(_ head: ResponseHead, isCoded: Bool) -> ResponseHead {
+        guard !request.wire.decodesContent, !isCoded, request.allowsBody(of: head),
+            head.headers.contains(.contentEncoding)
+        else { return head }
+        var headers = head.headers
+        headers[.contentEncoding] = nil
+        headers[.contentLength] = nil
+        return ResponseHead(status: head.status, headers: headers, version: head.version)
     }
 
     /// Delivers a body in chunks of the lengths that were recorded. A scrubber may have changed the length of the whole.
@@ -102,11 +105,12 @@ struct CassettePerformance: Sendable {
     ) async throws -> TransportEnd {
         var recording = CassetteRecording(asked)
         do {
-            let stream = try await upstream.stream(request.relayed(body)) { [exchange] in exchange.connect() }
+            let relayed = request.relayed(body, exchange.requestTrailers)
+            let stream = try await upstream.stream(relayed) { [exchange] in exchange.connect() }
             exchange.connect()
             recording.begin(stream.response)
             for head in stream.response.informational { try await exchange.receiveInformational(head) }
-            try await exchange.receive(stream.response.head)
+            try await exchange.receive(received(stream.response.head, isCoded: recording.isCoded))
             for try await chunk in stream.chunks { try await pass(chunk, &recording) }
             try recording.finishDecoding()
             let end = try await stream.finalResponse()
@@ -129,16 +133,15 @@ struct CassettePerformance: Sendable {
         }
     }
 
-    /// Passes a chunk on, decoded if the session expects it so, and records it decoded.
+    /// Records a chunk without its content codings, and passes it on as a replay does.
     private func pass(_ chunk: Data, _ recording: inout CassetteRecording) async throws {
-        let decoded = try recording.append(chunk)
-        try await exchange.receive(request.wire.decodesContent ? decoded : chunk)
+        try await exchange.receive(try recording.append(chunk))
     }
 }
 
 extension TransportRequest {
     /// Returns the request for another session.
-    fileprivate func relayed(_ body: Data?) -> Request {
+    fileprivate func relayed(_ body: Data?, _ trailers: HTTPFields?) -> Request {
         var fields = headers
         // The body is complete, so that nothing is to be waited for.
         fields[.expect] = nil
@@ -148,6 +151,7 @@ extension TransportRequest {
         var request = Request(url, method: method, headers: fields, body: body.map { .data($0) })
         request.sendsURLUnchanged = source.sendsURLUnchanged
         request.httpVersion = source.httpVersion
+        if let trailers { request.trailers = { trailers } }
         return request
     }
 }

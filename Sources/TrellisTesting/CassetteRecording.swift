@@ -12,8 +12,9 @@ struct CassetteRecording: Sendable {
     private var headInstant = ContinuousClock.now
     private var lastInstant = ContinuousClock.now
     private var decoder: BodyDecoder?
-    private var isCoded = false
-    /// The body without its content codings.
+    /// Indicates whether the body is recorded with its content codings, because they cannot be removed.
+    private(set) var isCoded = false
+    /// The body without its content codings, unless it ``isCoded``.
     private var body = Data()
     private var chunks: [[Double]] = []
     private var replay = HARDocument.Replay()
@@ -46,9 +47,11 @@ struct CassetteRecording: Sendable {
             .map { String($0.filter { $0 != " " && $0 != "\t" }) }
         // A body with codings that cannot be removed is recorded as it is.
         decoder = codings.isEmpty ? nil : BodyDecoder(codings: codings)
+        isCoded = !codings.isEmpty && decoder == nil
+        if isCoded { replay.isCoded = true }
     }
 
-    /// Records a chunk of the body, and returns it without its content codings.
+    /// Records a chunk of the body, and returns it without its content codings, unless it ``isCoded``.
     ///
     /// - Throws: ``TrellisError`` if the body does not conform to its codings.
     mutating func append(_ chunk: Data) throws -> Data {
@@ -110,7 +113,7 @@ struct CassetteRecording: Sendable {
         var response = head.map(HARMessages.response) ?? HARDocument.Response()
         if head != nil { response.setBody(body, size: body.count) } else { response.content.size = 0 }
         response.transferSize = receivedBytes
-        response.error = error
+        response.error = error.map { cassette.scrubbed($0) }
         var entry = HARDocument.Entry(
             startedDateTime: started.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
             request: request, response: cassette.scrubbed(response))
@@ -118,10 +121,22 @@ struct CassetteRecording: Sendable {
         entry.timings.wait = milliseconds(from: start, to: head == nil ? .now : headInstant)
         entry.timings.receive = head == nil ? 0 : milliseconds(from: headInstant, to: lastInstant)
         entry.time = entry.timings.sum
-        var replay = replay
+        var replay = scrubbedReplay(cassette)
         if !chunks.isEmpty { replay.chunks = chunks }
         if replay != HARDocument.Replay() { entry.replay = replay }
         return entry
+    }
+
+    /// Returns the section for a replay, without what the scrubbers remove.
+    private func scrubbedReplay(_ cassette: Cassette) -> HARDocument.Replay {
+        var replay = replay
+        replay.informational = replay.informational?.map { head in
+            HARDocument.Replay.Head(
+                status: head.status, headers: cassette.scrubbed(head.headers, status: head.status))
+        }
+        replay.trailers = replay.trailers.map { cassette.scrubbed($0, status: head?.status.code ?? 0) }
+        if let why = replay.failure?.why { replay.failure?.why = cassette.scrubbed(why) }
+        return replay
     }
 
     /// Returns a time in milliseconds, of which three decimals are kept.

@@ -37,6 +37,10 @@ public final class CassetteTransport: Transport {
         upstream = CassetteUpstream(cassette.upstream, transport)
     }
 
+    /// `false`: the session asks no resolver and reads no certificates. The requests that are recorded are sent by a session of the
+    /// transport's own (``Cassette``).
+    public var makesConnections: Bool { false }
+
     /// Starts an attempt.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let exchange = CassetteExchange(request, events: events) { [tape, upstream] exchange in

@@ -53,7 +53,7 @@ extension FaultAttempt {
     private func deliver(_ bytes: [UInt8], _ response: inout FaultedResponse) async throws {
         var rest = bytes[...]
         while !rest.isEmpty {
-            switch response.body.step(available: rest.count) {
+            switch response.step(available: rest.count) {
             case .play(let fault): try await play(fault)
             case .wait(let fault, let pause): try await drip(fault, pause, &response)
             case .send(let count):

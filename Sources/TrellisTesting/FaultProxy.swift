@@ -151,7 +151,8 @@ final class FaultProxyControl: Sendable {
         self.wake = wake
         self.clock = clock
         state = Locked((Toxics(value: toxics), false))
-        clock.onAdvance { wake.signal() }
+        // The clock keeps the closure, and may outlive the proxy.
+        clock.onAdvance { [weak wake] in wake?.signal() }
     }
 
     var toxics: Toxics { state.withLock { $0.toxics } }

@@ -22,7 +22,10 @@ public import Trellis
 /// try await transport.waitUntilFaults(count: 1)
 /// clock.advance(by: .seconds(9))
 /// ```
-public final class FaultTransport: Transport {
+///
+/// The expectations of the other transport stay those of the test: at its end, ``withTransport(_:_:)-(Transport,_)`` and the traits of
+/// `TrellisTestTraits` ask for its problems, such as the routes of a ``MockRouter`` that were not requested.
+public final class FaultTransport: TestTransport {
     private let transport: any Transport
     private let schedule: FaultSchedule
     private let clock: TestClock?
@@ -40,6 +43,9 @@ public final class FaultTransport: Transport {
         schedule = FaultSchedule(faults)
     }
 
+    /// The value of the other transport.
+    public var makesConnections: Bool { transport.makesConnections }
+
     /// Starts an attempt, with the faults that the plan has for it.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let faults = schedule.isEmpty ? [] : schedule.next(nil, FaultedRequest(request))
@@ -52,7 +58,31 @@ public final class FaultTransport: Transport {
     /// The faults that have begun, in order.
     public var faults: [Fault] { schedule.begun.value }
 
+    /// Ends the use of the other transport, and returns its problems, if it is a ``TestTransport``.
+    public func finish(hasFailed: Bool) async throws -> [TestProblem] {
+        guard let test = transport as? any TestTransport else { return [] }
+        return try await test.finish(hasFailed: hasFailed)
+    }
+
     /// Waits until `count` faults, counted from the start, have begun. A latency that has begun ends when its time is over, counted from
     /// that moment.
     public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
+}
+
+/// A transport in front of another one.
+protocol WrappingTransport: Transport {
+    /// The other transport.
+    var wrapped: any Transport { get }
+}
+
+extension FaultTransport: WrappingTransport {
+    var wrapped: any Transport { transport }
+}
+
+extension Transport {
+    /// The transport behind all that are in front of it; the transport itself if it wraps none.
+    var innermost: any Transport {
+        guard let wrapping = self as? any WrappingTransport else { return self }
+        return wrapping.wrapped.innermost
+    }
 }

@@ -29,7 +29,7 @@ struct FaultedResponse: Sendable {
 
     /// Returns the head as the client receives it, with the wrong length.
     mutating func begin(_ head: ResponseHead, of request: TransportRequest) -> ResponseHead {
-        hasBody = request.method != .head && head.status.code != 204 && head.status.code != 304
+        hasBody = request.allowsBody(of: head)
         guard hasBody, excess != missing, let length = head.headers[.contentLength].flatMap({ Int($0) }) else {
             return head
         }
@@ -38,9 +38,14 @@ struct FaultedResponse: Sendable {
         return ResponseHead(status: head.status, headers: headers, version: head.version)
     }
 
+    /// Returns the next step in the sending of the body. Bytes after a head that has no body are passed on without faults.
+    mutating func step(available: Int) -> FaultedBody.Step {
+        hasBody ? body.step(available: available) : .send(available)
+    }
+
     /// Returns the bytes that the client receives now.
     mutating func take(_ bytes: [UInt8]) -> [UInt8] {
-        guard missing > 0 else { return bytes }
+        guard hasBody, missing > 0 else { return bytes }
         tail += bytes
         guard tail.count > missing else { return [] }
         defer { tail = Array(tail.suffix(missing)) }

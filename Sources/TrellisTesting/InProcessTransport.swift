@@ -38,6 +38,9 @@ public final class InProcessTransport: Transport {
     /// Creates a transport that calls a server.
     public init(_ server: @escaping Server) { self.server = server }
 
+    /// `false`: the session asks no resolver and reads no certificates.
+    public var makesConnections: Bool { false }
+
     /// Starts an attempt.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         record.update { $0.started += 1 }

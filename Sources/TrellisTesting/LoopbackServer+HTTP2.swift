@@ -34,7 +34,7 @@ private struct HTTP2Peer {
     /// The types of frames (RFC 9113, section 6).
     private enum Kind {
         static let data: UInt8 = 0, headers: UInt8 = 1, resetStream: UInt8 = 3, settings: UInt8 = 4
-        static let ping: UInt8 = 6, goAway: UInt8 = 7, continuation: UInt8 = 9
+        static let ping: UInt8 = 6, goAway: UInt8 = 7, windowUpdate: UInt8 = 8, continuation: UInt8 = 9
     }
 
     /// The flags of frames.
@@ -71,11 +71,22 @@ private struct HTTP2Peer {
             switch frame.kind {
             case Kind.settings where !isAcknowledgement: try send(Kind.settings, Flag.acknowledgement, 0, [])
             case Kind.ping where !isAcknowledgement: try send(Kind.ping, Flag.acknowledgement, 0, frame.payload)
-            case Kind.headers, Kind.data: if frame.flags & Flag.endStream != 0 { try respond(on: frame.stream) }
+            case Kind.headers, Kind.data:
+                let isLast = frame.flags & Flag.endStream != 0
+                if frame.kind == Kind.data { try openWindows(after: frame, isLast: isLast) }
+                if isLast { try respond(on: frame.stream) }
             case Kind.goAway: return
             default: break
             }
         }
+    }
+
+    /// Lets the client send as many bytes as the frame had, on the connection and on its stream (RFC 9113, section 6.9).
+    private func openWindows(after frame: Frame, isLast: Bool) throws {
+        guard !frame.payload.isEmpty else { return }
+        let length = Self.bytes(UInt32(frame.payload.count))
+        try send(Kind.windowUpdate, 0, 0, length)
+        if !isLast { try send(Kind.windowUpdate, 0, frame.stream, length) }
     }
 
     private func nextFrame() throws -> Frame {

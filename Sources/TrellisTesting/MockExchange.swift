@@ -127,12 +127,18 @@ final class MockExchange: TransportTask {
         } else {
             events.transportDidReceiveHead(response.head)
         }
+        guard request.allowsBody(of: response.head) else { return try await endWithoutBody(response) }
         switch response.content {
         case .bytes(let bytes): if !bytes.isEmpty { try await write(bytes) }
         case .writer(let write): try await write(MockResponse.Writer(exchange: self))
         }
         try await passage { !$0.isSuspended }
         end(TransportEnd(trailers: state.value.responseTrailers ?? response.trailers, report: response.report))
+    }
+
+    private func endWithoutBody(_ response: MockResponse) async throws {
+        try await passage { !$0.isSuspended }
+        end(TransportEnd(report: response.report))
     }
 
     /// Sends a head with a status of 1xx.
@@ -170,4 +176,9 @@ extension TransportFailure {
 extension TransportRequest {
     /// Indicates whether the body is sent in chunks, through `TransportTask.send(_:)`.
     var hasStreamedBody: Bool { if case .stream = wire.body { true } else { false } }
+
+    /// Returns whether a response to the request has a body after its head (RFC 9112, section 6.3).
+    func allowsBody(of head: ResponseHead) -> Bool {
+        method != .head && head.status.code != 204 && head.status.code != 304
+    }
 }

@@ -4,6 +4,9 @@ public import HTTPTypes
 public import Trellis
 
 /// The response of a ``MockTransport``, a ``MockRouter`` or an ``InProcessTransport``.
+///
+/// As over a socket, the response to a `HEAD` request has no body and no trailers, and neither has one with the status 204 or 304
+/// (RFC 9112, section 6.3). Those of the value are dropped, and a closure that writes a body is not called; the fields stay as they are.
 public struct MockResponse: Sendable {
     /// A closure that writes a body while the body is received.
     public typealias BodyWriter = @Sendable (Writer) async throws -> Void
@@ -68,14 +71,19 @@ public struct MockResponse: Sendable {
 
     /// Sends the response at once, if its body is in memory. Returns `false`, and sends nothing, if it is not.
     ///
-    /// - Parameter willEnd: Called before the last event.
-    func sendAtOnce(to events: any TransportEvents, willEnd: () -> Void) -> Bool {
+    /// - Parameters:
+    ///   - request: The request, which may be one whose response has no body.
+    ///   - willEnd: Called before the last event.
+    func sendAtOnce(
+        to events: any TransportEvents, for request: TransportRequest, willEnd: () -> Void
+    ) -> Bool {
         guard case .bytes(let bytes) = content, connection == nil else { return false }
         for head in informational { events.transportDidReceiveInformational(head) }
         events.transportDidReceiveHead(head)
-        if !bytes.isEmpty { bytes.withBytes { events.transportDidReceiveBody($0) } }
+        let hasBody = request.allowsBody(of: head)
+        if hasBody, !bytes.isEmpty { bytes.withBytes { events.transportDidReceiveBody($0) } }
         willEnd()
-        events.transportDidEnd(TransportEnd(trailers: trailers, report: report))
+        events.transportDidEnd(TransportEnd(trailers: hasBody ? trailers : HTTPFields(), report: report))
         return true
     }
 

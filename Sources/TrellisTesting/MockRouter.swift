@@ -33,9 +33,12 @@ public final class MockRouter: TestTransport {
         transport = MockTransport(deciding: { [table] in table.reaction(to: $0) })
     }
 
-    /// The router of the present test: that of the innermost ``withTransport(_:_:)-(Transport,_)`` or trait; `nil` if there is none, or it
-    /// has another transport.
-    public static var current: MockRouter? { TransportOverride.current?.transport as? MockRouter }
+    /// `false`: the session asks no resolver and reads no certificates.
+    public var makesConnections: Bool { false }
+
+    /// The router of the present test: that of the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also behind a
+    /// ``FaultTransport``; `nil` if there is none, or it has another transport.
+    public static var current: MockRouter? { TransportOverride.current?.transport.innermost as? MockRouter }
 
     /// Adds a route.
     ///

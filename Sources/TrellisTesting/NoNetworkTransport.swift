@@ -8,6 +8,9 @@ public final class NoNetworkTransport: TestTransport {
     /// Creates a transport.
     public init() {}
 
+    /// `false`: the session asks no resolver and reads no certificates.
+    public var makesConnections: Bool { false }
+
     /// Ends an attempt with a failure.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let text = "the test has no network, and \(request.method.rawValue) \(request.redactedURL) was not sent"

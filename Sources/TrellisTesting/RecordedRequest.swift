@@ -6,7 +6,7 @@ public import Trellis
 public struct RecordedRequest: Sendable {
     /// The number of the request among those of its transport, from 1, in the order in which they were received completely.
     public let number: Int
-    /// The request as its transport got it, with the body in memory.
+    /// The request as its transport got it, with the body in memory, and without its steps and its monitors.
     public let request: TransportRequest
     /// The fields behind the body (RFC 9110, section 6.5).
     public let trailers: HTTPFields

@@ -35,13 +35,14 @@ public final class ScriptedAttempt: TransportTask {
         var awaitsBody = false
     }
 
-    /// The request as the transport got it.
+    /// The request as the transport got it, without its steps and its monitors.
     public let request: TransportRequest
     private let clock: TestClock?
     private let state: LoopbackServer.Waiters<State>
 
     init(_ request: TransportRequest, events: any TransportEvents, clock: TestClock?) {
-        self.request = request
+        // The transport keeps its attempts, which must not keep the calls.
+        self.request = request.withoutCall
         self.clock = clock
         state = .init(State(events: events, awaitsBody: request.hasStreamedBody))
     }

@@ -8,7 +8,8 @@ public import Trellis
 /// ```
 ///
 /// A ``Cassette`` applies its scrubbers to what it writes, and to each request before it is compared with the recordings. A scrubber must
-/// return the same for the same request, and must not change what it has changed before.
+/// return the same for the same request, and must not change what it has changed before. Heads of 1xx and trailers are scrubbed as the
+/// fields of responses without a body, and the words of failures as bodies of plain text.
 public struct Scrubber: Sendable {
     private let request: @Sendable (inout HARDocument.Request) -> Void
     private let response: @Sendable (inout HARDocument.Response) -> Void
@@ -101,7 +102,8 @@ public struct Scrubber: Sendable {
             request: { $0.changeText(scrub) }, response: { $0.changeText(scrub) })
     }
 
-    /// Returns a scrubber of a text wherever it occurs: in URLs, in the values of fields and in bodies that are text.
+    /// Returns a scrubber of a text wherever it occurs: in URLs, in the values of fields, in bodies that are text and in the words of
+    /// failures.
     ///
     /// - Parameters:
     ///   - text: The text, as it stands in URLs, fields and bodies.

@@ -38,7 +38,10 @@ struct DocumentationTests {
         code[..<index].lastIndex { !$0.isEmpty && !$0.hasPrefix(" ") && !$0.hasPrefix("}") }
     }
 
-    @Test(arguments: ["Sources/Trellis", "Sources/TrellisFoundation", "Sources/TrellisTesting"])
+    @Test(arguments: [
+        "Sources/Trellis", "Sources/TrellisFoundation", "Sources/TrellisTesting", "Sources/TrellisObservability",
+        "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",
+    ])
     func everyPublicDeclarationHasAComment(_ folder: String) {
         let violations = SourceTree.files(in: folder).flatMap(Self.undocumented)
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")

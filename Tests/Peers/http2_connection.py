@@ -23,6 +23,8 @@ class Stream:
         self.connection = connection
         self.received = bytearray()
         self.ended = asyncio.Event()
+        # Set when the client has reset the stream, or left the connection.
+        self.left = asyncio.Event()
         self._begun = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -141,6 +143,8 @@ class Connection:
         except h2.exceptions.ProtocolError:
             self.flush()
         finally:
+            for stream in self._streams.values():
+                stream.left.set()
             for task in self._tasks:
                 task.cancel()
 
@@ -176,6 +180,8 @@ class Connection:
                 self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             case h2.events.StreamEnded():
                 self._streams[event.stream_id].finish()
+            case h2.events.StreamReset():
+                self._streams[event.stream_id].left.set()
             case h2.events.PingAckReceived():
                 self._pong.set()
             case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():

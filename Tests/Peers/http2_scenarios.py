@@ -15,6 +15,7 @@ from http2_violations import violation
 HALF = b"x" * 50
 _attempts = collections.Counter()
 _held = collections.defaultdict(list)
+_streams = collections.defaultdict(lambda: asyncio.get_running_loop().create_future())
 _wanted, _begun = collections.defaultdict(asyncio.Event), collections.defaultdict(asyncio.Event)
 
 
@@ -267,6 +268,18 @@ async def silent(stream, where):
         stream.head(fields=[("content-length", "100")])
     if where == "in-body":
         await stream.data(HALF)
+
+
+async def until_left(stream, key):
+    """Sends the beginning of a body and nothing more, so that `left` can wait until the client has left the stream."""
+    _streams[key].set_result(stream)
+    await silent(stream, "in-body")
+
+
+async def left(stream, key):
+    """Sends a good response, once the client has reset the stream of `until-left` with KEY, or closed its connection."""
+    await (await _streams[key]).left.wait()
+    await ok(stream)
 
 
 async def early(stream, status):

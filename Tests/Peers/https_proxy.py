@@ -6,6 +6,12 @@
     expired        as proxy, but expired two days ago
     tls1.1         as proxy, but speaks TLS 1.1 at best
     wants          as proxy, but asks for a client certificate of `ca`, and responds itself with its common name
+    requires       as proxy, but requires a client certificate of `ca`
+    always-407     as proxy, but asks for credentials in response to each request
+    200-garbage    as proxy, but sends bytes that are not TLS after the head of a tunnel
+    200-silence    as proxy, but sends nothing after the head of a tunnel
+    half-head      as proxy, but closes the connection within the head of a tunnel
+    silent         accepts connections, and never begins the handshake
     server         an HTTPS server for 127.0.0.1, localhost and ::1, signed by `ca`
     wrong-server   as server, with a certificate for another name
 
@@ -58,6 +64,32 @@ async def proxy(reader, writer):
         return
 
 
+async def ask_for_credentials(reader, writer):
+    while True:
+        (method, target, _), values = fields(await reader.readuntil(b"\r\n\r\n"))
+        SEEN.append([method, target, values.get("proxy-authorization")])
+        writer.write(b'HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm="a"\r\nContent-Length: 0\r\n\r\n')
+        await writer.drain()
+
+
+def answering(head):
+    """Returns a proxy that sends the same bytes in response to its first request, and then nothing until the client leaves."""
+
+    async def answer(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head)
+        await writer.drain()
+        if not head.endswith(b"\r\n\r\n"):
+            return
+        await reader.read()
+
+    return answer
+
+
+async def be_silent(reader, writer):
+    await reader.read()
+
+
 async def name_client(reader, writer):
     await reader.readuntil(b"\r\n\r\n")
     certificate = writer.get_extra_info("peercert")
@@ -67,10 +99,10 @@ async def name_client(reader, writer):
     await writer.drain()
 
 
-def asking_context(authority):
+def asking_context(authority, mode=ssl.CERT_OPTIONAL):
     context = authority.context()
     context.load_verify_locations(authority.path)
-    context.verify_mode = ssl.CERT_OPTIONAL
+    context.verify_mode = mode
     return context
 
 
@@ -109,6 +141,12 @@ async def main():
         "expired": (proxy, authority.context(expired=True)),
         "tls1.1": (proxy, old_context(authority)),
         "wants": (name_client, asking_context(authority)),
+        "requires": (proxy, asking_context(authority, ssl.CERT_REQUIRED)),
+        "always-407": (ask_for_credentials, authority.context()),
+        "200-garbage": (answering(b"HTTP/1.1 200 OK\r\n\r\ngarbage"), authority.context()),
+        "200-silence": (answering(b"HTTP/1.1 200 OK\r\n\r\n"), authority.context()),
+        "half-head": (answering(b"HTTP/1.1 200 O"), authority.context()),
+        "silent": (be_silent, None),
         "server": (serve, authority.context()),
         "wrong-server": (serve, authority.context("other.example")),
     }

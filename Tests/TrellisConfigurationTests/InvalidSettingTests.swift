@@ -115,11 +115,41 @@ struct InvalidSettingTests {
         #expect(error?.reason == reason)
     }
 
+    /// A storage of the program's own has limits of its own.
+    @Test func aLimitThatTheStorageOfTheDefaultsDoesNotHaveIsRefused() async {
+        let error = await #expect(throws: InvalidSetting.self) {
+            var defaults = SessionConfiguration()
+            defaults.steps.cache = HTTPCache(storage: OwnStorage())
+            let reader = SettingCase.reader(["cache.maximumCount": .int(1)])
+            _ = try await SessionConfiguration(reading: reader, defaults: defaults)
+        }
+        #expect(error?.key == "cache.maximumCount")
+        #expect(error?.reason == "the storage of the program's cache has no such limit")
+    }
+
     @Test func anAddressOfTheResolverIsToldFromItsURL() async {
         let error = await error([
             "resolver.url": .string("https://dns.example/"), "resolver.bootstrap": .strings(["dns"]),
         ])
         #expect(error?.key == "resolver.bootstrap")
     }
+}
+
+/// A storage that is none of the framework's.
+private struct OwnStorage: CacheStorage {
+    private struct Odd: Error {}
+
+    private let memory = MemoryCacheStorage()
+
+    func entries(for key: CacheKey) async throws -> [CacheEntry] { [] }
+    func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter {
+        throw Odd()
+    }
+    func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws {}
+    func remove(_ entry: CacheEntry, for key: CacheKey) async throws {}
+    func removeEntries(for key: CacheKey) async throws {}
+    func removeAll() async throws {}
+    var keys: AsyncThrowingStream<CacheKey, any Error> { memory.keys }
+    var usage: CacheUsage { memory.usage }
 }
 #endif

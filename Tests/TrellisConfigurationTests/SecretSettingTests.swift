@@ -8,7 +8,8 @@ import TrellisConfiguration
 struct SecretSettingTests {
     /// The keys of secrets: credentials, and texts that may have some.
     private static let secrets: Set<String> = [
-        "baseURL", "headers", "queryItems", "proxy.url", "proxy.username", "proxy.password", "tls.clientPassphrase",
+        "baseURL", "headers", "queryItems", "proxy.url", "proxy.username", "proxy.password", "proxy.script",
+        "resolver.url", "tls.clientPassphrase",
     ]
 
     @Test func theListMarksTheSecrets() {

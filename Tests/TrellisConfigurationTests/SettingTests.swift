@@ -68,6 +68,7 @@ struct SettingTests {
         defaults.steps.cache = HTTPCache()
         defaults.steps.cookies = CookieJar()
         defaults.steps.circuitBreaker = CircuitBreaker()
+        defaults.steps.intercept(with: RetryPolicy())
         let settings: [String: SettingValue] = [
             "cache.enabled": .bool(false), "cookies.enabled": .bool(false), "circuitBreaker.enabled": .bool(false),
             "retry.limit": .int(0), "retry.backoff": .int(1),
@@ -76,7 +77,7 @@ struct SettingTests {
         #expect(configuration.steps.cache == nil)
         #expect(configuration.steps.cookies == nil)
         #expect(configuration.steps.circuitBreaker == nil)
-        #expect(configuration.steps.retriers.isEmpty)
+        #expect(configuration.steps.retriers.isEmpty && configuration.steps.adapters.isEmpty)
     }
 
     @Test func theProxiesOfTheEnvironmentAreAWord() async throws {

@@ -89,6 +89,21 @@ struct MetricTests {
         #expect(timer.values.sorted() == [0, 2_000_000_000])
     }
 
+    /// The wait of a request that was cancelled is not known, and does not count as none.
+    @Test func aCancelledRequestHasNoWait() async throws {
+        let backends = Backends()
+        let transport = ScriptedTransport()
+        let session = Session.observed(transport)
+        let task = Task { try await backends { try await session.bytes(Self.url) } }
+        _ = try await transport.nextAttempt()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await backends.waitForSpans(1)
+        #expect(backends.metrics.timers(label: "trellis.client.queue.duration").flatMap(\.values) == [])
+        #expect(backends.metrics.timers(label: "http.client.request.duration").map(\.values.count) == [1])
+        #expect(backends.metrics.meters(label: "http.client.active_requests").map(\.lastValue) == [0])
+    }
+
     @Test func theSizesOfTheBodiesAreMeasured() async throws {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in .text("hello world") })

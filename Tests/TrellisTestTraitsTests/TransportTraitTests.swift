@@ -70,6 +70,38 @@ struct TransportTraitTests {
         }
     }
 
+    /// The route of this suite must be requested by the tests without transports of their own alone.
+    @Suite(.trellis(.router { $0.route(.get, "/users/{id}").respond(with: .text("of the suite")) }))
+    struct OfAStrictSuite {
+        @Test func aTestUsesIt() async throws {
+            #expect(try await API.user(1) == "of the suite")
+        }
+
+        @Test(.trellis(.mock { _ in .text("of the test") }))
+        func aTestReplacesIt() async throws {
+            #expect(try await API.user(1) == "of the test")
+        }
+    }
+
+    @Test func aTransportThatIsReplacedHasNoIssueAboutItsRoutes() async throws {
+        let (test, testCase) = (try #require(Test.current), Test.Case.current)
+        let inner: TransportTrait = .trellis(.mock { _ in .text("of the test") })
+        let outer: TransportTrait = .trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })
+        let found = try await issues(outer) {
+            try await inner.provideScope(for: test, testCase: testCase) {
+                let user = try await API.user(1)
+                #expect(user == "of the test")
+            }
+        }
+        #expect(found.isEmpty)
+        // Requests that no route of the replaced transport has responded to are issues.
+        let early = try await issues(outer) {
+            _ = try? await API.user(2)
+            try await inner.provideScope(for: test, testCase: testCase) {}
+        }
+        #expect(early.count == 1)
+    }
+
     // MARK: Problems
 
     /// Runs a body in the scope of a trait, and returns the problems that the trait records.
@@ -133,6 +165,33 @@ struct TransportTraitTests {
                 "the test has no network, and GET http://api.example/users/1 was not sent"
             ])
         #expect(found.first?.sourceLocation?.line == #line - 5)
+    }
+
+    // MARK: Cassettes
+
+    /// A cassette is recorded with a server, and replayed when the server is gone.
+    @Test func aCassetteIsRecordedAndThenReplayed() async throws {
+        let folder = "/tmp/trellis-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let server = try LoopbackServer.http { request in .text("Ada of \(request.path)") }
+        let url = server.url("/users/7")
+        func run(_ mode: CassetteMode, reads: Bool = true) async throws -> [Issue] {
+            let cassette = TransportProvider.cassette("users", mode: mode, filePath: "\(folder)/a.swift") { cassette in
+                cassette.allowsUnused = false
+            }
+            return try await issues(.trellis(cassette)) {
+                guard reads else { return }
+                let text = try await API.session.string(url)
+                #expect(text == "Ada of /users/7")
+            }
+        }
+        #expect(try await run(.once).isEmpty)
+        #expect(server.requests.count == 1)
+        server.stop()
+        #expect(try await run(.none).isEmpty)
+        #expect(server.requests.count == 1)
+        let unused = try await run(.none, reads: false)
+        #expect(unused.map(\.comments.first?.rawValue) == ["the recording of GET \(url) was not used"])
     }
 
     @Test func aProviderThatThrowsFailsTheTest() async throws {

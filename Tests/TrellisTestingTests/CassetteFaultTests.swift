@@ -191,6 +191,28 @@ struct CassetteFaultTests {
         #expect(try await second.unusedRecordings().count == 20)
     }
 
+    /// The entries are not decoded before they are replayed, so that a cassette with many of them is opened without a noticeable delay. The
+    /// time is printed, and is no condition.
+    @Test func aCassetteWithManyEntries() async throws {
+        let entries = (0..<10_000).map { number in
+            """
+            {"request": {"method": "GET", "url": "http://a.example/\(number)", "httpVersion": "", "cookies": [],
+              "headers": [], "queryString": [], "headersSize": -1, "bodySize": 0},
+             "response": {"status": 200, "statusText": "", "httpVersion": "HTTP/1.1", "cookies": [], "headers": [],
+              "content": {"size": 4, "mimeType": "", "text": "entry \(number)"}, "redirectURL": "", "headersSize": -1,
+              "bodySize": -1}}
+            """
+        }
+        try folder.write(#"{"log":{"entries":[\#(entries.joined(separator: ",\n"))]}}"#)
+        let transport = CassetteTransport(folder.cassette(.none))
+        let session = Session(transport: transport)
+        let start = ContinuousClock.now
+        #expect(try await session.string("http://a.example/9999") == "entry 9999")
+        print("the last of \(entries.count) entries was replayed after \(start.duration(to: .now))")
+        let unused = try await transport.unusedRecordings()
+        #expect(unused.count == 9_999 && unused.last == "GET http://a.example/9998")
+    }
+
     @Test func conversationsAreNotReplayed() async throws {
         try folder.write(#"{"log":{"entries":[]}}"#)
         let error = await #expect(throws: TrellisError.self) {

@@ -117,6 +117,32 @@ struct CassetteServerTests {
         }
     }
 
+    /// A session without decoding sees the same in the run that records and in a replay. A coding that is not known stays.
+    @Test(arguments: ["gzip", "x-odd"])
+    func aSessionThatDoesNotDecode(_ coding: String) async throws {
+        let body = coding == "gzip" ? Self.compressed : Data("odd".utf8)
+        let server = try LoopbackServer.http { _ in .init(headers: [("Content-Encoding", coding)], body: body) }
+        let url = server.url()
+        var configuration = SessionConfiguration()
+        configuration.decodesContent = false
+        var seen: [[String?]] = []
+        for mode in [CassetteMode.once, .none] {
+            let transport = CassetteTransport(folder.cassette(mode))
+            let session = Session(configuration: configuration, transport: transport)
+            let (data, response) = try await session.data(url)
+            seen.append([
+                String(decoding: data.prefix(12), as: UTF8.self), response.headers[.contentEncoding],
+                response.headers[.contentLength],
+            ])
+            let head = try await session.data(Request(url, method: .head)).1.headers
+            #expect(head[.contentEncoding] == coding && head[.contentLength] == "\(body.count)")
+            await session.shutdown()
+            if mode == .once { server.stop() }
+        }
+        let expected: [String?] = coding == "gzip" ? [#"{"greeting":"#, nil, nil] : ["odd", "x-odd", "3"]
+        #expect(seen == [expected, expected])
+    }
+
     @Test func aServerThatIsNotThere() async throws {
         let server = try Self.makeServer()
         let url = server.url("/")

@@ -196,6 +196,17 @@ struct CassetteTransportTests {
         #expect(try await send(replaying(replayed).session) == "01234")
     }
 
+    @Test(.enabled(if: LibcurlFeatures.current.sendsTrailers, "not for a libcurl before 8.7"))
+    func theTrailersOfARequestAreSent() async throws {
+        let upstream = MockTransport { _ in .text("hello") }
+        let first = Session(transport: CassetteTransport(cassette(.once), upstream: upstream))
+        let (second, _) = replaying(cassette(.none))
+        let request = Request("http://a.example/", method: .post, body: .string("text")).withTrailers { [.eTag: "sum"] }
+        for session in [first, second] { #expect(try await session.string(request) == "hello") }
+        let sent = try #require(upstream.recordedRequests.first)
+        #expect(sent.trailers == [.eTag: "sum"] && sent.body == Data("text".utf8))
+    }
+
     @Test func redirectsAreRecordedHopByHop() async throws {
         let (first, _) = recording(cassette(.once)) { request in
             request.path == "/a" ? MockResponse(status: 302, headers: [.location: "/b"]) : .text("at last")

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import Testing
 import Trellis
-import TrellisTesting
+
+@testable import TrellisTesting
 
 /// A proxy passes the bytes of connections in both directions, and its toxics disturb them.
 @Suite(.timeLimit(.minutes(1)))
@@ -248,6 +249,20 @@ struct FaultProxyTests {
         #expect(error?.kind == .receive)
         #expect(setting.proxy.connections.map(\.end) == [.reset])
         try await setting.end()
+    }
+
+    /// A clock that outlives a proxy keeps none of its descriptors.
+    @Test func aClockDoesNotKeepAProxy() throws {
+        let clock = TestClock()
+        weak var wake: LoopbackWake?
+        do {
+            let control = try FaultProxyControl(toxics: [], clock: clock.engineSide)
+            wake = control.wake
+            #expect(wake != nil)
+            withExtendedLifetime(control) {}
+        }
+        #expect(wake == nil)
+        clock.advance(by: .seconds(1))
     }
 
     @Test func tlsPasses() async throws {

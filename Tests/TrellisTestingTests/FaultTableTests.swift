@@ -27,6 +27,19 @@ struct FaultTableTests {
         #expect(server.faults == expected)
     }
 
+    /// The windows of a connection and of its streams are opened again, so that bodies of any length arrive.
+    @Test func longBodiesArriveOverHTTP2() async throws {
+        let server = try LoopbackServer.http2()
+        var configuration = SessionConfiguration()
+        configuration.httpVersion = .http2PriorKnowledge
+        let session = Session(configuration: configuration)
+        for _ in 0..<3 {
+            let (data, response) = try await session.upload(Data(count: 200_000), to: server.url())
+            #expect(String(decoding: data, as: UTF8.self) == "ok" && response.status.code == 200)
+        }
+        #expect(server.acceptedCount == 1)
+    }
+
     private static func request(_ url: String, _ test: FaultCase) -> Request {
         guard case .failure = test.result, test.way == .http2 else {
             return Request(url, method: .put, body: .data(Data("a body".utf8)))

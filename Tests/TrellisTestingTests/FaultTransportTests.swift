@@ -168,6 +168,42 @@ struct FaultTransportTests {
         #expect(transport.faults == [] && server.faults == [])
     }
 
+    /// The bytes of a transport that sends a body after a head without one are no body that has faults.
+    @Test func bytesAfterAHeadWithoutABodyHaveNoFaults() async throws {
+        let scripted = ScriptedTransport()
+        let transport = FaultTransport(
+            wrapping: scripted, faults: [.always(.truncation(after: 1), .framing(.lengthTooSmall(by: 2)))])
+        let call = Task { try await Session(transport: transport).data(Request(Self.url, method: .head)) }
+        let attempt = try await scripted.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead(status: 200)
+        attempt.receiveBody("hello")
+        attempt.end()
+        #expect(try await call.value.1.status == .ok)
+        #expect(!transport.faults.contains(.truncation(after: 1)))
+    }
+
+    /// A router behind faults is the current one, and its problems are those of the test.
+    @Test func aRouterBehindFaultsIsStrict() async throws {
+        let router = MockRouter()
+        router.route(.get, "/used").respond(with: .text("hello"))
+        router.route(.get, "/unused").respond(with: .text("hello"))
+        let inner = FaultTransport(wrapping: router, faults: [])
+        let transport = FaultTransport(wrapping: inner, faults: [.always(.latency(.zero, .responseHead))])
+        let error = await #expect(throws: TestProblems.self) {
+            try await withTransport(transport) {
+                #expect(MockRouter.current === router)
+                let text = try await Session().string("http://server.test/used")
+                #expect(text == "hello")
+                _ = try? await Session().data("http://server.test/other")
+            }
+        }
+        let problems = try #require(error).problems.map(\.description)
+        #expect(problems.count == 2 && problems.last == "GET /unused was not requested")
+        #expect(problems.first?.hasPrefix("no route for GET http://server.test/other") == true)
+        #expect(transport.faults.count == 1)
+    }
+
     @Test func theFailureOfTheMockPasses() async {
         let mock = MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("x"))) }
         let transport = FaultTransport(wrapping: mock, faults: [.always(.truncation(after: 1))])

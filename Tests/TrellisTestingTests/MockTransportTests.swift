@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import Testing
 import Trellis
 import TrellisTesting
@@ -67,6 +68,40 @@ struct MockTransportTests {
         let (_, response) = try await Session(transport: transport).data("http://mock.example/")
         #expect(response.metrics.bytesReceived == 1234)
         #expect(response.metrics.reusedConnection)
+    }
+
+    /// A response without a body on a socket has none in a mock, and keeps its fields.
+    @Test(
+        arguments: [
+            (.head, 200), (.get, 204), (.get, 304), (.get, 200),
+        ] as [(HTTPRequest.Method, Int)])
+    func aResponseThatCannotHaveABodyHasNone(_ method: HTTPRequest.Method, _ status: Int) async throws {
+        let isEmpty = method == .head || status != 200
+        let fields: HTTPFields = [.contentLength: "5"]
+        let trailers: HTTPFields = isEmpty ? [:] : [.eTag: "sum"]
+        var whole = MockResponse(status: status, headers: fields, body: Data("hello".utf8))
+        whole.trailers = [.eTag: "sum"]
+        var written = MockResponse(status: status, headers: fields) { writer in
+            if isEmpty { Issue.record("the body is written") }
+            try await writer.write("hello")
+        }
+        written.trailers = [.eTag: "sum"]
+        for response in [whole, written] {
+            let router = MockRouter()
+            router.route(nil, "/").respond(with: response)
+            let transports: [any Transport] = [
+                MockTransport { _ in response }, MockTransport.immediate { _ in response }, router,
+                InProcessTransport { _ in response },
+                FaultTransport(wrapping: MockTransport { _ in response }, faults: [.always(.latency(.zero, .end))]),
+            ]
+            for transport in transports {
+                let session = Session(transport: transport)
+                let (data, received) = try await session.data(Request("http://mock.example/", method: method))
+                #expect(data == Data((isEmpty ? "" : "hello").utf8) && received.status.code == status)
+                #expect(received.headers[.contentLength] == "5")
+                #expect(received.trailers == trailers)
+            }
+        }
     }
 
     @Test func aDelayIsTheTestsToEnd() async throws {

@@ -48,16 +48,18 @@ final class OTLPExporter: Service {
     /// The tracer of the spans that are exported.
     var tracer: OTLPTracer { OTLPTracer { [self] span in record(span) } }
 
-    /// Exports at each interval until the service is told to end, and a last time then.
+    /// Exports at each interval until the service is told to end or is cancelled, and a last time then.
     func run() async throws {
-        await cancelWhenGracefulShutdown { [self] in
-            while !Task.isCancelled {
-                try? await Task.sleep(for: interval)
-                // A failure is one of the collector, and the next export may succeed.
-                try? await export()
+        var isOver = false
+        while !isOver {
+            // Only the wait ends early: an export that is cut off may have arrived, and would be sent again.
+            isOver = await cancelWhenGracefulShutdown { [interval] in
+                (try? await Task.sleep(for: interval)) == nil
             }
+            // The export has a task of its own, which the cancellation of the service does not reach. A failure is one of the collector,
+            // and the next export may succeed.
+            _ = await Task { [self] in try await export() }.result
         }
-        try? await export()
         await session.shutdown()
     }
 
@@ -72,7 +74,7 @@ final class OTLPExporter: Service {
         do {
             if !batch.isEmpty { try await post(batch, to: "v1/traces", "resourceSpans", "scopeSpans", "spans") }
         } catch {
-            spans.withLock { $0.waiting.insert(contentsOf: batch.suffix(Self.maximumSpanCount), at: 0) }
+            putBack(batch)
             throw error
         }
         let values = metrics.values
@@ -86,6 +88,17 @@ final class OTLPExporter: Service {
         let content: JSONValue = .object(["resource": resource, scopes: .array([scope])])
         let body = try RequestBody.json(JSONValue.object([resources: .array([content])]))
         _ = try await session.request(Request(path, method: .post, body: body)).validate().data()
+    }
+
+    /// Puts spans in front of those that have ended since, and drops the oldest of all.
+    private func putBack(_ batch: [JSONValue]) {
+        spans.withLock { spans in
+            spans.waiting.insert(contentsOf: batch, at: 0)
+            let surplus = spans.waiting.count - Self.maximumSpanCount
+            guard surplus > 0 else { return }
+            spans.waiting.removeFirst(surplus)
+            spans.dropped += surplus
+        }
     }
 
     private func record(_ span: JSONValue) {

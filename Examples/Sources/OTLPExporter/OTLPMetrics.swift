@@ -43,7 +43,7 @@ final class OTLPMetrics: MetricsFactory {
         label: String, dimensions: [(String, String)]
     ) -> any FloatingPointCounterHandler { instrument(.counter, label, dimensions) }
     func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        instrument(.gauge, label, dimensions)
+        instrument(.meter, label, dimensions)
     }
     func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         instrument(aggregate ? .sizes : .gauge, label, dimensions)
@@ -62,10 +62,12 @@ final class OTLPMetrics: MetricsFactory {
 
 /// An instrument of any kind, which keeps a value, or a histogram of the values since the start.
 final class OTLPInstrument: CounterHandler, FloatingPointCounterHandler, MeterHandler, RecorderHandler, TimerHandler {
-    enum Kind: Hashable { case counter, gauge, sizes, seconds }
+    enum Kind: Hashable { case counter, meter, gauge, sizes, seconds }
 
     private struct State {
         var value = 0.0
+        /// Indicates whether a value was set, and not only changed by amounts.
+        var isSet = false
         var counts: [Int]
         var count = 0
     }
@@ -84,7 +86,7 @@ final class OTLPInstrument: CounterHandler, FloatingPointCounterHandler, MeterHa
         attributes = .attributes(SpanAttributes(Dictionary(texts) { $1 }))
         bounds =
             switch kind {
-            case .counter, .gauge: []
+            case .counter, .meter, .gauge: []
             case .sizes: [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000]
             case .seconds: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
             }
@@ -96,7 +98,12 @@ final class OTLPInstrument: CounterHandler, FloatingPointCounterHandler, MeterHa
     func decrement(by amount: Double) { increment(by: -amount) }
     func reset() { state.withLock { $0.value = 0 } }
     func set(_ value: Int64) { set(Double(value)) }
-    func set(_ value: Double) { state.withLock { $0.value = value } }
+    func set(_ value: Double) {
+        state.withLock { state in
+            state.value = value
+            state.isSet = true
+        }
+    }
     func record(_ value: Int64) { record(Double(value)) }
     func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
     func record(_ value: Double) {
@@ -112,16 +119,19 @@ final class OTLPInstrument: CounterHandler, FloatingPointCounterHandler, MeterHa
     /// Returns the metric with the data points of all series.
     func metric(with points: [JSONValue]) -> JSONValue {
         var data: [String: JSONValue] = ["dataPoints": .array(points)]
-        // The values are those since the start (cumulative).
-        if kind != .gauge { data["aggregationTemporality"] = .integer(2) }
-        if kind == .counter { data["isMonotonic"] = .bool(true) }
+        // A meter that goes up and down by amounts is a sum (OpenTelemetry's UpDownCounter); one that is set is a gauge.
+        let isSet = state.withLock { $0.isSet }
         let (name, unit) =
             switch kind {
             case .counter: ("sum", "1")
+            case .meter: (isSet ? "gauge" : "sum", "1")
             case .gauge: ("gauge", "1")
             case .sizes: ("histogram", "By")
             case .seconds: ("histogram", "s")
             }
+        // The values are those since the start (cumulative).
+        if name != "gauge" { data["aggregationTemporality"] = .integer(2) }
+        if name == "sum" { data["isMonotonic"] = .bool(kind == .counter) }
         return .object(["name": .string(label), "unit": .string(unit), name: .object(data)])
     }
 

@@ -165,7 +165,7 @@ struct Client {
 
     private func printCURLCommand() async -> Bool {
         do {
-            let session = Session(configuration: options.sessionConfiguration)
+            let session = Session(configuration: try sessionConfiguration(Steps()))
             let command = try session.cURLDescription(of: try options.cURLRequest(), options.cURLDetails())
             try await StandardOutput.write(command + "\n")
         } catch is ReaderHasGone {

@@ -96,7 +96,7 @@ struct ConversationOptions: Subcommand {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.resolver = names.resolver(configuration.tls)
+        configuration.resolver = names.resolver(trust, cacert: cacert)
         configuration.proxy = Options.proxyConfiguration(proxy, noProxy)
         return configuration
     }

@@ -46,7 +46,8 @@ extension Options {
         guard let user else { return [] }
         if auth == .bearer { return ["--oauth2-bearer", showSecrets ? user : "REDACTED"] }
         let credentials = showSecrets ? user : "\(user[...].before(":")):REDACTED"
-        return (auth == .digest ? ["--digest"] : []) + ["--user", credentials]
+        let scheme: [AuthenticationOption: [String]] = [.digest: ["--digest"], .any: ["--anyauth"]]
+        return (auth.flatMap { scheme[$0] } ?? []) + ["--user", credentials]
     }
 
     /// The options for which curl has no equivalent.

@@ -60,13 +60,18 @@ struct NameOptions: ParsableArguments {
     /// The route that the options describe.
     var route: Route { (try? makeRoute()) ?? Route() }
 
-    /// Returns the resolver that the options describe, if there is one.
+    /// Returns the resolver that the options describe, if there is one. Its server is always verified, and gets no client certificate: both
+    /// are options for the servers of requests.
     ///
-    /// - Parameter tls: The authorities that are trusted.
-    func resolver(_ tls: TLSConfiguration) -> (any NameResolver)? {
+    /// - Parameters:
+    ///   - trust: The versions of TLS.
+    ///   - cacert: The file of further authorities that are trusted.
+    func resolver(_ trust: TrustOptions, cacert: String?) -> (any NameResolver)? {
         guard let doh else { return nil }
         var configuration = SessionConfiguration()
-        configuration.tls = tls
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: cacert)
+        trust.apply(to: &configuration.tls)
+        configuration.tls.clientIdentity = nil
         return try? DNSOverHTTPS(doh, configuration: configuration)
     }
 

@@ -22,7 +22,7 @@ extension Options {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.resolver = names.resolver(configuration.tls)
+        configuration.resolver = names.resolver(trust, cacert: cacert)
         configuration.proxy = Self.proxyConfiguration(proxy, noProxy)
         return configuration
     }

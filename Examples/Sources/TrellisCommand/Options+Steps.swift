@@ -34,6 +34,8 @@ extension Options {
         case .bearer: steps.adapters.append(try BearerAuthentication(token: user, origin: url))
         case .digest:
             steps.aroundHop.append(try DigestAuthentication(username: name, password: password, origin: url))
+        case .any:
+            steps.aroundHop.append(try PasswordAuthentication(username: name, password: password, origin: url))
         }
     }
 }

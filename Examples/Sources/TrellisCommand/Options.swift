@@ -117,7 +117,7 @@ struct Options: ParsableCommand {
     var user: String?
 
     @Option(
-        help: ArgumentHelp("The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer"))
+        help: ArgumentHelp("The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer|any"))
     var auth: AuthenticationOption?
 
     @Option(
@@ -313,6 +313,8 @@ enum StreamOption: String, ExpressibleByArgument, CaseIterable {
 /// The argument of `--auth`.
 enum AuthenticationOption: String, ExpressibleByArgument, CaseIterable {
     case basic, digest, bearer
+    /// The better of Basic and Digest that the server asks for.
+    case any
 }
 
 /// The argument of `--checksum`.

@@ -163,6 +163,16 @@ package final class ConnectionBudget: Sendable {
         return entry
     }
 
+    /// Requests the place for which a gate waits from another engine, if the engine that should return it has become stuck. Gates that wait
+    /// call this from time to time.
+    func reexamine(_ name: String, for gate: any ConnectionReceiver) {
+        let request = state.withLock { state -> Notice? in
+            guard let origin = state.origins[name], origin.line.contains(where: { $0 === gate }) else { return nil }
+            return requestPlace(origin, for: gate, &state)
+        }
+        request?.send()
+    }
+
     /// Sets the number of a gate's idle connections to an origin.
     func setIdle(_ name: String, _ idle: Int, for gate: any ConnectionReceiver) {
         state.withLock { state in

@@ -46,10 +46,15 @@ extension CurlEngine {
 
     /// Returns the socket of a transfer that is about to leave its connection; `nil` if the connection is not observed.
     func observedSocket(of transfer: Transfer) -> ObservedSocket? {
-        guard transfer.sendingReport != .none, let multi, let easy = transfer.easy else { return nil }
+        transfer.sendingReport == .none ? nil : transfer.easy.map(socket)
+    }
+
+    /// Returns the socket of an easy handle, as libcurl last named it. libcurl may have closed that socket since, and then its generation is
+    /// an earlier one.
+    func socket(of easy: EasyHandle) -> ObservedSocket {
         if easy.socket >= 0 { return (easy.socket, easy.socketGeneration) }
         let descriptor = easy.findSocket()
-        return (descriptor, unsafe multi.sockets.generation(of: descriptor))
+        return (descriptor, unsafe multi?.sockets.generation(of: descriptor) ?? 0)
     }
 
     /// Returns whether the connection that a transfer has left is kept; `nil` if that is not known.

@@ -241,6 +241,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Lets a transfer wait for a stream, after libcurl was not allowed to open a connection for it.
     private func waitForStream(_ transfer: Transfer) {
+        // While the easy handle is there, it is known whether libcurl has the addresses.
+        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
         remove(transfer, hasFailed: true)
         transfer.mustWaitForStream = false
         transfer.hasOpenedSocket = false
@@ -253,14 +255,17 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe stalled.remove(transfer)
         unsafe leaving.remove(transfer)
         defer { if transfer.handshake != nil { endConnectOnly(transfer) } }
-        guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
-            multi?.remove(transfer, hasFailed: hasFailed)
-            return
-        }
-        let socket = transfer.easy?.findSocket() ?? -1
-        let generation = unsafe multi?.sockets.generation(of: socket) ?? 0
+        let socket = mustCut(transfer, hasFailed: hasFailed) ? transfer.easy.map(socket) : nil
         multi?.remove(transfer, hasFailed: hasFailed)
-        unsafe multi?.sockets.cut(socket, generation: generation)
+        if let socket { unsafe multi?.sockets.cut(socket.descriptor, generation: socket.generation) }
+    }
+
+    /// Returns whether the connection of a transfer must not be reused although libcurl would keep it.
+    private func mustCut(_ transfer: Transfer, hasFailed: Bool) -> Bool {
+        let features = LibcurlFeatures.current
+        if transfer.options.version == .http2PriorKnowledge, !features.canReusePriorKnowledge { return true }
+        // An older libcurl resets a stream only with the next request on its connection. Until then, the server would send further.
+        return transfer.hadStreams && (hasFailed || transfer.isCancelled) && !features.canMultiplex
     }
 
     // MARK: Loop

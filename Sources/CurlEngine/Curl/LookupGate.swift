@@ -6,7 +6,7 @@
 /// a name leads: libcurl gets it, and either looks up the name or finds an idle connection; the other transfers with the name wait until
 /// this is known, and share a failure of the lookup. A leader that is cancelled stays in libcurl until its lookup has ended, because
 /// libcurl could not end the lookup's thread either.
-final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
+final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 
     /// The progress of a transfer's lookup.
@@ -56,6 +56,8 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     private var requestedTurns = 0
     /// The number of turns that were granted and not used yet.
     private var grantedTurns = 0
+    /// The timer of the next look at the other engines; `nil` if no turn is awaited.
+    private var timer: EngineTimer?
     /// The leaders that connect to an address of one kind while libcurl looks up those of the other kind.
     private var connecting: [Transfer] = []
     /// The instants of the last lookups, on the system's clock.
@@ -121,6 +123,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
                 return true
             }
             requestedTurns += 1
+            setTimer()
         }
         transfer.lookup = .waiting
         lookups[name] = Lookup(waiting: [transfer])
@@ -141,6 +144,24 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     }
 
     // MARK: Turns
+
+    /// The time between two looks at the other engines, while a turn is awaited.
+    private static let interval = Duration.milliseconds(100)
+
+    private func setTimer() {
+        guard timer == nil else { return }
+        let timer = EngineTimer(self)
+        self.timer = timer
+        executor.engineLoop.set(timer, at: executor.now.advanced(by: Self.interval))
+    }
+
+    /// Looks whether an engine has become stuck, whose lookups then no longer count.
+    func timerIsDue() {
+        timer = nil
+        guard requestedTurns > 0 else { return }
+        limit.reexamine()
+        setTimer()
+    }
 
     var isStuck: Bool { executor.isStuck }
 
@@ -243,6 +264,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
 
     /// Ends all lookups because libcurl ends, and forgets their results. Returns the transfers that waited.
     func close() -> [Transfer] {
+        timer = nil
         var waiting: [Transfer] = []
         for lookup in lookups.values {
             waiting += lookup.waiting.filter { $0.lookup == .waiting }

@@ -108,6 +108,12 @@ package final class LookupLimit: Sendable {
         return isGranted
     }
 
+    /// Grants turns if engines have become stuck, so that their lookups no longer count. Gates that wait call this from time to time.
+    func reexamine() {
+        let turns = state.withLock { takeTurns(&$0) }
+        for gate in turns { gate.grantTurn() }
+    }
+
     /// Counts lookups for the gates that wait, as long as there is room, and returns these gates.
     private func takeTurns(_ state: inout State) -> [any LookupTurnReceiver] {
         guard !state.line.isEmpty || state.holders.contains(where: { $0.passedOver > 0 }) else { return [] }

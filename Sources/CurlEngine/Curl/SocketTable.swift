@@ -221,9 +221,7 @@ struct SocketTable {
         unused(to: origin) { self[$0].isIdleHTTP1 || self[$0].wanted.isEmpty } != nil
     }
 
-    /// Returns whether a connection to any origin is idle.
-    ///
-    /// - Parameter isUsed: As in ``closeIdle(to:isUsed:)``.
+    /// Returns whether a connection to any origin is idle; `isUsed` is as in ``closeIdle(to:isUsed:)``.
     func hasIdle(isUsed: (_ origin: String, _ port: Int32) -> Bool) -> Bool {
         entries.indices.contains { entries[$0].isUnused && isIdle(Int32($0), isUsed) }
     }
@@ -323,8 +321,9 @@ struct SocketTable {
     }
 
     /// Shuts down a connection that libcurl keeps although no request may reuse it. libcurl then finds the connection dead.
-    func cut(_ descriptor: Int32, generation: UInt32) {
-        guard descriptor >= 0, self.generation(of: descriptor) == generation else { return }
+    mutating func cut(_ descriptor: Int32, generation: UInt32) {
+        guard descriptor >= 0, self.generation(of: descriptor) == generation, self[descriptor].isOurs else { return }
+        noteEnded(descriptor)
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 

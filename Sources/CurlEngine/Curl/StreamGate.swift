@@ -32,6 +32,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     /// The time between two transfers that may exceed a limit that was learned.
     private static let probeInterval: Duration = .seconds(1)
+    /// The time between two looks at the other engines, while a place for a connection is awaited.
+    private static let placeInterval: Duration = .milliseconds(100)
 
     let executor: EngineExecutor
     let budget: ConnectionBudget
@@ -178,7 +180,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     }
 
     /// Lets the transfers pass for which there is room now.
-    private func release(_ origin: SharedOrigin) {
+    func release(_ origin: SharedOrigin) {
         while origin.waitingCount > 0, let use = wayFor(origin), let transfer = origin.next() {
             transfer.streamUse = use
             if hasLimit(origin) { transfer.waitEnd = executor.now }
@@ -212,52 +214,29 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         return true
     }
 
-    var isStuck: Bool { executor.isStuck }
-
-    func grantConnection(to origin: String) { executor.submit { self.connectionWasGranted(to: origin) } }
-
-    private func connectionWasGranted(to name: String) {
-        guard let origin = origins[name] else { return budget.end(name, for: self) }
-        origin.awaitsPlace = false
-        origin.granted += 1
-        if origin.excess == 0 { release(origin) }
-        // The transfers that waited for the place may have left.
-        while origin.granted > 0 {
-            origin.granted -= 1
-            endPlace(origin)
-        }
-    }
-
-    private func endPlace(_ origin: SharedOrigin) {
-        budget.end(origin.name, for: self, idle: origin.idleCount)
-        if origin.excess > 0 { origin.excess -= 1 }
-        if origin.owed > 0 { origin.owe(budget.owedCount(origin.name, by: self)) }
-    }
-
-    func requestConnections(of origin: String) { executor.submit { self.connectionsAreRequested(of: origin) } }
-
-    private func connectionsAreRequested(of name: String) {
-        guard let origin = origins[name] else { return }
-        origin.owe(budget.owedCount(name, by: self))
-        release(origin)
-    }
-
     // MARK: Time
 
     private func setTimer(for origin: SharedOrigin) {
-        guard origin.waitingCount > 0, origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 else { return }
+        guard origin.waitingCount > 0,
+            origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 || origin.awaitsPlace
+        else { return }
         let isSettling = origin.isSettling(executor.engineLoop.systemNow)
-        let deadline = executor.now.advanced(by: isSettling ? SharedOrigin.settlingTime : Self.probeInterval)
+        let interval = origin.awaitsPlace ? Self.placeInterval : Self.probeInterval
+        let deadline = executor.now.advanced(by: isSettling ? SharedOrigin.settlingTime : interval)
         if let timer, timer.deadline.map({ $0 <= deadline }) ?? false { return }
         let timer = timer ?? EngineTimer(self)
         self.timer = timer
         executor.engineLoop.set(timer, at: deadline)
     }
 
-    /// Lets transfers pass that wait for a connection to settle, or for a limit that may have been raised.
+    /// Lets transfers pass that wait for a connection to settle, or for a limit that may have been raised, and looks whether an engine has
+    /// become stuck that should return a place.
     func timerIsDue() {
         timer = nil
-        for origin in origins.values where origin.waitingCount > 0 { release(origin) }
+        for origin in origins.values where origin.waitingCount > 0 {
+            if origin.awaitsPlace { budget.reexamine(origin.name, for: self) }
+            release(origin)
+        }
     }
 
     // MARK: In libcurl

@@ -40,18 +40,19 @@ final class TLSRecord {
         guard failure.mayBeOfHandshake || failure.mayBeOfAlert else { return failure }
         let (received, sent) = unsafe (facts.alert_received, facts.alert_sent)
         let lacksIdentity = unsafe facts.lacks_certificate && !hasIdentity
+        let cause: EngineFailure.ClientCertificateCause
         switch TLSAlert(rawValue: received) {
-        case .certificateRequired?: return failure.as(.clientCertificate(hasIdentity ? .refused : .required, received))
-        case .handshakeFailure? where lacksIdentity: return failure.as(.clientCertificate(.required, received))
-        case .handshakeFailure? where unsafe facts.lacks_certificate:
-            return failure.as(.clientCertificate(.unsuitable, received))
-        case .protocolVersion?: return failure.as(.tlsVersion)
-        case let alert? where alert.concernsCertificate && hasIdentity:
-            return failure.as(.clientCertificate(.refused, received))
-        case let alert? where alert.concernsCertificate && lacksIdentity:
-            return failure.as(.clientCertificate(.required, received))
-        default: return TLSAlert(rawValue: sent) == .protocolVersion ? failure.as(.tlsVersion) : failure
+        case .certificateRequired?: cause = hasIdentity ? .refused : .required
+        case .handshakeFailure? where lacksIdentity: cause = .required
+        case .handshakeFailure? where unsafe facts.lacks_certificate: cause = .unsuitable
+        case .protocolVersion?: return failure.as(.tlsVersion(isOfProxy: isOfProxy))
+        case let alert? where alert.concernsCertificate && hasIdentity: cause = .refused
+        case let alert? where alert.concernsCertificate && lacksIdentity: cause = .required
+        default:
+            guard TLSAlert(rawValue: sent) == .protocolVersion else { return failure }
+            return failure.as(.tlsVersion(isOfProxy: isOfProxy))
         }
+        return failure.as(.clientCertificate(cause, received, isOfProxy: isOfProxy))
     }
 }
 

@@ -1,7 +1,8 @@
 private import Synchronization
 
 /// The way of a transfer to its server: the proxy, the socket, the address. Connections are shared by transfers of the same route only; two
-/// routes with equal parts are different routes.
+/// routes with equal parts are different routes. Only libcurl itself decides about versions of IP: a transfer that allows both also takes a
+/// connection of one that allows only one.
 package final class TransferRoute: Sendable {
     /// A Unix domain socket.
     package struct Socket: Hashable, Sendable {

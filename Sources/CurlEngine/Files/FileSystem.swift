@@ -49,13 +49,15 @@ package enum FileSystem {
         guard errno == EEXIST, try kind(at: path) == .folder else { throw .system }
     }
 
-    /// Renames a file, in the place of any file at the new path. Returns `false` if the system refuses it.
-    package static func rename(_ path: String, to name: String) -> Bool {
-        let isRenamed = try? FileOperationHook.watching(.rename(from: path, to: name)) {
-            () throws(FileReader.Failure) in
-            unsafe Glibc.rename(path, name) == 0
+    /// Renames a file, in the place of any file at the new path.
+    ///
+    /// - Returns: `false` if there is no such file, or no folder for the new path.
+    /// - Throws: The system's reason for another failure.
+    package static func rename(_ path: String, to name: String) throws(FileReader.Failure) -> Bool {
+        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileReader.Failure) in
+            if unsafe Glibc.rename(path, name) == 0 { return true }
+            return try failIfPresent(path)
         }
-        return isRenamed ?? false
     }
 
     /// Returns the folder of a path.
@@ -79,6 +81,30 @@ package enum FileSystem {
             unsafe unlink(path) == 0
         }
         return isRemoved ?? false
+    }
+
+    /// Deletes a file, if there is one.
+    ///
+    /// - Returns: `true` if a file was deleted, `false` if there was none.
+    /// - Throws: The system's reason if there still is a file.
+    @discardableResult
+    package static func delete(_ path: String) throws(FileReader.Failure) -> Bool {
+        try FileOperationHook.watching(.remove(path: path)) { () throws(FileReader.Failure) in
+            if unsafe unlink(path) == 0 { return true }
+            return try failIfPresent(path)
+        }
+    }
+
+    /// Returns `false` if the last call of the system has failed because there is no file at a path.
+    ///
+    /// - Throws: The reason of the last call if there is a file.
+    private static func failIfPresent(_ path: String) throws(FileReader.Failure) -> Bool {
+        if errno == ENOENT || errno == ENOTDIR { return false }
+        let failure = FileReader.Failure.system
+        // A file system that cannot be written to gives the same reason for a file that does not exist.
+        var status = stat()
+        if unsafe lstat(path, &status) != 0, errno == ENOENT || errno == ENOTDIR { return false }
+        throw failure
     }
 
     /// Waits until the names in a folder are on the disk; ignores errors, because not every file system supports that.

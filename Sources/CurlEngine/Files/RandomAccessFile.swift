@@ -128,8 +128,16 @@ package enum FolderContents {
     }
 
     /// Returns the regular files of a folder; none if the folder cannot be read.
-    package static func files(in folder: String) -> [File] {
-        guard let stream = unsafe opendir(folder) else { return [] }
+    package static func files(in folder: String) -> [File] { (try? list(folder)) ?? [] }
+
+    /// Returns the regular files of a folder; none if there is no folder.
+    ///
+    /// - Throws: The system's reason if the folder cannot be read.
+    package static func list(_ folder: String) throws(FileReader.Failure) -> [File] {
+        guard let stream = unsafe opendir(folder) else {
+            if errno == ENOENT || errno == ENOTDIR { return [] }
+            throw .system
+        }
         defer { unsafe closedir(stream) }
         let descriptor = unsafe dirfd(stream)
         var files: [File] = []

@@ -206,13 +206,15 @@ import CCurl
         var isDone = false
         while !isDone {
             // The work stays in the queue while it runs, so that no second thread begins to drain the queue.
-            batch = queue.withLock { $0.pending }
-            let count = batch.count
+            let taken = queue.withLock { $0.pending }
+            batch = taken
             runBatch()
             isDone = queue.withLock { queue in
-                queue.pending.removeFirst(count)
+                queue.pending.removeFirst(taken.count)
                 return queue.pending.isEmpty
             }
+            // Released without the lock: objects that only the work refers to may add further work when they are released.
+            withExtendedLifetime(taken) {}
         }
     }
 

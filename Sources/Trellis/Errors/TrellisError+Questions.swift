@@ -129,7 +129,8 @@ extension TrellisError {
         switch reason {
         case .connectionFailed, .proxyFailed, .securityFailed(.handshake), .securityFailed(.version),
             .securityFailed(.untrusted), .securityFailed(.clientIdentity(.required)),
-            .securityFailed(.clientIdentity(.refused)), .securityFailed(.pinMismatch),
+            .securityFailed(.clientIdentity(.refused)), .securityFailed(.clientIdentity(.requiredByProxy)),
+            .securityFailed(.clientIdentity(.refusedByProxy)), .securityFailed(.pinMismatch),
             .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect):
             true
         default: false

@@ -27,6 +27,11 @@ extension TrellisError {
         case required
         /// The server does not accept the certificate; the text is the server's alert (RFC 8446, section 6.2).
         case refused(String)
+        /// The HTTPS proxy requires a certificate, and the session has none for it: a proxy only gets that of
+        /// ``SessionConfiguration/tlsForHosts``.
+        case requiredByProxy
+        /// The HTTPS proxy does not accept the certificate; the text is the proxy's alert.
+        case refusedByProxy(String)
         /// A file of the certificate or of the key cannot be read.
         case file(path: String, why: String)
         /// The source contains neither certificates in PEM nor PKCS#12.
@@ -162,6 +167,8 @@ extension TrellisError.ClientIdentityFailure: CustomStringConvertible {
         switch self {
         case .required: "the server requires a client certificate, and there is none for it"
         case .refused(let why): "the server does not accept the client certificate: \(why)"
+        case .requiredByProxy: "the proxy requires a client certificate, and there is none for it"
+        case .refusedByProxy(let why): "the proxy does not accept the client certificate: \(why)"
         case .file(let path, let why): "the file \(path) of the client certificate cannot be read: \(why)"
         case .noCertificate(let name): "\(name) contains neither a client certificate in PEM nor PKCS#12"
         case .noKey(let name): "\(name) contains no key of the client certificate"

@@ -72,13 +72,18 @@ extension HTTPField.Name {
 }
 
 extension TrellisError {
-    /// Indicates whether another connection may succeed: after a transient error, and after two other failures, because a stream
-    /// is meant to continue forever. A total is the limit of one connection, and a handshake may fail while a server is
-    /// replaced. Any status other than 200 is the server's refusal of the stream (WHATWG HTML, section 9.2.3).
+    /// Indicates whether another connection may succeed. Any status other than 200 is the server's refusal of the stream (WHATWG HTML,
+    /// section 9.2.3).
     fileprivate var allowsReconnection: Bool {
+        if case .validationFailed = reason { false } else { mayPassWithAnotherConnection }
+    }
+
+    /// Indicates whether another connection of a sequence of connections may succeed: after a transient error, and after two other
+    /// failures, because the sequence is meant to continue forever. A total is the limit of one connection, and a handshake may fail
+    /// while a server is replaced.
+    var mayPassWithAnotherConnection: Bool {
         switch reason {
         case .timedOut(.total), .securityFailed(.handshake): true
-        case .validationFailed: false
         default: isTransient
         }
     }

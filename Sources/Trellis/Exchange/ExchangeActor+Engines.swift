@@ -65,16 +65,7 @@ extension ExchangeActor {
     /// - Parameter ticket: The earlier number in the queue if the exchange has lost its turn; `nil` otherwise.
     func enterQueue(ticket: Int? = nil) {
         if originIndex == nil {
-            let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
-            guard first.registry.add(self, isPartOfCall: isPartOfCall || adaptedCall != nil) else {
-                // Submitted, because the exchange is still handling the event that led here.
-                return submit { $0.cancel(TrellisError.sessionIsShutDown) }
-            }
-            isRegistered = true
-            if listPosition < 0 { _ = first.list.add(self, from: nil) }
-            if let error = adaptedCall?.cancellation {
-                return submit { $0.cancel(error) }
-            }
+            guard isRegistered || register() else { return }
             // The adapters of the call may have taken all of its time. The timer, which is set next, ends the exchange.
             if deadlines.isTotalOver(at: executor.now) { return }
         }
@@ -86,6 +77,21 @@ extension ExchangeActor {
         case .admitted(let isProbing): admit(on: home, isProbing: isProbing)
         case .waiting(let ticket): self.ticket = ticket
         }
+    }
+
+    /// Adds the exchange to the registry of its engine, once: it may request a slot several times. Returns whether it may request one now.
+    private func register() -> Bool {
+        let adaptedCall = hasHistory ? prepared.history?.adaptedCall : nil
+        guard first.registry.add(self, isPartOfCall: isPartOfCall || adaptedCall != nil) else {
+            // Submitted, because the exchange is still handling the event that led here.
+            submit { $0.cancel(TrellisError.sessionIsShutDown) }
+            return false
+        }
+        isRegistered = true
+        if listPosition < 0 { _ = first.list.add(self, from: nil) }
+        guard let error = adaptedCall?.cancellation else { return true }
+        submit { $0.cancel(error) }
+        return false
     }
 
     /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,

@@ -14,7 +14,7 @@ extension ExchangeActor {
     /// Stores an informational head. Status 100 ends the body's wait.
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt) else { return }
-        informational = informational + [head]
+        informational.append(head)
         prepared.history?.tell(.informational(head))
         prepared.request.informationalHeads?.receive(head)
         if head.status.code == 100 { endContinueWait(.permitBody) }

@@ -53,6 +53,9 @@ public struct RequestLog: EventMonitor {
         self.write = write
     }
 
+    /// Returns the log with another level, and with the same destination of its lines.
+    package func withLevel(_ level: Level) -> RequestLog { RequestLog(level, writingWith: write) }
+
     /// The detail of the events that are written.
     public var eventDetail: EventDetail { level == .calls ? .calls : .connections }
 

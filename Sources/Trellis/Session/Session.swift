@@ -40,7 +40,8 @@ public final class Session: Sendable {
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
     ) {
-        let preparation = RequestPreparation(configuration)
+        let preparation = RequestPreparation(
+            configuration, makesConnections: transport?.makesConnections ?? true)
         let engine = EngineConfiguration(configuration, preparation)
         self.init(configuration, preparation, MonotonicClock.system) { executor in
             transport ?? LibcurlTransport(executor: executor, configuration: engine)
@@ -51,7 +52,8 @@ public final class Session: Sendable {
     package convenience init(
         configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
     ) {
-        self.init(configuration, RequestPreparation(configuration), clock) { _ in transport }
+        let preparation = RequestPreparation(configuration, makesConnections: transport.makesConnections)
+        self.init(configuration, preparation, clock) { _ in transport }
     }
 
     private init(
@@ -141,7 +143,8 @@ extension EngineConfiguration {
     fileprivate init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         self.init()
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
-        maximumLifetimeSeconds = Int(configuration.limits.maximumLifetime.components.seconds)
+        // libcurl knows whole seconds, and takes zero for no limit.
+        maximumLifetimeSeconds = max(Int(configuration.limits.maximumLifetime.components.seconds), 1)
         maximumConnections = configuration.limits.usable.total
         connections = ConnectionBudget(
             perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)

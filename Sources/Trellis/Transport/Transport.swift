@@ -23,6 +23,14 @@ public protocol Transport: Sendable {
     /// The events must be sent in order, from any thread, one after the other. The last event is ``TransportEvents/transportDidEnd(_:)``.
     /// No events are required after ``TransportTask/cancel()``.
     func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
+    /// Indicates whether the transport makes connections, for which the session chooses proxies, asks its resolver and reads the files of
+    /// its certificates before an attempt. If `false`, the session does nothing of that, and reaches no network and no file for it.
+    var makesConnections: Bool { get }
+}
+
+extension Transport {
+    /// The default, `true`.
+    public var makesConnections: Bool { true }
 }
 
 /// The request of one attempt, for a transport.
@@ -58,9 +66,11 @@ public class TransportRequest: @unchecked Sendable {
         self.wire = wire
     }
 
-    /// Returns the request without the call that it belongs to, for a record that outlives the call.
+    /// Returns the request without the call that it belongs to, its steps and its monitors, for a record that outlives the call.
     package var withoutCall: TransportRequest {
-        TransportRequest(source: source, defaultFields: defaultFields, wire: wire)
+        var source = source
+        if source.attachment != nil { source.attachment = nil }
+        return TransportRequest(source: source, defaultFields: defaultFields, wire: wire)
     }
 
     /// Creates the request of an attempt, with complete fields.

@@ -20,11 +20,11 @@ extension TransportFailure {
         case .connect: .connectionFailed(.unreachable(text))
         case .source: .connectionFailed(.source(text))
         case .tlsHandshake: .securityFailed(.handshake(text))
-        case .tlsVersion: .securityFailed(.version(text))
+        case .tlsVersion(let isOfProxy): .securityFailed(.version(isOfProxy ? "\(text) (with the proxy)" : text))
         case .untrusted(let certificate):
             .securityFailed(.untrusted(certificate.map(UntrustedCertificate.init) ?? .init(.other, text: text)))
-        case .clientCertificate(let cause, let alert):
-            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), text)))
+        case .clientCertificate(let cause, let alert, let isOfProxy):
+            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), isOfProxy: isOfProxy, text)))
         case .certificateAuthorityFile: .securityFailed(.certificateAuthorityFile(text))
         case .send: .exchangeFailed(.send(text))
         case .receive: .exchangeFailed(.receive(text))

@@ -43,7 +43,15 @@ public final class WebSocket: Sendable {
     /// `AsyncThrowingStream`, the stream ends without an error when the task that reads it is cancelled; ``receive()`` throws then.
     /// Leaving the loop does not close the connection.
     public var messages: AsyncThrowingStream<WebSocketMessage, any Error> {
-        AsyncThrowingStream { try await self.receive() }
+        AsyncThrowingStream {
+            do {
+                return try await self.receive()
+            } catch let error as CancellationError {
+                // Whether the reader waits or is between two messages makes no difference.
+                if Task.isCancelled { return nil }
+                throw error
+            }
+        }
     }
 
     /// Returns the next message; `nil` after the last one, as for ``messages``.

@@ -33,7 +33,10 @@ extension WebSocketConnection {
             endSettling()
             guard mayRead else {
                 if let message = try await waitForMessage() { return message }
-                continue
+                // A message may have come since, while this call was resumed.
+                guard let message = takeMessage() else { continue }
+                passOn()
+                return message
             }
             try await read()
             guard let message = takeMessage() else { continue }
@@ -66,8 +69,10 @@ extension WebSocketConnection {
 
     /// Gives the messages that wait to the other callers, of which the next one reads on.
     private func passOn() {
-        while !receivers.isEmpty, let message = takeMessage() {
-            receivers.removeFirst().reply.resume(returning: message)
+        while !messages.isEmpty, !receivers.isEmpty {
+            // Removed first: the end of the connection, which may follow the message, resumes all receivers.
+            let receiver = receivers.removeFirst()
+            receiver.reply.resume(returning: takeMessage())
         }
         guard !receivers.isEmpty, mayRead else { return listen() }
         receivers.removeFirst().reply.resume(returning: nil)

@@ -33,6 +33,8 @@ extension WebSocketConnection {
     /// - Throws: `CancellationError` if the task is cancelled while a frame waits for room, which is sent nevertheless.
     private func sendFrames(of outgoing: inout WebSocketOutgoing) async throws {
         while let frame = try nextFrame(of: &outgoing) {
+            // No frame of a message follows a Close frame (RFC 6455, section 5.5.1).
+            guard state.isOpen else { throw notOpen }
             do {
                 try await connection.write(frame)
             } catch let error as CancellationError {
@@ -40,9 +42,9 @@ extension WebSocketConnection {
             } catch {
                 throw state.isOpen ? context.error(of: error) : notOpen
             }
-            // The connection may have ended while the frame waited for room.
-            guard state.isOpen else { throw notOpen }
         }
+        // The connection may have ended while the last frame waited for room.
+        guard state.isOpen else { throw notOpen }
     }
 
     private func nextFrame(of outgoing: inout WebSocketOutgoing) throws -> Data? {
@@ -108,7 +110,7 @@ extension WebSocketConnection {
 
     private func sendAnswers(_ first: Data) async {
         var frame = first
-        while (try? await connection.write(frame)) != nil, state.isOpen, let next = unansweredPings?.first,
+        while (try? await connection.write(frame)) != nil, state.answersPings, let next = unansweredPings?.first,
             let answer = writer.control(.pong, Array(next))
         {
             unansweredPings?.removeFirst()

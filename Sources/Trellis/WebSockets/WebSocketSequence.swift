@@ -104,7 +104,7 @@ struct WebSocketBackoff {
 
     /// Returns the time to wait after a connection that could not be opened; `nil` if another one is useless or not allowed.
     mutating func delay(after error: TrellisError, random: Double) -> Duration? {
-        guard error.isTransient else { return nil }
+        guard error.mayPassWithAnotherConnection else { return nil }
         return delayAfterFailure(random)
     }
 

@@ -69,12 +69,16 @@ struct WebSocketState: Hashable, Sendable {
     /// Indicates whether messages can be sent.
     var isOpen: Bool { phase == .open }
 
+    /// Indicates whether pings of the server are answered.
+    var answersPings: Bool { phase == .open || phase == .closing }
+
     /// Returns the effects of an event.
     mutating func handle(_ event: Event) -> [Effect] {
         switch (phase, event) {
         // The server may send messages until it has received the Close frame.
         case (.open, .receivedMessage), (.closing, .receivedMessage): return [.deliver]
-        case (.open, .receivedPing): return [.answerPing]
+        // Until it has received the Close frame (RFC 6455, section 5.5.2).
+        case (.open, .receivedPing), (.closing, .receivedPing): return [.answerPing]
         case (.open, .receivedPong), (.closing, .receivedPong): return [.completePings]
         case (.open, .close(let closing)):
             phase = .closing

@@ -75,4 +75,22 @@ import Testing
         for _ in 0..<2 { limit.end(late) }
         #expect(limit.runningCount == 0)
     }
+
+    /// No lookup begins or ends after the engine became stuck.
+    @Test func aGateThatLooksAgainGetsTheTurnsOfAnEngineThatIsStuck() {
+        let limit = LookupLimit(maximum: 1)
+        let (stuck, waiting) = (Receiver(), Receiver())
+        #expect(limit.begin(stuck))
+        #expect(!limit.begin(waiting))
+        limit.reexamine()
+        #expect(waiting.count == 0)
+        stuck.becomeStuck()
+        limit.reexamine()
+        #expect(waiting.count == 1)
+        limit.reexamine()
+        #expect(waiting.count == 1)
+        limit.end(waiting)
+        limit.end(stuck)
+        #expect(limit.runningCount == 0)
+    }
 }

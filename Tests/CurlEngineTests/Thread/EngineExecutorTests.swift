@@ -54,6 +54,26 @@ struct EngineExecutorTests {
         #expect(await task.value > 0)
     }
 
+    /// The release of late work may itself add work.
+    @Test func lateWorkReleasesItsObjectsWithoutTheLock() async {
+        final class Last: Sendable {
+            let engine: EngineExecutor
+            let whenReleased: @Sendable () -> Void
+            init(_ engine: EngineExecutor, _ whenReleased: @escaping @Sendable () -> Void) {
+                (self.engine, self.whenReleased) = (engine, whenReleased)
+            }
+            deinit { engine.submit(whenReleased) }
+        }
+        let engine = EngineExecutor()
+        await Self.passThrough(engine)
+        await engine.shutDown()
+        await withContinuation { continuation in
+            let last = Last(engine) { continuation.resume() }
+            engine.submit { withExtendedLifetime(last) {} }
+        }
+        await Self.passThrough(engine)
+    }
+
     @Test func callsRunInTheOrderOfTheirComingOnOneThread() async {
         let engine = EngineExecutor()
         let seen = Locked<[(number: Int, thread: UInt)]>([])

@@ -116,6 +116,45 @@ struct HTTPSProxyTests {
         }
     }
 
+    /// The error tells that the proxy requires the certificate, and not the server.
+    @Test func aProxyRequiresACertificate() async throws {
+        let session = try session("requires")
+        for url in ["http://far.invalid/a", try peer.url("server")] {
+            let error = await expectFailure([.tls]) { try await session.data(url) }
+            #expect(error?.reason == .securityFailed(.clientIdentity(.requiredByProxy)), "\(error as Any)")
+            #expect(error?.isRetryable == false && error?.isConnectionFailure == true)
+        }
+        #expect(try await seen().isEmpty)
+        await session.shutdown()
+    }
+
+    // MARK: Hostile proxies
+
+    /// A proxy that does not make the tunnel ends the request with an error, and never gets a byte of it.
+    @Test(arguments: ["always-407", "200-garbage", "half-head"])
+    func aProxyThatMakesNoTunnel(_ proxy: String) async throws {
+        let session = try session(proxy)
+        let kinds: [TrellisError.Kind] = proxy == "200-garbage" ? [.tls] : [.proxy]
+        let error = await expectFailure(kinds) { try await session.data(peer.url("server")) }
+        #expect(error?.mayHaveSentBytes == false, "\(error as Any)")
+        // Basic credentials are sent at once, and not again.
+        let count = proxy == "always-407" ? 1 : 0
+        #expect(try await seen().count == count)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    /// Silence before the handshake with the proxy, and before that with the server in the tunnel, ends with the limit on connecting.
+    @Test(arguments: ["silent", "200-silence"])
+    func aSilentProxyEndsWithTheLimitOnConnecting(_ proxy: String) async throws {
+        let session = try session(proxy)
+        let request = Request(try peer.url("server")).withTimeouts(Timeouts(connect: .milliseconds(300)))
+        let error = await expectFailure([.connectTimeout]) { try await session.data(request) }
+        #expect(error?.mayHaveSentBytes == false, "\(error as Any)")
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
     /// The session's resolver and fixed addresses have the address of the proxy, whose certificate is verified for its name.
     @Test(arguments: [false, true])
     func itsNameIsLookedUpByTheSession(_ isFixed: Bool) async throws {

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import Synchronization
 import Testing
 import TrellisTesting
 
@@ -178,6 +179,26 @@ struct StuckEnginesTests {
     }
 
     // MARK: The end of requests on other engines
+
+    /// The request is suspended, resumed and cancelled before its engine has looked at it.
+    @Test func aRequestThatComesToAnEngineThatIsStuckIsCountedOnce() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Engines.session(.one)
+        let blockade = try await Blockade(0, of: session)
+        let request = session.request(server.url())
+        request.resume()
+        let list = session.engines.first.site.list
+        while list.all.isEmpty { await Task.yield() }
+        request.suspend()
+        request.resume()
+        let cancelling = Task { await session.cancelAllRequests() }
+        while list.all.contains(where: { !$0.mustEnd.load(ordering: .relaxed) }) { await Task.yield() }
+        try await blockade.end()
+        await cancelling.value
+        await #expect(throws: (any Error).self) { try await request.data() }
+        // The shutdown waits until no request is counted.
+        await session.shutdown()
+    }
 
     @Test func theGraceOfAShutdownEndsAlthoughAnEngineIsStuck() async throws {
         let gate = LoopbackServer.Gate()

@@ -15,10 +15,11 @@ struct HTTP2Peer: Sendable {
     let session: Session
     let way: Way
 
-    init(_ started: Task<Peer, any Error>, _ way: Way) async throws {
+    init(_ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .automatic) async throws {
         peer = try await started.value
         self.way = way
         var configuration = SessionConfiguration()
+        configuration.engines = engines
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
         session = Session(configuration: configuration)

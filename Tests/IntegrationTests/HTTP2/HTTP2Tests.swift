@@ -70,4 +70,17 @@ struct HTTP2Tests {
         stream.cancel()
         try await peer.isHealthyAndLeavesNothing()
     }
+
+    /// The server learns of a cancellation at once, not with the next request on the connection.
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func cancelledStreamIsResetAtOnce(_ way: HTTP2Peer.Way) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let key = UUID().uuidString
+        let stream = try await peer.session.stream(peer.request("/until-left/\(key)"))
+        stream.cancel()
+        let other = try peer.peer.url(
+            "other-\(way.rawValue)", "/left/\(key)", scheme: way == .tls ? "https" : "http")
+        #expect(try await peer.session.data(other).0.count == 2)
+        try await peer.isHealthyAndLeavesNothing()
+    }
 }

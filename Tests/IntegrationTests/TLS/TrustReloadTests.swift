@@ -143,6 +143,18 @@ struct TrustReloadTests {
         await session.shutdown()
     }
 
+    /// The host might have asked for https, but has not.
+    @Test func requestsWithoutTLSReadNothingBesideAnHSTSStore() async throws {
+        let server = try LoopbackServer.http { _ in .text("plain") }
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(authorities: .only([.file("/nonexistent.pem")]))
+        configuration.hsts = HSTSStore()
+        let session = Session(configuration: configuration)
+        #expect(try await session.string(server.url("/")) == "plain")
+        #expect(try await session.request(server.url("/")).data().0 == Data("plain".utf8))
+        await session.shutdown()
+    }
+
     /// A request that was made before a change, and is started after it, uses the new files.
     @Test func aHandleThatIsStartedLater() async throws {
         let path = try temporaryFolder("handle") + "/ca.pem"

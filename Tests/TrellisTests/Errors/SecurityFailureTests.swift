@@ -33,7 +33,7 @@ struct SecurityFailureTests {
         arguments: [
             (.required, .tls), (.refused("x"), .tls), (.file(path: "x", why: "y"), .file), (.noCertificate("x"), .file),
             (.noKey("x"), .file), (.noPassphrase("x"), .tls), (.wrongPassphrase("x"), .tls), (.mismatch, .tls),
-            (.unusable("x"), .tls),
+            (.unusable("x"), .tls), (.requiredByProxy, .tls), (.refusedByProxy("x"), .tls),
         ] as [(TrellisError.ClientIdentityFailure, TrellisError.Kind)])
     func identities(_ failure: TrellisError.ClientIdentityFailure, _ kind: TrellisError.Kind) {
         let error = TrellisError(.securityFailed(.clientIdentity(failure)))
@@ -51,8 +51,13 @@ struct SecurityFailureTests {
 
     @Test(arguments: [42, 43, 44, 45, 46, 48, 49, 116])
     func alertsHaveWords(_ alert: Int) {
-        #expect(TrellisError.ClientIdentityFailure(.refused, alert: alert, "text") != .refused("text"))
-        #expect(TrellisError.ClientIdentityFailure(.refused, alert: 0, "text") == .refused("text"))
-        #expect(TrellisError.ClientIdentityFailure(.required, alert: alert, "text") == .required)
+        func failure(
+            _ cause: EngineFailure.ClientCertificateCause, _ alert: Int, isOfProxy: Bool = false
+        ) -> TrellisError.ClientIdentityFailure { .init(cause, alert: alert, isOfProxy: isOfProxy, "text") }
+        #expect(failure(.refused, alert) != .refused("text"))
+        #expect(failure(.refused, 0) == .refused("text"))
+        #expect(failure(.required, alert) == .required)
+        #expect(failure(.refused, 0, isOfProxy: true) == .refusedByProxy("text"))
+        #expect(failure(.required, alert, isOfProxy: true) == .requiredByProxy)
     }
 }

@@ -183,4 +183,62 @@ struct RequestMonitorTests {
         await session.shutdown()
         #expect(words.withLock { $0.count { $0 == "finished 200" } } == 5)
     }
+
+    // MARK: Release
+
+    /// A monitor that keeps no events, because an event may hold the request and so its monitor.
+    private final class EndMonitor: EventMonitor {
+        let gate = LoopbackServer.Gate()
+
+        func handle(_ event: RequestEvent) async {
+            if case .finished = event.kind { gate.open() }
+        }
+    }
+
+    /// Transports that record their requests.
+    private static func recordingTransports() -> [any Transport] {
+        let router = MockRouter()
+        router.route(.get, "/").respond(with: .text("hello"))
+        return [MockTransport { _ in .text("hello") }, MockTransport.immediate { _ in .text("hello") }, router]
+    }
+
+    @Test(arguments: 0..<3)
+    func aMonitorIsReleasedAfterItsLastEvent(_ index: Int) async throws {
+        let session = Session(transport: Self.recordingTransports()[index])
+        weak var monitor: EndMonitor?
+        do {
+            let end = EndMonitor()
+            monitor = end
+            _ = try await session.data(Request(Self.url).withEventMonitor(end))
+            try await end.gate.opened()
+        }
+        while monitor != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        await session.shutdown()
+    }
+
+    @Test func aMonitorIsReleasedWhileAScriptedTransportKeepsItsAttempts() async throws {
+        let transport = ScriptedTransport()
+        let session = Session(transport: transport)
+        weak var monitor: EndMonitor?
+        do {
+            let end = EndMonitor()
+            monitor = end
+            let call = Task { try await session.data(Request(Self.url).withEventMonitor(end)) }
+            let attempt = try await transport.nextAttempt()
+            attempt.connect()
+            attempt.receiveHead(status: 200)
+            attempt.end()
+            _ = try await call.value
+            try await end.gate.opened()
+        }
+        while monitor != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(transport.attempts.count == 1)
+        await session.shutdown()
+    }
 }

@@ -42,7 +42,12 @@ struct WebSocketBackoffTests {
         ] as [TrellisError.Reason] {
             #expect(backoff.delay(after: TrellisError(reason), random: 1) == nil)
         }
-        #expect(backoff.delay(after: TrellisError(.validationFailed(.status(503))), random: 1) != nil)
+        // A handshake of TLS may fail while a server is replaced, and a total is the limit of one connection.
+        for reason in [
+            .validationFailed(.status(503)), .securityFailed(.handshake("x")), .timedOut(.total),
+        ] as [TrellisError.Reason] {
+            #expect(backoff.delay(after: TrellisError(reason), random: 1) != nil)
+        }
     }
 
     @Test func theLastOfTheAllowedFailuresEndsTheSequence() {

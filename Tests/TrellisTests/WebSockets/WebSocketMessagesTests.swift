@@ -144,6 +144,33 @@ struct WebSocketMessagesTests {
         await mock.shutDown()
     }
 
+    /// The large message is held back until it has a reader, and the Close frame with it.
+    @Test func aCloseBehindALargeMessageEndsNoReaderTwice() async throws {
+        let mock = await MockSocket()
+        let readers = (0..<2).map { _ in Task { try await mock.socket.receive()?.text?.utf8.count } }
+        try await mock.wire.waitUntilRead()
+        await mock.settle()
+        mock.wire.send(
+            ServerFrame.text("a") + ServerFrame.text(String(repeating: "b", count: 300_000)) + ServerFrame.close(1000))
+        var counts: [Int?] = []
+        for reader in readers { counts.append(try await reader.value) }
+        #expect(Set(counts) == [1, 300_000])
+        #expect(try await mock.socket.receive() == nil)
+        await mock.shutDown()
+    }
+
+    @Test func aCancelledLoopOverTheMessagesEndsWithoutAnError() async throws {
+        let mock = await MockSocket()
+        let reader = Task {
+            for try await _ in mock.socket.messages {}
+            return Task.isCancelled
+        }
+        try await mock.wire.state.wait { $0.hasReader }
+        reader.cancel()
+        #expect(try await reader.value)
+        await mock.shutDown()
+    }
+
     @Test func sendingWaitsForRoomAndKeepsTheOrder() async throws {
         let mock = await MockSocket()
         mock.wire.setFull(true)

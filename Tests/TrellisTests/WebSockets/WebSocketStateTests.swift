@@ -53,7 +53,7 @@ struct WebSocketStateTests {
     static let closing: [Row] = [
         Row([.close(normal)], .close(bye), [], .closing),
         Row([.close(normal)], .receivedMessage, [.deliver], .closing),
-        Row([.close(normal)], .receivedPing, [], .closing),
+        Row([.close(normal)], .receivedPing, [.answerPing], .closing),
         Row([.close(normal)], .receivedPong, [.completePings], .closing),
         Row([.close(normal)], .pongIsMissing, [], .closing),
         Row([.close(normal)], .receivedClose(bye), [.finish(.closed(bye))], .ending),

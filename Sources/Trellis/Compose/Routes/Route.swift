@@ -23,7 +23,8 @@
 /// Through a proxy, 3 concerns the names that are looked up here: that of the proxy, and with `socks4` and `socks5` that of the server.
 /// With 2, an HTTP proxy makes a tunnel (`CONNECT`) to the other host. 4 and 5 concern the connection to the proxy.
 ///
-/// Requests of different routes share no connections. Through an `https` proxy, a request with a ``source``, or with ``addresses`` of the
+/// Requests of different routes share no connections, except that a route that allows both versions of IP also takes an idle connection of
+/// one that allows only one of them. Through an `https` proxy, a request with a ``source``, or with ``addresses`` of the
 /// proxy, makes a connection of its own.
 public struct Route: Sendable, Hashable {
     /// The Unix domain socket to which requests go, regardless of the host in their URL. It takes precedence over proxies. The default is

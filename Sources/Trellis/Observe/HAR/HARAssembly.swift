@@ -37,6 +37,12 @@ struct HARAssembly: Sendable {
     private static let firstPruning = 1_000
 
     private var calls: [UInt64: ObservedCall] = [:]
+    /// The largest number of a call that was told.
+    private var newest: UInt64 = 0
+    /// The number up to which calls may have lost events.
+    private var endOfLosses: UInt64 = 0
+    /// The exchanges whose ends were lost, and which are returned next.
+    private var lost: [Complete] = []
     private var lastCapture = 0
     /// The number of calls at which those without events are removed.
     private var nextPruning = firstPruning
@@ -82,6 +88,9 @@ struct HARAssembly: Sendable {
         case .finished, .failed:
             settle(event.callID)
             calls[event.callID]?.hasEnded = true
+        case .eventsDropped:
+            endOfLosses = newest + Self.lag
+            settle(event.callID)
         default: settle(event.callID)
         }
         if let known = calls[event.callID]?.start, start < known { calls[event.callID]?.start = start }
@@ -112,26 +121,40 @@ struct HARAssembly: Sendable {
 
     /// Removes all exchanges, and returns those whose end has not been told and those that wait for their bodies.
     mutating func takeAll() -> [Complete] {
-        defer { calls = [:] }
-        return calls.sorted { $0.key < $1.key }.flatMap { _, call in
+        let left = calls.sorted { $0.key < $1.key }.flatMap { _, call in
             call.exchanges.map { Complete(exchange: $0, callStart: call.start) }
         }
+        defer { (calls, lost) = ([:], []) }
+        return lost + left
     }
 
     // MARK: Exchanges
 
     private mutating func begin(_ callID: UInt64, _ start: Date) {
+        newest = max(newest, callID)
         guard calls[callID] == nil else { return }
-        if calls.count >= nextPruning { prune(callID) }
+        if calls.count >= nextPruning { prune() }
         calls[callID] = ObservedCall(start: start)
     }
 
-    /// Removes calls of which nothing is under way and no exchange was told: their events were lost.
-    private mutating func prune(_ newest: UInt64) {
-        calls = calls.filter { id, call in
-            !call.exchanges.isEmpty || call.captures.contains(where: \.isOpen) || id + Self.lag >= newest
+    /// Removes the calls whose events were lost, and keeps their exchanges, which are returned next.
+    private mutating func prune() {
+        let forgotten = calls.filter { id, call in isForgotten(id, call) }
+        for (id, call) in forgotten.sorted(by: { $0.key < $1.key }) {
+            calls[id] = nil
+            for var exchange in call.exchanges {
+                exchange.hasLostEnd = exchange.end == nil
+                lost.append(Complete(exchange: exchange, callStart: call.start))
+            }
         }
         nextPruning = max(Self.firstPruning, 2 * calls.count)
+    }
+
+    /// Returns whether the events of a call were lost: later calls are far ahead, no step is at work for it, and no exchange was told. A
+    /// call with exchanges may take long; its events were lost only if the recorder has lost some.
+    private func isForgotten(_ id: UInt64, _ call: ObservedCall) -> Bool {
+        guard id + Self.lag < newest, !call.captures.contains(where: \.isOpen) else { return false }
+        return call.exchanges.isEmpty || id <= endOfLosses
     }
 
     /// Changes the last exchange of the attempt of an event.
@@ -176,8 +199,9 @@ struct HARAssembly: Sendable {
 
     /// Removes and returns the exchanges of a call that are complete.
     private mutating func complete(_ callID: UInt64) -> [Complete] {
-        guard var call = calls[callID] else { return [] }
-        var complete: [Complete] = []
+        var complete = lost
+        lost = []
+        guard var call = calls[callID] else { return complete }
         var rest: [HARExchange] = []
         for var exchange in call.exchanges {
             guard exchange.end != nil, exchange.isSettled else {

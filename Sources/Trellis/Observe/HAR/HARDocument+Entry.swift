@@ -157,6 +157,8 @@ extension HARDocument {
         public var failure: Failure?
         /// Indicates whether the reader left before the end of the body, so that the rest is not known.
         public var isCut: Bool?
+        /// Indicates whether the body has its content codings, because they could not be removed.
+        public var isCoded: Bool?
 
         /// Creates an empty section.
         public init() {}

@@ -25,6 +25,8 @@ struct HARExchange: Sendable {
     var end: End?
     /// Indicates whether a further event of the call has followed the end: the use of the cache would have been told.
     var isSettled = false
+    /// Indicates whether the end of the exchange was never told.
+    var hasLostEnd = false
     var cacheStatus: CacheStatus?
     var body: HARBody?
 
@@ -72,7 +74,8 @@ struct HARExchange: Sendable {
         let isCoded = head?.headers.contains(.contentEncoding) ?? true
         if let end, end.failure == nil, !isCoded { response.bodySize = response.content.size }
         response.transferSize = metrics.bytesReceived
-        response.error = end.map { $0.failure.map { Self.text(of: $0) } } ?? "the exchange had not ended"
+        let unknown = hasLostEnd ? "the end of the exchange was lost" : "the exchange had not ended"
+        response.error = end.map { $0.failure.map { Self.text(of: $0) } } ?? unknown
         return response
     }
 

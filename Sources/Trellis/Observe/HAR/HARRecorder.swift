@@ -21,7 +21,7 @@ import FoundationEssentials
 /// be read by its user alone.
 ///
 /// The fields `Host`, `Accept-Encoding` and those that frame a body are added when a request is sent, and are not recorded. An exchange
-/// whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is missing.
+/// whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is missing, or has no end.
 public final class HARRecorder: EventMonitor {
     /// The reason why the file of a recorder is not complete.
     public struct FileFailure: Error, Sendable, Hashable, CustomStringConvertible {
@@ -34,10 +34,10 @@ public final class HARRecorder: EventMonitor {
         public var description: String { "the recording \(path) cannot be written: \(why)" }
     }
 
-    /// The exchanges that are kept in memory.
+    /// The entries that are kept in memory.
     private struct Kept: Sendable {
-        var exchanges: [HARAssembly.Complete] = []
-        /// The number of exchanges in front that no longer count.
+        var entries: [HARDocument.Entry] = []
+        /// The number of entries in front that no longer count.
         var first = 0
         var dropped = 0
     }
@@ -87,8 +87,7 @@ public final class HARRecorder: EventMonitor {
 
     /// The entries in memory as a document; without entries if the recorder writes to a file.
     public var document: HARDocument {
-        let exchanges = kept.withLock { $0.exchanges[$0.first...] }
-        return HARDocument(entries: exchanges.map(entry))
+        HARDocument(entries: kept.withLock { Array($0.entries[$0.first...]) })
     }
 
     /// The number of entries that were dropped from memory, because there were more than ``maximumEntries``.
@@ -135,14 +134,16 @@ public final class HARRecorder: EventMonitor {
     private func add(_ complete: [HARAssembly.Complete]) -> Bool {
         guard !complete.isEmpty else { return false }
         guard let file else {
+            // An entry has no more of the bodies than the limit allows, and neither steps nor monitors of its request.
+            let entries = complete.map(entry)
             kept.withLock { kept in
-                kept.exchanges += complete
-                let surplus = kept.exchanges.count - kept.first - maximumEntries
+                kept.entries += entries
+                let surplus = kept.entries.count - kept.first - maximumEntries
                 guard surplus > 0 else { return }
                 kept.first += surplus
                 kept.dropped += surplus
                 guard kept.first > maximumEntries else { return }
-                kept.exchanges.removeFirst(kept.first)
+                kept.entries.removeFirst(kept.first)
                 kept.first = 0
             }
             return true

@@ -36,7 +36,7 @@ extension Pipeline {
     /// Reads the certificates for a request, if they must be read.
     private func loadTrust(for request: Request) async throws {
         let preparation = session.preparation
-        guard preparation.trust.constant == nil else { return }
+        guard preparation.mayLoadTrust else { return }
         let changes = try await noting(.trustFiles) {
             try await preparation.loadTrust(for: request, now: call.clock.now())
         }

@@ -382,7 +382,7 @@ final class Pipeline: Sendable {
     /// Sends a request to its origin, through the proxies of its rule.
     @inline(__always)
     func sendToOrigin(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
-        session.preparation.routes.mustSelect(for: request)
+        session.preparation.mustSelectRoute(for: request)
             ? try await sendThroughProxies(request, permit) : try await send(request, permit)
     }
 

@@ -80,7 +80,7 @@ extension Session {
     ) throws -> ExchangeActor {
         let prepared = try preparation.prepare(
             turn.lookup.request, delivery: .memory, start: start, callID: Call.nextID(),
-            keepsCoding: turn.lookup.decodes)
+            keepsCoding: turn.lookup.decodes, url: turn.lookup.url)
         return makeExchange(prepared, readers: conditions)
     }
 
@@ -190,7 +190,7 @@ extension Session {
         let prepared = try preparation.prepare(
             request, delivery: delivery, start: clock.now(), isDeferred: true, callID: id)
         // The certificates may have changed when the request is started.
-        let first = preparation.trust.constant == nil ? nil : makeExchange(prepared, readers: record)
+        let first = preparation.mayLoadTrust ? nil : makeExchange(prepared, readers: record)
         return makeRequest(request, delivery, id: id, first: first, record: record)
     }
 

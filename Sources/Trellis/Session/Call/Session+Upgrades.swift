@@ -28,7 +28,7 @@ extension Session {
     /// Indicates whether a call may wait for something before its exchange, so that its deadline has to end more than the exchange: for a
     /// disk, for the rules of TLS or their passphrase, for a rule about proxies, a resolver or an evaluator.
     func mayWaitBeforeExchange(_ request: Request) -> Bool {
-        request.waitsForDisk || mustPrepareUpgrades || preparation.trust.constant == nil
+        request.waitsForDisk || mustPrepareUpgrades || preparation.mayLoadTrust
             || preparation.mayAskUser(for: request)
     }
 

@@ -1,7 +1,48 @@
 import CurlEngine
 
+/// The route of a request and the rules of TLS for its server, which must be known before its exchange.
 extension RequestPreparation {
-    /// Returns the host whose certificates a request needs; `nil` if the server has no TLS. A host may ask for https (RFC 6797) before the
-    /// request is sent.
-    func tlsHost(of url: WireURL) -> String? { url.isSecure || configuration.hsts != nil ? url.host : nil }
+    /// Indicates whether code of the user's may be asked for the way of a request, or about its server.
+    func mayAskUser(for request: Request) -> Bool { mayWaitForTrust || mustSelectRoute(for: request) }
+
+    /// Indicates whether the way of a request has to be found before its exchange is made.
+    func mustSelectRoute(for request: Request) -> Bool { routes.mustSelect(for: request) && makesConnections }
+
+    /// Indicates whether a request may have to wait for the files of certificates.
+    var mayLoadTrust: Bool { trust.constant == nil && makesConnections }
+
+    /// Indicates whether the transport of the current task's requests makes connections.
+    var makesConnections: Bool { TransportOverride.current?.transport.makesConnections ?? ownMakesConnections }
+
+    /// Indicates whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
+    func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
+        if mayAskUser(for: request) { return true }
+        guard makesConnections else { return false }
+        return trust.mustLoad(clock) {
+            guard let url = try? url(of: request),
+                let route = try? routes.route(to: url, of: request, isForQueue: true).route
+            else { return nil }
+            return (possibleTLSHost(of: url), route.secureProxyHost)
+        }
+    }
+
+    /// Reads the certificates for a request, if they must be read, and returns the changes of their files that must be told.
+    ///
+    /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
+    func loadTrust(for request: Request, now: EngineInstant) async throws -> [TrustEntry.Change] {
+        let url = try url(of: request)
+        let proxyHost = try routes.route(to: url, of: request, isForQueue: true).route.secureProxyHost
+        do {
+            return try await trust.load(host: tlsHost(of: url), proxyHost: proxyHost, now: now)
+        } catch let error as TrellisError {
+            throw error.naming(request)
+        }
+    }
+
+    /// Returns the host whose certificates a request may need; `nil` if the server has no TLS. A host may ask for https (RFC 6797) before
+    /// the request is sent.
+    func possibleTLSHost(of url: WireURL) -> String? { configuration.hsts == nil ? tlsHost(of: url) : url.host }
+
+    /// Returns the host whose certificates a request needs, which is about to be sent to its URL; `nil` if the server has no TLS.
+    func tlsHost(of url: WireURL) -> String? { url.isSecure ? url.host : nil }
 }

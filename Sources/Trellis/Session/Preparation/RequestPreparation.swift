@@ -33,6 +33,8 @@ final class RequestPreparation: Sendable {
     private let urls = WireURLCache()
     /// The routes of the session's requests.
     let routes: RouteTable
+    /// Indicates whether the session's own transport makes connections.
+    let ownMakesConnections: Bool
     /// The evaluations of servers; `nil` if the session has no ``ServerTrustManager``.
     private let trustEvaluations: ServerTrustTable?
     /// Indicates whether an evaluator of servers may wait, which needs a call with a task.
@@ -44,8 +46,10 @@ final class RequestPreparation: Sendable {
     /// The base URL and the default query items; `nil` if the configuration has neither.
     let urlDefaults: URLDefaults?
 
-    init(_ configuration: SessionConfiguration) {
+    /// - Parameter makesConnections: Indicates whether the session's own transport makes connections.
+    init(_ configuration: SessionConfiguration, makesConnections: Bool = true) {
         self.configuration = configuration
+        ownMakesConnections = makesConnections
         routes = RouteTable(
             proxies: configuration.proxy, route: configuration.route, resolver: configuration.resolver)
         trustEvaluations = configuration.serverTrustManager.map(ServerTrustTable.init)
@@ -91,9 +95,11 @@ final class RequestPreparation: Sendable {
     ///   - history: The earlier attempts and hops of the call; `nil` if the call has only one exchange.
     ///   - sizes: The sizes of the body's files.
     ///   - keepsCoding: Indicates whether the body is delivered in its content coding, as by ``Request/keepsCoding``.
+    ///   - url: The URL of the request, if it is known; it does not count in a session with a base URL or default query items.
     func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
-        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0, keepsCoding: Bool = false
+        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0, keepsCoding: Bool = false,
+        url: WireURL? = nil
     ) throws -> PreparedRequest {
         // A type that converts requests of other types does not check each of them for a failed URL conversion.
         if let failure = request.conversionFailure { throw failure }
@@ -101,20 +107,20 @@ final class RequestPreparation: Sendable {
             // A request with a history was completed when its call began: a redirect leads away from the session's defaults.
             if let urlDefaults, history == nil {
                 return try assemble(
-                    urlDefaults.completing(request), delivery, start, isDeferred, history, sizes,
+                    urlDefaults.completing(request), nil, delivery, start, isDeferred, history, sizes,
                     callID, keepsCoding)
             }
-            return try assemble(request, delivery, start, isDeferred, history, sizes, callID, keepsCoding)
+            return try assemble(request, url, delivery, start, isDeferred, history, sizes, callID, keepsCoding)
         } catch {
             throw error.naming(request)
         }
     }
 
     private func assemble(
-        _ request: Request, _ delivery: Delivery, _ start: EngineInstant, _ isDeferred: Bool,
+        _ request: Request, _ known: WireURL?, _ delivery: Delivery, _ start: EngineInstant, _ isDeferred: Bool,
         _ history: AttemptHistory?, _ sizes: FileSizes?, _ callID: UInt64, _ keepsCoding: Bool
     ) throws(TrellisError) -> PreparedRequest {
-        let url = try url(of: request)
+        let url = if let known { known } else { try self.url(of: request) }
         try Self.check(request)
         let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
         if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
@@ -135,7 +141,7 @@ final class RequestPreparation: Sendable {
         let headerLines = try lines(
             &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
             expectsContinue: expectContinueTimeout != nil)
-        let chosen = try routes.route(to: url, of: request)
+        let chosen = makesConnections ? try routes.route(to: url, of: request) : .direct
         let alternative = request.extras?.extras.alternative
         // The program may send the request of the response again, and then it goes to the origin.
         if alternative != nil { request = request.sent(to: nil) }
@@ -191,37 +197,10 @@ final class RequestPreparation: Sendable {
     func queue(of request: Request) -> String? {
         guard let request = try? completingURL(of: request), let url = try? url(of: request),
             let version = try? Self.version(request.httpVersion ?? configuration.httpVersion, url),
-            let route = try? routes.route(to: url, of: request, isForQueue: true).route
+            let route = try? makesConnections ? routes.route(to: url, of: request, isForQueue: true).route : .direct
         else { return nil }
-        let rules = trust.trust(for: tlsHost(of: url), proxyHost: route.secureProxyHost)
+        let rules = trust.trust(for: possibleTLSHost(of: url), proxyHost: route.secureProxyHost)
         return PreparedRequest.queue(of: rules.pool(route.pool(to: url.origin)), version)
-    }
-
-    /// Indicates whether code of the user's may be asked for the way of a request, or about its server.
-    func mayAskUser(for request: Request) -> Bool { mayWaitForTrust || routes.mustSelect(for: request) }
-
-    /// Indicates whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
-    func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
-        mayAskUser(for: request)
-            || trust.mustLoad(clock) {
-                guard let url = try? url(of: request),
-                    let route = try? routes.route(to: url, of: request, isForQueue: true).route
-                else { return nil }
-                return (tlsHost(of: url), route.secureProxyHost)
-            }
-    }
-
-    /// Reads the certificates for a request, if they must be read, and returns the changes of their files that must be told.
-    ///
-    /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
-    func loadTrust(for request: Request, now: EngineInstant) async throws -> [TrustEntry.Change] {
-        let url = try url(of: request)
-        let proxyHost = try routes.route(to: url, of: request, isForQueue: true).route.secureProxyHost
-        do {
-            return try await trust.load(host: tlsHost(of: url), proxyHost: proxyHost, now: now)
-        } catch let error as TrellisError {
-            throw error.naming(request)
-        }
     }
 
     // MARK: Checks
@@ -380,7 +359,7 @@ extension TransferOptions.Body {
 }
 
 extension TrellisError {
-    fileprivate func naming(_ request: Request) -> TrellisError {
+    func naming(_ request: Request) -> TrellisError {
         var error = self
         error.method = request.method
         error.url = URLRedaction.redact(request.url)

@@ -27,7 +27,7 @@ extension Session {
         // A relative URL without a base is an error here, as when the request is sent.
         let host = try preparation.url(of: request).host
         options.route = configuration.route
-        options.resolver = resolverSettings
+        options.resolver = resolverSettings(revealsSecrets: options.revealsSecrets)
         options.proxy = configuration.proxy
         let (trust, patterns) = (preparation.trust, Array(configuration.tlsForHosts.keys))
         options.tls = { trust.configuration(for: $0) }
@@ -39,10 +39,10 @@ extension Session {
     }
 
     /// The options of curl for the resolver.
-    private var resolverSettings: CURLSettings {
+    private func resolverSettings(revealsSecrets: Bool) -> CURLSettings {
         var settings = CURLSettings()
         if let resolver = configuration.resolver as? DNSOverHTTPS {
-            settings.add("--doh-url", resolver.url)
+            settings.add("--doh-url", revealsSecrets ? resolver.url : URLRedaction.redact(resolver.url))
         } else if configuration.resolver != nil {
             settings.remarks.append("curl does not have the session's resolver")
         }

@@ -84,23 +84,24 @@ enum CacheDecision: Hashable, Sendable {
         }
         // Conditions that only the origin can decide (RFC 9111, section 4.3.2).
         if request.fields.presence.contains(.ifUnchanged) { return .forward(.request, validating: nil) }
-        let facts = candidates[index].facts
+        let candidate = candidates[index]
+        let range = candidate.range(for: request)
+        let bytes = range?.bytes(of: candidate.length)
+        let hasNoSuchBytes = range != nil && bytes == nil
+        if let part = candidate.part {
+            // A 304 would not make such a part, fresh or stale, the response: its validators are not sent.
+            if hasNoSuchBytes { return .forward(.request, validating: nil) }
+            let needed = bytes ?? 0..<candidate.length
+            if part.clamped(to: needed) != needed { return .forward(.partial, validating: nil) }
+        }
+        let facts = candidate.facts
         let usability = CacheUsability(facts, request.fields.directives, request.mode, at: now)
         let validating = facts.hasValidator ? index : nil
         switch usability.outcome {
         case .fresh, .staleAllowed, .staleWhileRevalidate:
-            var use = Use(index: index, age: usability.age, timeToLive: usability.timeToLive)
-            if let range = candidates[index].range(for: request) {
-                // The origin tells the length of its representation if it has no such bytes.
-                guard let bytes = range.bytes(of: candidates[index].length) else {
-                    return .forward(.request, validating: nil)
-                }
-                use.range = bytes
-            }
-            let needed = use.range ?? 0..<candidates[index].length
-            if let part = candidates[index].part, part.clamped(to: needed) != needed {
-                return .forward(.partial, validating: nil)
-            }
+            // The origin tells the length of its representation if it has no such bytes.
+            if hasNoSuchBytes { return .forward(.request, validating: nil) }
+            var use = Use(index: index, age: usability.age, timeToLive: usability.timeToLive, range: bytes)
             use.isNotModified =
                 request.fields.presence.contains(.ifChanged)
                 && facts.head.satisfiesCondition(of: request.fields.headers)
@@ -126,9 +127,10 @@ enum CacheDecision: Hashable, Sendable {
 }
 
 extension StoredHead {
-    /// Returns whether the request has a condition that makes this response a 304 (RFC 9110, sections 13.1.2 and 13.1.3).
+    /// Returns whether the request has a condition that makes this response a 304 (RFC 9110, sections 13.1.2 and 13.1.3). Only a 200 and a
+    /// 206 have validators of the representation that the request asks for (RFC 9111, section 4.3.2).
     func satisfiesCondition(of request: HTTPFields) -> Bool {
-        guard status == 200 else { return false }
+        guard status == 200 || status == 206 else { return false }
         let tags = request[values: .ifNoneMatch]
         guard tags.isEmpty else {
             let isAny = tags.contains { Substring($0).utf8.trimmingBlanks.elementsEqual("*".utf8) }

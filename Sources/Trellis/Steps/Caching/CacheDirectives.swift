@@ -115,14 +115,31 @@ struct CacheDirectives: Hashable, Sendable {
         guard !scanner.isAtEnd else { return }
         guard let name = scanner.token() else { return readWithoutQuotation(element) }
         var directive = Directive(name: name.lowercased())
-        if scanner.take("=") {
-            directive.argument = scanner.tokenOrQuoted()
-            if directive.argument == nil { readWithoutQuotation(element) }
-        }
+        let isAssigned = scanner.take("=")
+        if isAssigned { directive.argument = scanner.tokenOrQuoted() }
         let hasArgument = directive.argument != nil
         scanner.skipSpace()
-        directive.isWellFormed = scanner.isAtEnd && (hasArgument || !element.utf8.contains(UInt8(ascii: "=")))
+        directive.isWellFormed = scanner.isAtEnd && hasArgument == isAssigned
         directives.append(directive)
+        if hasArgument == isAssigned {
+            // A quotation mark behind a name or an argument quotes nothing, and hides no directive either.
+            if !scanner.isAtEnd { readWithoutQuotation(Self.rest(of: element, behind: name)) }
+        } else {
+            readWithoutQuotation(element)
+        }
+    }
+
+    /// Returns the rest of an element behind its name and its argument.
+    private static func rest(of element: Substring, behind name: String) -> Substring {
+        var rest = element.utf8.drop { $0 == 0x20 || $0 == 0x09 }.dropFirst(name.utf8.count)
+        guard rest.first == UInt8(ascii: "=") else { return Substring(rest) }
+        rest = rest.dropFirst()
+        guard rest.first == UInt8(ascii: "\"") else { return Substring(rest.drop { FieldScanner.isTokenByte($0) }) }
+        rest = rest.dropFirst()
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+            if byte == UInt8(ascii: "\\") { _ = rest.popFirst() }
+        }
+        return Substring(rest)
     }
 
     /// Reads what is behind the first comma of a malformed element: a quotation mark without its counterpart hides no directive.

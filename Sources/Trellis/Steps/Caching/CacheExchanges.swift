@@ -4,6 +4,9 @@ import CurlEngine
 /// the request of a stored response of the same variant: it may be older.
 final class CacheExchanges: Sendable {
     private struct Record {
+        /// The largest number of variants that are told apart.
+        static let maximumVariantCount = 64
+
         let key: CacheKey
         /// The number of exchanges under way.
         var count = 0
@@ -11,6 +14,21 @@ final class CacheExchanges: Sendable {
         var invalidation: UInt64 = 0
         /// The numbers of the exchanges whose responses were stored last, by variant.
         var stored: [String: UInt64] = [:]
+        /// The largest number of those that were forgotten, because there were too many. No exchange up to it may store.
+        var forgotten: UInt64 = 0
+
+        /// Returns whether the response of an exchange may be stored, and records that it is.
+        mutating func admits(_ number: UInt64, _ variant: String) -> Bool {
+            guard invalidation < number, forgotten < number, stored[variant] ?? 0 < number else { return false }
+            // An exchange that is alone precedes only those that begin later.
+            guard count > 1 else { return true }
+            if stored.count >= Self.maximumVariantCount, stored[variant] == nil {
+                forgotten = stored.values.reduce(forgotten) { max($0, $1) }
+                stored = [:]
+            }
+            stored[variant] = number
+            return true
+        }
     }
 
     private struct State {
@@ -39,6 +57,9 @@ final class CacheExchanges: Sendable {
 
     /// The number of keys with exchanges under way.
     var count: Int { state.withLock { $0.places.count } }
+
+    /// The number of variants that are told apart, of all keys.
+    var variantCount: Int { state.withLock { $0.records.reduce(0) { $0 + ($1?.stored.count ?? 0) } } }
 
     /// Returns the ticket of an exchange that begins. The exchange ends with its ticket.
     func begin(_ key: CacheKey) -> CacheTicket {
@@ -81,18 +102,12 @@ final class CacheExchanges: Sendable {
     }
 
     fileprivate func isValid(_ ticket: CacheTicket) -> Bool {
-        state.withLock { $0.records[ticket.place].map { $0.invalidation < ticket.number } ?? false }
+        let invalidation = state.withLock { $0.records[ticket.place]?.invalidation }
+        return invalidation.map { $0 < ticket.number } ?? false
     }
 
     fileprivate func mayStore(_ ticket: CacheTicket, _ variant: String) -> Bool {
-        state.withLock { state in
-            guard let record = state.records[ticket.place], record.invalidation < ticket.number,
-                record.stored[variant] ?? 0 < ticket.number
-            else { return false }
-            // An exchange that is alone precedes only those that begin later.
-            if record.count > 1 { state.records[ticket.place]?.stored[variant] = ticket.number }
-            return true
-        }
+        state.withLock { $0.records[ticket.place]?.admits(ticket.number, variant) ?? false }
     }
 }
 

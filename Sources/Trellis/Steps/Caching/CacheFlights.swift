@@ -1,4 +1,5 @@
 import CurlEngine
+private import Synchronization
 
 /// The requests of a cache that are under way, and for whose responses equal requests wait.
 final class CacheFlights: Sendable {
@@ -59,13 +60,17 @@ final class CacheFlights: Sendable {
 final class CacheLeader: Sendable {
     private let flights: CacheFlights
     private let flight: CacheFlight
+    private let isSettled = Atomic(false)
 
     fileprivate init(_ flights: CacheFlights, _ flight: CacheFlight) { (self.flights, self.flight) = (flights, flight) }
 
     deinit { settle(.left) }
 
     /// Ends the flight, unless it has ended: the requests that wait continue.
-    func settle(_ outcome: CacheFlights.Outcome) { flights.end(flight, outcome) }
+    func settle(_ outcome: CacheFlights.Outcome) {
+        if isSettled.exchange(true, ordering: .relaxed) { return }
+        flights.end(flight, outcome)
+    }
 }
 
 /// A request under way, with the requests that wait for its response.

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// The time for which a response is fresh (RFC 9111, section 4.2), and what else its directives say about its use.
@@ -40,7 +41,7 @@ struct CacheFreshness: Hashable, Sendable {
     }
 
     /// Returns the directives of a targeted field (RFC 9213, section 2.1); `nil` if its value is empty or malformed. A member whose value
-    /// is of another type than the directive has is left out.
+    /// is of another type than the directive has is left out. A string of field names counts as no names: the stricter reading.
     private static func targeted(_ lines: [String]) -> CacheDirectives? {
         guard let dictionary = StructuredDictionary(parsing: lines), !dictionary.members.isEmpty else { return nil }
         var directives = CacheDirectives()
@@ -48,7 +49,8 @@ struct CacheFreshness: Hashable, Sendable {
             switch value {
             case .boolean(true): directives.add(key)
             case .integer(let number) where number >= 0: directives.add(key, "\(number)")
-            case .boolean(false), .integer, .other: break
+            case .string where key.hasSameBytes(as: "no-cache") || key.hasSameBytes(as: "private"): directives.add(key)
+            case .boolean(false), .integer, .string, .other: break
             }
         }
         return directives

@@ -67,9 +67,9 @@ final class CacheRecording: Sendable {
             return await fail(error)
         }
         state.withLock { $0 = .stored }
-        _ = cache.recordWriting(nil)
+        cache.recordStoring()
         // The invalidation may have removed the entries just before this one became visible.
-        if !ticket.isValid { try? await cache.storage.removeEntries(for: ticket.key) }
+        if !ticket.isValid, let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
         leader?.settle(.stored)
     }
 
@@ -112,7 +112,9 @@ final class CacheRecording: Sendable {
     }
 
     private func fail(_ error: any Error) async {
-        if cache.recordWriting(error) { onFailure(error) }
+        tell(error)
         await end(.dropped)
     }
+
+    private func tell(_ failure: any Error) { if cache.recordFailure() { onFailure(failure) } }
 }

@@ -44,14 +44,18 @@ enum CacheStorability: Hashable, Sendable {
         }
         if policy.isShared, directives.contains("private") { return .refused(.private) }
         guard isStorable(method, freshness) else { return .refused(.method) }
-        if policy.isShared, request.presence.contains(.authorization),
-            !["public", "must-revalidate", "s-maxage"].contains(where: directives.contains)
-        {
-            return .refused(.authorization)
-        }
+        if isForOneUser(directives, policy, request) { return .refused(.authorization) }
         guard facts.selection != nil else { return .refused(.varyAny) }
         if head.status == 206, !hasStorableRange(head) { return .refused(.range) }
         return isReusable(facts) ? .storable : .refused(.notReusable)
+    }
+
+    /// Returns whether a response is for the one user whose credentials the request has, and the cache for many (RFC 9111, section 3.5).
+    static func isForOneUser(
+        _ directives: CacheDirectives, _ policy: CachePolicy, _ request: CacheRequestFields
+    ) -> Bool {
+        policy.isShared && request.presence.contains(.authorization)
+            && !["public", "must-revalidate", "s-maxage"].contains(where: directives.contains)
     }
 
     /// Returns whether a response to a method may be stored: to `GET`, and to `POST` with explicit freshness (RFC 9110, section 9.3.3).

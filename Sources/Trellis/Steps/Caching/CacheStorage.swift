@@ -63,7 +63,7 @@ public struct CacheUsage: Sendable, Hashable {
 /// A response in a ``CacheStorage``.
 public struct CacheEntry: Sendable {
     /// The name of the entry within its key, as the storage has it. It changes when the entry is replaced.
-    public let id: String
+    public var id: String { storage.name ?? String(storage.number) }
     /// The head of the response, with the facts about its request that decide whether it can be reused.
     public var head: CachedHead { storage.head }
     /// The body as it was received, in its content coding. Of a partial response (206), the part.
@@ -77,18 +77,30 @@ public struct CacheEntry: Sendable {
 
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
     init(id: String, head: CachedHead, body: any CachedBody, size: Int) {
-        self.id = id
         self.body = body
-        storage = Storage(head, size: size)
+        storage = Storage(id, number: 0, head, size: size)
+    }
+
+    /// Creates an entry whose name is a number, which becomes a text when it is needed: few entries are updated or removed by their name.
+    ///
+    /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
+    init(number: UInt64, head: CachedHead, body: any CachedBody, size: Int) {
+        self.body = body
+        storage = Storage(nil, number: number, head, size: size)
     }
 
     /// The head, with what follows from it under the rules of the first cache that has asked.
     private final class Storage: Sendable {
+        /// The name of the entry; `nil` if it is the number.
+        let name: String?
+        let number: UInt64
         let head: CachedHead
         let size: Int
         let facts = AtomicLazyReference<CacheFacts>()
 
-        init(_ head: CachedHead, size: Int) { (self.head, self.size) = (head, size) }
+        init(_ name: String?, number: UInt64, _ head: CachedHead, size: Int) {
+            (self.name, self.number, self.head, self.size) = (name, number, head, size)
+        }
     }
 
     /// The number of bytes that a storage in memory counts for the entry.

@@ -13,21 +13,24 @@ enum CacheUpdate {
         return fields
     }
 
-    /// Returns the index of the stored response that a 304 is about (RFC 9111, section 4.3.4): the one with the same strong entity tag, or
-    /// else the latest with the same weak validators; without validators in the 304, a response that is alone.
-    static func index(of notModified: HTTPFields, in heads: [StoredHead]) -> Int? {
-        let latest = { (indices: [Int]) in indices.max { heads[$0].date < heads[$1].date } }
+    /// Returns the indices of the stored responses that a 304 is about (RFC 9111, section 4.3.4), the latest last: all with the same strong
+    /// entity tag, or else the latest with the same weak validators. Without validators in the 304, that is the response whose validators
+    /// were sent, or a response without validators that is alone.
+    ///
+    /// - Parameter asked: The index of the response whose validators were sent; `nil` if the conditions are those of the caller.
+    static func indices(of notModified: HTTPFields, in heads: [StoredHead], asked: Int? = nil) -> [Int] {
+        func matching(_ isMatch: (StoredHead) -> Bool) -> [Int] {
+            heads.indices.filter { isMatch(heads[$0]) }.sorted { heads[$0].date < heads[$1].date }
+        }
         if let tag = notModified.single(.eTag) {
-            if !tag.hasBytePrefix("W/") {
-                return latest(heads.indices.filter { heads[$0].entityTag?.hasSameBytes(as: tag) ?? false })
-            }
-            return latest(heads.indices.filter { heads[$0].entityTag.map { EntityTags.contains([$0], tag) } ?? false })
+            if !tag.hasBytePrefix("W/") { return matching { $0.entityTag?.hasSameBytes(as: tag) ?? false } }
+            return Array(matching { $0.entityTag.map { EntityTags.contains([$0], tag) } ?? false }.suffix(1))
         }
         if let text = notModified.single(.lastModified) {
-            return latest(
-                heads.indices.filter { heads[$0].headers.single(.lastModified)?.hasSameBytes(as: text) ?? false })
+            return Array(matching { $0.deciding.single(.lastModified)?.hasSameBytes(as: text) ?? false }.suffix(1))
         }
-        return heads.count == 1 ? 0 : nil
+        if let asked { return [asked] }
+        return heads.count == 1 && !heads[0].hasValidator ? [0] : []
     }
 
     /// Returns a stored head with the fields of a newer response to the same request (RFC 9111, section 3.2).
@@ -58,9 +61,10 @@ enum CacheUpdate {
         }
     }
 
-    /// Returns whether the response to a `HEAD` says that a stored response is still that of a `GET` (RFC 9111, section 4.3.5).
+    /// Returns whether the response to a `HEAD` says that a stored response is still that of a `GET` (RFC 9111, section 4.3.5). A stored
+    /// failure or redirect is not that of a URL that has a representation.
     static func isConfirmed(_ head: StoredHead, by response: StoredHead) -> Bool {
-        guard response.status == 200 else { return false }
+        guard response.status == 200, head.status == 200 || head.status == 206 else { return false }
         func agrees(_ name: HTTPField.Name) -> Bool {
             guard let new = response.headers.single(name) else { return response.headers[values: name].isEmpty }
             return head.headers.single(name)?.hasSameBytes(as: new) ?? false

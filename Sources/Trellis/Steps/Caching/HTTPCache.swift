@@ -28,16 +28,18 @@ public final class HTTPCache: Sendable {
     let exchanges = CacheExchanges()
     /// The requests for whose responses others wait.
     let flights = CacheFlights()
+    /// The keys whose stored responses are not used, because they could not be removed.
+    let invalidKeys = InvalidKeys()
     private let date: @Sendable () -> Date
-    private let state = Locked(State())
-    /// The number of hits, which are too frequent for a lock that all threads share.
+    /// The numbers that are not counted below.
+    private let rareCounts = Locked(CacheStatistics())
+    // These numbers change too often for a lock that all threads share.
     private let hitCount = Atomic(0)
-
-    private struct State {
-        var statistics = CacheStatistics()
-        /// Indicates whether the last writing operation of the storage has failed.
-        var isFailing = false
-    }
+    private let missCount = Atomic(0)
+    private let storedCount = Atomic(0)
+    private let failureCount = Atomic(0)
+    /// Indicates whether the last writing operation of the storage has failed.
+    private let isFailing = Atomic(false)
 
     /// Creates a cache.
     ///
@@ -56,36 +58,92 @@ public final class HTTPCache: Sendable {
 
     /// The numbers of requests by the use of the cache, since it was created.
     public var statistics: CacheStatistics {
-        var statistics = state.withLock { $0.statistics }
+        var statistics = rareCounts.withLock { $0 }
         statistics.hitCount = hitCount.load(ordering: .relaxed)
+        statistics.missCount = missCount.load(ordering: .relaxed)
+        statistics.storedCount = storedCount.load(ordering: .relaxed)
+        statistics.failureCount = failureCount.load(ordering: .relaxed)
         return statistics
     }
 
-    /// Removes the responses to a URL, for all credentials.
+    // MARK: Removing
+
+    /// Removes the responses to a URL, for all credentials. Those that the storage cannot remove are not used.
     ///
     /// - Throws: The errors of the storage. A URL that cannot be requested has no responses.
     public func remove(_ url: some URLConvertible) async throws {
         guard let text = try? url.asURLString(), let url = try? WireURL(parsing: text) else { return }
         let key = CacheKey(url: url.canonicalText)
         exchanges.invalidate(key)
-        try await storage.removeEntries(for: key)
+        let failure = await removeInvalid(key)
         try await removeAll { $0.url.hasSameBytes(as: key.url) }
+        if let failure { throw failure }
     }
 
-    /// Removes the responses whose keys meet a condition: `cache.removeAll { $0.url.hasPrefix("https://example.com/") }`.
+    /// Removes the responses whose keys meet a condition: `cache.removeAll { $0.url.hasPrefix("https://example.com/") }`. Those that the
+    /// storage cannot remove are not used.
     ///
-    /// - Throws: The errors of the storage.
+    /// - Throws: The errors of the storage, `CancellationError` in a cancelled task.
     public func removeAll(where isRemoved: (CacheKey) -> Bool) async throws {
         exchanges.invalidate(where: isRemoved)
-        for try await key in storage.keys where isRemoved(key) { try await storage.removeEntries(for: key) }
+        var failure: (any Error)?
+        for try await key in storage.keys where isRemoved(key) {
+            if let error = await removeInvalid(key) { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+        try Task.checkCancellation()
     }
 
-    /// Removes all responses. The responses to requests that are under way are not stored.
+    /// Removes all responses. The responses to requests that are under way are not stored. Those that the storage cannot remove are not
+    /// used.
     ///
     /// - Throws: The errors of the storage.
     public func removeAll() async throws {
         exchanges.invalidate { _ in true }
-        try await storage.removeAll()
+        do {
+            try await storage.removeAll()
+        } catch {
+            await invalidateRest()
+            throw error
+        }
+        invalidKeys.removeAll()
+    }
+
+    private func invalidateRest() async {
+        do { for try await key in storage.keys { invalidKeys.insert(key) } } catch { invalidKeys.insertAll() }
+    }
+
+    /// Removes the stored responses of a key, which are no longer valid. If the storage fails, they are not used until it has removed
+    /// them. Returns the failure; `nil` if there was none.
+    @discardableResult
+    func removeInvalid(_ key: CacheKey) async -> (any Error)? {
+        do {
+            try await storage.removeEntries(for: key)
+            invalidKeys.remove(key)
+            return nil
+        } catch {
+            invalidKeys.insert(key)
+            return error
+        }
+    }
+
+    /// Removes a stored response that is no longer valid. If the storage fails, no response of the key is used until all of them have been
+    /// removed. Returns the failure; `nil` if there was none.
+    func removeInvalid(_ entry: CacheEntry, for key: CacheKey) async -> (any Error)? {
+        do {
+            try await storage.remove(entry, for: key)
+            return nil
+        } catch {
+            invalidKeys.insert(key)
+            return error
+        }
+    }
+
+    /// Returns whether the stored responses of a key may be used. Those that could not be removed before are removed if that is possible.
+    func mayUse(_ key: CacheKey) async -> Bool {
+        guard invalidKeys.contains(key) else { return true }
+        guard !invalidKeys.areAll else { return false }
+        return await removeInvalid(key) == nil
     }
 
     var now: CacheTime { CacheTime(date()) }
@@ -96,18 +154,23 @@ public final class HTTPCache: Sendable {
     func record(_ status: CacheStatus) {
         if status.isHit {
             hitCount.add(1, ordering: .relaxed)
+        } else if status.isMiss {
+            missCount.add(1, ordering: .relaxed)
         } else {
-            state.withLock { $0.statistics.count(status) }
+            rareCounts.withLock { $0.count(status) }
         }
     }
 
-    /// Records the result of a writing operation. Returns whether it has failed, and the one before it had not.
-    func recordWriting(_ failure: (any Error)?) -> Bool {
-        state.withLock { state in
-            defer { state.isFailing = failure != nil }
-            if failure == nil { state.statistics.storedCount += 1 } else { state.statistics.failureCount += 1 }
-            return failure != nil && !state.isFailing
-        }
+    /// Records that a response was stored.
+    func recordStoring() {
+        storedCount.add(1, ordering: .relaxed)
+        if isFailing.load(ordering: .relaxed) { isFailing.store(false, ordering: .relaxed) }
+    }
+
+    /// Records a failure of the storage. Returns whether the operation before it had not failed.
+    func recordFailure() -> Bool {
+        failureCount.add(1, ordering: .relaxed)
+        return !isFailing.exchange(true, ordering: .relaxed)
     }
 }
 
@@ -128,7 +191,7 @@ public struct CacheStatistics: Sendable, Hashable {
     /// The number of failures of the storage.
     public internal(set) var failureCount = 0
 
-    /// Counts a request whose response is not a hit.
+    /// Counts a request whose response is neither a hit nor a miss.
     fileprivate mutating func count(_ status: CacheStatus) {
         if status.isCollapsed {
             collapsedCount += 1
@@ -136,8 +199,13 @@ public struct CacheStatistics: Sendable, Hashable {
             staleCount += 1
         } else if status.forwardStatus == 304 {
             validatedCount += 1
-        } else if status.forwardReason != nil {
-            missCount += 1
         }
+    }
+}
+
+extension CacheStatus {
+    /// Indicates whether the response is that of the server.
+    fileprivate var isMiss: Bool {
+        forwardReason != nil && !isCollapsed && !isStaleIfError && forwardStatus != 304
     }
 }

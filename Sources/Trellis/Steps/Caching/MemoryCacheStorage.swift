@@ -67,16 +67,18 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
     public func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
+        let id = entry.id
         let size = size(of: head, entry.body, key)
         state.withLock { state in
-            guard Self.remove(key, &state, where: { $0.id == entry.id }) else { return }
-            add(CacheEntry(id: entry.id, head: head, body: entry.body, size: size), key, &state)
+            guard Self.remove(key, &state, where: { $0.id == id }) else { return }
+            add(CacheEntry(id: id, head: head, body: entry.body, size: size), key, &state)
         }
     }
 
     /// Removes an entry, unless the entry has been removed or replaced.
     public func remove(_ entry: CacheEntry, for key: CacheKey) {
-        state.withLock { state in _ = Self.remove(key, &state) { $0.id == entry.id } }
+        let id = entry.id
+        state.withLock { state in _ = Self.remove(key, &state) { $0.id == id } }
     }
 
     /// Removes all entries of a key.
@@ -162,7 +164,7 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
         let size = size(of: head, body, key)
         state.withLock { state in
             state.number += 1
-            add(CacheEntry(id: "\(state.number)", head: head, body: body, size: size), key, &state)
+            add(CacheEntry(number: state.number, head: head, body: body, size: size), key, &state)
         }
     }
 }

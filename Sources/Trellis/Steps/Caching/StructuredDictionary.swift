@@ -1,11 +1,13 @@
 import CurlEngine
 
-/// A dictionary of structured fields (RFC 9651, section 3.2), of which only booleans and integers are kept.
+/// A dictionary of structured fields (RFC 9651, section 3.2), of which only booleans and integers are kept, and the types of the others.
 struct StructuredDictionary: Hashable, Sendable {
     /// The value of a member.
     enum Value: Hashable, Sendable {
         case boolean(Bool)
         case integer(Int64)
+        /// A string, whose text is not kept.
+        case string
         /// A value of another type.
         case other
     }
@@ -125,7 +127,7 @@ private struct StructuredScanner {
         guard let first = next else { return nil }
         switch first {
         case UInt8(ascii: "-"), 0x30...0x39: return number()
-        case UInt8(ascii: "\""): return string() ? .other : nil
+        case UInt8(ascii: "\""): return string() ? .string : nil
         case UInt8(ascii: ":"): return byteSequence() ? .other : nil
         case UInt8(ascii: "?"): return boolean()
         case UInt8(ascii: "@"):

@@ -24,8 +24,9 @@ extension Route {
         let target = target(of: url)
         if target != RouteTarget(url) { parts.connectTo = target.description }
         if let next = proxy.nextHop {
-            let known = addresses.find(next.host, Int(next.port))
-            parts.proxyAddresses = try Self.addresses(known, of: next.host, family, isSeparate, isProxy: true)
+            let host = next.host.lowercased()
+            let known = addresses.find(host, Int(next.port))
+            parts.proxyAddresses = try Self.addresses(known, of: host, family, isSeparate, isProxy: true)
         }
         guard parts.proxy?.looksUpServers ?? true else { return parts }
         let known = addresses.find(target.host, Int(target.port))

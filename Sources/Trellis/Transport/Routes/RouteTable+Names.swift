@@ -9,7 +9,7 @@ struct NameLookups {
     /// The versions of IP that can be used.
     let family: AddressFamily
 
-    /// Indicates whether a host is a name of this machine (RFC 6761, section 6.3).
+    /// Indicates whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
     static func isLocal(_ host: String) -> Bool {
         host.hasSameBytes(as: "localhost") || host.hasByteSuffix(".localhost")
     }
@@ -35,7 +35,7 @@ extension RouteTable {
     /// addresses: libcurl looks it up itself if the SOCKS proxy wants addresses.
     func checkLookup(ofProxyBehind proxy: Proxy, _ way: Route) throws(TrellisError) {
         guard let engine = proxy.engine, let first = engine.first, first.looksUpServers, Self.name(engine.host) != nil,
-            hasResolver || way.addresses.find(engine.host, Int(engine.port)) != nil
+            hasResolver || way.addresses.find(engine.host.lowercased(), Int(engine.port)) != nil
         else { return }
         throw TrellisError(
             .invalidRequest(

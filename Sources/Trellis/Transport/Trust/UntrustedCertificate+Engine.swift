@@ -31,14 +31,16 @@ extension UntrustedCertificate {
 extension TrellisError.ClientIdentityFailure {
     /// Creates the failure from that of the engine.
     ///
-    /// - Parameter alert: The number of the server's alert; 0 if there was none.
-    init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, _ text: String) {
-        let words = Self.words(of: alert) ?? text
+    /// - Parameters:
+    ///   - alert: The number of the peer's alert; 0 if there was none.
+    ///   - isOfProxy: Indicates whether the peer is the HTTPS proxy, and not the server.
+    init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, isOfProxy: Bool, _ text: String) {
+        func refused(_ why: String) -> Self { isOfProxy ? .refusedByProxy(why) : .refused(why) }
         self =
             switch cause {
-            case .required: .required
-            case .refused: .refused(words)
-            case .unsuitable: .refused("it has no key or signature of the kinds that the server accepts")
+            case .required: isOfProxy ? .requiredByProxy : .required
+            case .refused: refused(Self.words(of: alert) ?? text)
+            case .unsuitable: refused("it has no key or signature of the accepted kinds")
             case .unusable: .unusable(text)
             }
     }
@@ -51,9 +53,9 @@ extension TrellisError.ClientIdentityFailure {
         case 44: "it was revoked (alert 44, certificate_revoked)"
         case 45: "it has expired (alert 45, certificate_expired)"
         case 46: "alert 46, certificate_unknown"
-        case 48: "its authority is not known to the server (alert 48, unknown_ca)"
+        case 48: "its authority is not known to the peer (alert 48, unknown_ca)"
         case 49: "the access is denied (alert 49, access_denied)"
-        case 116: "the server got none (alert 116, certificate_required)"
+        case 116: "the peer got none (alert 116, certificate_required)"
         default: nil
         }
     }

@@ -267,6 +267,45 @@ struct HARAssemblyTests {
         #expect(script.complete == ["a 1 200 kept"])
     }
 
+    /// The exchanges whose ends were lost do not stay: they are told without their ends.
+    @Test func exchangesWithoutEndsAreTold() throws {
+        var script = Script()
+        for call in 1...20_000 as ClosedRange<UInt64> {
+            script.take(Self.created, call: call)
+            script.open("\(call)", 200, call: call)
+            script.finish(call: call)
+            if call.isMultiple(of: 1_000) { script.take(.eventsDropped(1_000), call: 0) }
+        }
+        #expect(script.assembly.callCount < 12_000)
+        let told = script.complete.count
+        try #require(told > 8_000)
+        #expect(script.complete == (1...told).map { "\($0) 1 200" })
+        let left = script.assembly.takeAll()
+        #expect(told + left.count == 20_000 && script.assembly.isEmpty)
+    }
+
+    @Test func aLostEndIsAnError() {
+        var exchange = HARExchange(callID: 1, attempt: 1, request: Request("http://a.example/"), queued: 0)
+        exchange.hasLostEnd = true
+        let entry = exchange.entry(callStart: Date(timeIntervalSince1970: 0), bodyLimit: 0, revealsSecrets: false)
+        #expect(entry.response.error == "the end of the exchange was lost")
+    }
+
+    /// A stream that lasts while thousands of other calls end is told at its end, as long as no events are lost.
+    @Test func aLongStreamIsKept() {
+        var script = Script()
+        script.take(Self.created)
+        script.open("a", 200)
+        script.finish()
+        for call in 2...20_000 as ClosedRange<UInt64> {
+            let capture = script.begin(call: call)
+            script.end(capture, "body", call: call)
+        }
+        #expect(script.complete == [] && script.assembly.callCount < 12_000)
+        script.close()
+        #expect(script.complete == ["a 1 200"])
+    }
+
     /// The instant of a call is the earliest that follows from its events, because all of them are told late.
     @Test func theInstantOfACall() throws {
         var assembly = HARAssembly()

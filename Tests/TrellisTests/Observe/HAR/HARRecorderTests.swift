@@ -217,6 +217,31 @@ struct HARRecorderTests {
         #expect(urls == [8, 9, 10].map { "http://a.example/\($0)" } && recorder.droppedEntryCount == 7)
     }
 
+    /// A monitor that does nothing.
+    private final class Silent: EventMonitor {
+        func handle(_ event: RequestEvent) async {}
+    }
+
+    /// The request itself, with its body, its steps and its monitors, is not kept.
+    @Test func anEntryKeepsNothingElseOfItsRequest() async throws {
+        let recorder = HARRecorder()
+        let recorded = Recorded(recorder) { _ in .text("") }
+        weak var monitor: Silent?
+        do {
+            let silent = Silent()
+            monitor = silent
+            let request = Request("http://a.example/", method: .post, body: .data(Data(count: 1_000)))
+            _ = try await recorded.session.data(request.withEventMonitor(silent))
+        }
+        let entry = try #require(try await recorded.entries().first)
+        #expect(entry.request.bodySize == 1_000 && entry.request.postData?.text == nil)
+        while monitor != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(recorder.document.entries == [entry])
+    }
+
     @Test func severalSessionsHaveOneRecorder() async throws {
         let recorder = HARRecorder()
         let one = Recorded(recorder) { _ in .text("") }, two = Recorded(recorder) { _ in .text("") }

@@ -304,6 +304,13 @@ struct CacheCallTests {
         #expect(try await world.storedCount == 0)
     }
 
+    @Test(arguments: [(206, "range"), (401, "credentials"), (412, "condition"), (416, "range")])
+    func theReasonMayBeTheStatus(_ status: Int, _ reason: String) async throws {
+        let world = World { _ in Self.response("one", status: status) }
+        #expect(try await world.get() == ["one", "trellis; fwd=uri-miss; detail=\(reason)"])
+        #expect(try await world.storedCount == 0)
+    }
+
     // MARK: Failures
 
     @Test(arguments: [nil, 500, 503, 404] as [Int?])

@@ -123,6 +123,7 @@ struct CacheDecisionTests {
             .use),
         Row([minute, tag], ["If-None-Match: \"a\""], after: 61, .validate(.stale)),
         Row([minute, tag], ["If-None-Match: \"a\""], after: 1, .use, status: 404),
+        Row([minute, tag], ["If-None-Match: \"a\""], after: 1, .notModified, status: 206),
         Row([minute, tag], ["If-Match: \"a\""], after: 1, .forward(.request)),
         Row([minute, tag], ["If-Unmodified-Since: \(CacheSamples.date(0))"], after: 1, .forward(.request)),
     ]
@@ -191,6 +192,23 @@ struct CacheDecisionTests {
         case .forward(let reason, validating: nil): #expect(outcome == .forward(reason))
         case .forward, .unsatisfiable: Issue.record("\(decision)")
         }
+    }
+
+    /// RFC 9111, section 4.3.1: a part, fresh or stale, is validated for bytes that it has. The representation has ten bytes.
+    @Test(
+        arguments: [
+            (["Range: bytes=2-5"], 2..<6, .forward(.stale, validating: 0)),
+            ([], 0..<10, .forward(.stale, validating: 0)), ([], 2..<6, .forward(.partial, validating: nil)),
+            (["Range: bytes=4-8"], 2..<6, .forward(.partial, validating: nil)),
+            (["Range: bytes=10-"], 2..<6, .forward(.request, validating: nil)),
+            (["Range: bytes=2-5", "If-Range: \"b\""], 2..<6, .forward(.partial, validating: nil)),
+        ] as [([String], Range<Int64>, CacheDecision)])
+    func aStalePartIsValidatedForItsBytes(_ request: [String], _ part: Range<Int64>, _ expected: CacheDecision) {
+        let head = CacheSamples.head([Self.minute, Self.tag], status: 206)
+        let decision = CacheDecision.decision(
+            for: CacheSamples.asked(request), [.init(facts: CacheSamples.facts(head), length: 10, part: part)],
+            at: CacheSamples.time(61))
+        #expect(decision == expected)
     }
 
     @Test func theLatestOfSeveralIsUsed() {

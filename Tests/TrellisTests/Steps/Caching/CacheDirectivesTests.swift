@@ -34,12 +34,17 @@ struct CacheDirectivesTests {
         "no-store", "NO-STORE", "max-age=1,no-store", "a=\"x, y\", no-store", "no-store=1", "no-store=\"a\"",
         // A quotation mark without its counterpart hides nothing.
         "a=\"x, no-store", "\"x, no-store", "no-store, a=\"",
+        // Nor does one inside of a token, or behind an argument (RFC 9111, section 5.2).
+        "a=x\", no-store", "a\", no-store", "a=x\", no-store, b=y\"", "a=\"x\"\", no-store", " a=\"\\\"\"\", no-store",
     ])
     func aDirectiveIsFound(_ line: String) {
         #expect(CacheDirectives(parsing: [line]).contains("no-store"))
     }
 
-    @Test(arguments: ["a=\"no-store\"", "a=\"x, no-store, y\"", "no-stores", "x no-store", ""])
+    @Test(arguments: [
+        "a=\"no-store\"", "a=\"x, no-store, y\"", "no-stores", "x no-store", "", "a=\"x, no-store\" y",
+        "a=\"\\\", no-store\"y",
+    ])
     func whatIsNotADirectiveIsNotFound(_ line: String) {
         #expect(!CacheDirectives(parsing: [line]).contains("no-store"))
     }
@@ -55,7 +60,7 @@ struct CacheDirectivesTests {
         (["a=?0, b=?1"], [.boolean(false), .boolean(true)]), (["a=1", "b=-2"], [.integer(1), .integer(-2)]),
         (
             ["a=1.5, b=\"x,\\\"y\", c=tok/en:, d=:YQ==:, e=(1 \"a\";x), f=@1, g=%\"%c3%bc\""],
-            Array(repeating: .other, count: 7)
+            [.other, .string] + Array(repeating: .other, count: 5)
         ),
         (["a=1, a=2"], [.integer(2)]), (["  a=1 \t,\t b=2 "], [.integer(1), .integer(2)]), ([""], []),
         (["*a=999999999999999"], [.integer(999_999_999_999_999)]),

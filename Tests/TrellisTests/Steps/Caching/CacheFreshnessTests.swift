@@ -82,6 +82,23 @@ struct CacheFreshnessTests {
         #expect(CacheSamples.facts(CacheSamples.head(lines), policy).freshness.lifetime == lifetime)
     }
 
+    /// RFC 9213, section 2.1: a string of field names counts as the directive without them; other types are left out.
+    @Test(
+        arguments: [
+            ("max-age=60, no-cache=\"a, b\"", ["no-cache"]), ("max-age=60, private=\"a\"", ["private"]),
+            ("max-age=60, private, no-cache=\"\"", ["no-cache", "private"]), ("max-age=60, no-cache=a", []),
+            ("max-age=60, private=(\"a\")", []), ("max-age=60, no-cache=?0", []),
+            ("max-age=60, must-revalidate=\"a\"", []),
+        ] as [(String, [String])])
+    func aStringOfFieldNamesIsReadStrictly(_ value: String, _ expected: [String]) throws {
+        let name = try #require(HTTPField.Name("CDN-Cache-Control"))
+        let policy = CachePolicy(sharing: .shared, targetedFieldNames: [name])
+        let facts = CacheSamples.facts(CacheSamples.head(["CDN-Cache-Control: \(value)"]), policy)
+        let directives = facts.freshness.directives
+        #expect(["must-revalidate", "no-cache", "private"].filter { directives.contains($0) } == expected)
+        #expect(directives.seconds("max-age") == .value(60))
+    }
+
     // MARK: Age (RFC 9111, section 4.2.3)
 
     static let ages: [([String], delay: Double, after: Double, Int64?)] = [

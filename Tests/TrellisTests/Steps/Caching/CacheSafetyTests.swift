@@ -239,7 +239,8 @@ struct CacheSafetyTests {
         }
         for path in ["/a", "/b"] {
             let url = "http://localhost" + path
-            _ = try await world.get(Request(url, method: .post, body: .string("x")))
+            let status = try await world.get(Request(url, method: .post, body: .string("x")))[1]
+            #expect(status == "trellis; fwd=method; " + (path == "/a" ? "ttl=60; stored" : "detail=content-location"))
             #expect(try await world.get(Request(url))[0] == (path == "/a" ? "POST" : "GET"))
         }
     }

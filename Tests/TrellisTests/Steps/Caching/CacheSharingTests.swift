@@ -140,6 +140,34 @@ struct CacheSharingTests {
         _ = try await first.value
     }
 
+    /// The requests that others wait for are cancelled one after the other: the limit is on all of the waits together.
+    @Test func theWaitsForSeveralRequestsHaveOneLimit() async throws {
+        let (gate, clock) = (LoopbackServer.Gate(), TestClock())
+        let world = World(clock: clock) { _ in
+            try await gate.opened()
+            return World.response("one")
+        }
+        let first = Task { try await world.get() }
+        try await world.transport.waitUntilRequested(count: 1)
+        let others = (1...2).map { _ in Task { try await world.get() } }
+        await untilWaiting(2, world)
+        clock.advance(by: .seconds(4))
+        first.cancel()
+        // One of the others is sent.
+        try await world.transport.waitUntilRequested(count: 2)
+        await untilWaiting(1, world)
+        // The second wait has a second left. With five of them, it would not end here.
+        for _ in 1...4 {
+            for _ in 1...100 { await Task.yield() }
+            await (try world.session).settle()
+            clock.advance(by: .seconds(1))
+        }
+        try await world.transport.waitUntilRequested(count: 3)
+        gate.open()
+        for other in others { #expect(try await other.value[0] == "one") }
+        await #expect(throws: CancellationError.self) { try await first.value }
+    }
+
     @Test(arguments: ["range", "if-none-match", "cache-control"])
     func aRequestThatAsksForMoreIsSent(_ field: String) async throws {
         let gate = LoopbackServer.Gate()
@@ -229,6 +257,16 @@ struct CacheSharingTests {
         gate.open()
         #expect(try await old.value[0] == "1")
         #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
+    }
+
+    @Test func theVariantsThatAreToldApartAreBounded() {
+        let (exchanges, key) = (CacheExchanges(), CacheKey(url: World.url))
+        let old = exchanges.begin(key)
+        for number in 0..<1000 { #expect(exchanges.begin(key).mayStore("\(number)")) }
+        #expect(exchanges.variantCount > 0 && exchanges.variantCount <= 64)
+        // Whether a later exchange has stored this variant is not known any more.
+        #expect(!old.mayStore("0") && !old.mayStore("another"))
+        #expect(exchanges.begin(key).mayStore("0") && old.isValid)
     }
 
     @Test func removalsReachResponsesThatAreUnderWay() async throws {

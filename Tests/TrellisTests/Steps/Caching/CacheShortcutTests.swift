@@ -52,6 +52,34 @@ struct CacheShortcutTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
+    /// The counter of the wake-ups stays the same in one of several rounds: the last work of the miss may come late.
+    @Test func aHitInMemoryWakesNoEngine() async throws {
+        let server = try LoopbackServer.http { _ in
+            .init(headers: [.cacheControl: "max-age=600"], body: Data("one".utf8))
+        }
+        var configuration = SessionConfiguration()
+        configuration.steps.cache = HTTPCache()
+        let session = Session(configuration: configuration)
+        _ = try await session.data(server.url("/a"))
+        func wakeUpCount() -> Int { session.engineStatistics.reduce(0) { $0 + $1.wakeUpCount } }
+        var isQuiet = false
+        for _ in 1...20 where !isQuiet {
+            let before = wakeUpCount()
+            for _ in 1...20 {
+                let response = try await session.data(server.url("/a")).1
+                #expect(response.cacheStatus?.isHit == true)
+            }
+            isQuiet = wakeUpCount() == before
+        }
+        #expect(isQuiet)
+        #expect(server.requests.count == 1)
+        // The counter counts: a miss wakes the engine, once it sleeps.
+        let before = wakeUpCount()
+        for number in 1...1000 where wakeUpCount() == before { _ = try await session.data(server.url("/\(number)")) }
+        #expect(wakeUpCount() > before)
+        await session.shutdown()
+    }
+
     @Test func theDefaultQueryItemsAreInTheKeyOnce() async throws {
         let world = World {
             $0.defaultQueryItems = [URLQueryItem(name: "k", value: "1")]

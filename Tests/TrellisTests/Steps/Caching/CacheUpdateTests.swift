@@ -17,20 +17,30 @@ struct CacheUpdateTests {
         #expect(CacheUpdate.conditions(for: CacheSamples.head(lines)) == CacheSamples.fields(conditions))
     }
 
-    /// 4.3.4
+    /// 4.3.4: all with a strong tag, the latest last; the latest with weak validators.
     @Test(
         arguments: [
-            (["ETag: \"a\""], 0), (["ETag: \"b\""], 1), (["ETag: \"c\""], nil), (["ETag: W/\"b\""], 1), ([], nil),
-            (["Last-Modified: \(CacheSamples.date(-1))"], 0), (["Last-Modified: \(CacheSamples.date(-2))"], nil),
-        ] as [([String], Int?)])
-    func a304IsAboutTheResponseWithItsValidator(_ lines: [String], _ index: Int?) {
+            (["ETag: \"a\""], [2, 0]), (["ETag: \"b\""], [1]), (["ETag: \"c\""], []), (["ETag: W/\"b\""], [1]),
+            (["ETag: W/\"a\""], [0]), ([], []), (["Last-Modified: \(CacheSamples.date(-1))"], [0]),
+            (["Last-Modified: \(CacheSamples.date(-2))"], []),
+        ] as [([String], [Int])])
+    func a304IsAboutTheResponsesWithItsValidator(_ lines: [String], _ indices: [Int]) {
         let modified = "Last-Modified: \(CacheSamples.date(-1))"
-        let heads = [["ETag: \"a\"", modified], ["ETag: \"b\""]].map { CacheSamples.head($0) }
-        #expect(CacheUpdate.index(of: CacheSamples.fields(lines), in: heads) == index)
+        let heads = [
+            ["ETag: \"a\"", modified, "Date: \(CacheSamples.date(-10))"], ["ETag: \"b\""],
+            ["ETag: \"a\"", modified, "Date: \(CacheSamples.date(-20))"],
+        ].map { CacheSamples.head($0) }
+        #expect(CacheUpdate.indices(of: CacheSamples.fields(lines), in: heads) == indices)
     }
 
-    @Test func a304WithoutValidatorsIsAboutAResponseThatIsAlone() {
-        #expect(CacheUpdate.index(of: [:], in: [CacheSamples.head([])]) == 0)
+    /// 4.3.4: a 304 without validators is about the response that was asked about, or about one that has none either and is alone.
+    @Test func a304WithoutValidatorsIsAboutAResponseWithoutThem() {
+        let (bare, tagged) = (CacheSamples.head([]), CacheSamples.head(["ETag: \"a\""]))
+        #expect(CacheUpdate.indices(of: [:], in: [bare]) == [0])
+        #expect(CacheUpdate.indices(of: [:], in: [bare, bare]) == [])
+        #expect(CacheUpdate.indices(of: [:], in: [tagged]) == [])
+        #expect(CacheUpdate.indices(of: [:], in: [bare, tagged], asked: 1) == [1])
+        #expect(CacheUpdate.indices(of: [.eTag: "\"b\""], in: [tagged], asked: 0) == [])
     }
 
     /// 3.2
@@ -63,6 +73,8 @@ struct CacheUpdateTests {
         let head = CacheSamples.head(["ETag: \"a\"", "Content-Length: 5"])
         #expect(CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines)) == isConfirmed)
         #expect(!CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines, status: 404)))
+        let failure = CacheSamples.head(["ETag: \"a\"", "Content-Length: 5"], status: 404)
+        #expect(!CacheUpdate.isConfirmed(failure, by: CacheSamples.head(lines)))
     }
 
     /// 4.4

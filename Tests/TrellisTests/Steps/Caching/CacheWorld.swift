@@ -16,7 +16,7 @@ final class CacheWorld: Sendable {
     private let made = Locked<Session?>(nil)
 
     init(
-        policy: CachePolicy = CachePolicy(), storage: any CacheStorage = MemoryCacheStorage(),
+        policy: CachePolicy = CachePolicy(), storage: any CacheStorage = MemoryCacheStorage(), clock: TestClock? = nil,
         _ change: (inout SessionConfiguration) -> Void = { _ in },
         _ handler: @escaping MockTransport.Handler
     ) {
@@ -27,7 +27,12 @@ final class CacheWorld: Sendable {
         var configuration = SessionConfiguration()
         configuration.steps.cache = cache
         change(&configuration)
-        let session = Session(configuration: configuration, transport: transport)
+        let session =
+            if let clock {
+                Session(configuration: configuration, transport: transport, clock: clock)
+            } else {
+                Session(configuration: configuration, transport: transport)
+            }
         made.withLock { $0 = session }
     }
 

@@ -7,8 +7,15 @@ import TrellisTesting
 @testable import Trellis
 
 /// The calls of sessions whose responses are on a disk.
+@Suite(.timeLimit(.minutes(1)))
 struct DiskCacheCallTests {
     private typealias World = CacheWorld
+
+    /// A folder in which nothing can be removed.
+    private static let refusingRemovals: FileOperationHook.Handler = { operation, moment in
+        if case .remove = operation, moment == .before { return FileReader.Failure(why: "Read-only file system") }
+        return nil
+    }
 
     private let folder: TemporaryFolder
 
@@ -87,6 +94,93 @@ struct DiskCacheCallTests {
         let text = "the cache in \(folder.path) cannot be used: No space left on device"
         #expect(failures.withLock { $0 } == [text])
         await close(world)
+    }
+
+    // MARK: Removals that fail
+
+    /// A response that is no longer valid is not used, although it could not be removed (RFC 9111, section 4.4).
+    @Test func anInvalidResponseThatCannotBeRemovedIsNotUsed() async throws {
+        let world = world { _ in World.response("one") }
+        _ = try await world.get()
+        try await FileOperationHook.$handler.withValue(Self.refusingRemovals) { () async throws in
+            #expect(try await world.get(Request(World.url, method: .post))[1] == "trellis; fwd=method")
+            #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+            #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        }
+        #expect(world.cache.invalidKeys.contains(CacheKey(url: World.url)))
+        // The removal is tried again, and succeeds.
+        #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+        #expect(!world.cache.invalidKeys.contains(CacheKey(url: World.url)))
+        #expect(world.cache.statistics.failureCount == 1)
+        await close(world)
+    }
+
+    @Test(arguments: ["one", "some", "all"]) func aRemovalThatFailsIsTold(_ way: String) async throws {
+        let world = world { _ in World.response("one") }
+        _ = try await world.get()
+        await FileOperationHook.$handler.withValue(Self.refusingRemovals) {
+            await #expect(throws: DiskCacheStorage.Failure.self) {
+                switch way {
+                case "one": try await world.cache.remove(World.url)
+                case "some": try await world.cache.removeAll { $0.url.hasPrefix("http://localhost/") }
+                default: try await world.cache.removeAll()
+                }
+            }
+        }
+        #expect(try await world.storedCount == 1)
+        #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+        await close(world)
+    }
+
+    @Test func theKeysThatAreNotUsedAreBounded() {
+        let keys = InvalidKeys()
+        for number in 0..<InvalidKeys.maximumCount { keys.insert(CacheKey(url: "\(number)")) }
+        #expect(!keys.areAll && keys.contains(CacheKey(url: "0")) && !keys.contains(CacheKey(url: "x")))
+        keys.remove(CacheKey(url: "0"))
+        #expect(!keys.contains(CacheKey(url: "0")))
+        for name in ["x", "y"] { keys.insert(CacheKey(url: name)) }
+        #expect(keys.areAll && keys.contains(CacheKey(url: "0")))
+        keys.removeAll()
+        #expect(!keys.areAll && !keys.contains(CacheKey(url: "x")))
+    }
+
+    // MARK: Threads
+
+    /// The work with files is done neither on a session's thread nor on the pool of Swift's tasks.
+    @Test(arguments: [false, true]) func filesAreUsedOnThreadsThatMayWait(_ isOnEngine: Bool) async throws {
+        let names = Locked<Set<String>>([])
+        let operations = Locked<Set<String>>([])
+        let handler: FileOperationHook.Handler = { operation, moment in
+            guard moment == .before else { return nil }
+            let name = FileManager.default.contents(atPath: "/proc/thread-self/comm") ?? Data()
+            names.withLock { _ = $0.insert(String(decoding: name, as: UTF8.self)) }
+            operations.withLock { _ = $0.insert(String("\(operation)".prefix { $0 != "(" })) }
+            return nil
+        }
+        let world = world { request in
+            request.headers.contains(.ifNoneMatch)
+                ? World.response("", status: 304, [.eTag: "\"1\""])
+                : World.response("one", [.cacheControl: "max-age=60", .eTag: "\"1\""])
+        }
+        let executor = try isOnEngine ? world.session.executor : nil
+        try await FileOperationHook.$handler.withValue(handler) { () async throws in
+            try await Task(executorPreference: executor) {
+                _ = try await world.get()
+                world.pass(61)
+                _ = try await world.get()
+                // The background work holds locks that the removal of damaged files needs.
+                await (world.cache.storage as? DiskCacheStorage)?.settle()
+                // The damage is found when the entry is read, and its file is removed on the same thread.
+                try Data().write(to: URL(filePath: DiskSamples.files(in: folder)[0]))
+                _ = try await world.get()
+                _ = try await world.get(Request(World.url, method: .post))
+                await close(world)
+            }.value
+        }
+        #expect(names.withLock { $0 } == ["trellis-block\n"])
+        #expect(operations.withLock { $0 } == ["write", "rename", "remove"])
     }
 
     @Test func aDamagedBodyIsRequestedAgain() async throws {

@@ -1,5 +1,6 @@
 import CurlEngine
 import Foundation
+import Glibc
 import HTTPTypes
 import Testing
 
@@ -123,6 +124,59 @@ struct DiskCacheDamageTests {
         #expect(try await Samples.bodies(in: storage).map(\.count) == [2, 3])
         #expect(try await Samples.bodies(in: storage).map(\.count) == [3, 2])
         #expect(try await storage.usage.count == 2)
+    }
+
+    @Test func aKeyWithADamagedFileIsListed() async throws {
+        let storage = storage
+        for (name, count) in [("de", 1), ("fr", 2)] {
+            try await Samples.store(Samples.body(count), in: storage, Samples.language(name))
+        }
+        await storage.settle()
+        try write(Data(), Samples.files(in: folder)[0])
+        #expect(try await Samples.keys(of: storage) == [Samples.key.url])
+        try await HTTPCache(storage: storage).removeAll { _ in true }
+        #expect(Samples.files(in: folder).isEmpty)
+    }
+
+    @Test func aRemovalThatFailsIsAnErrorOfTheStorage() async throws {
+        let storage = storage
+        try await Samples.store(Samples.body(1), in: storage)
+        // The background work holds locks that a removal needs.
+        await storage.settle()
+        let entry = try #require(try await storage.entries(for: Samples.key).first)
+        let handler: FileOperationHook.Handler = { operation, moment in
+            if case .remove = operation, moment == .before { return FileReader.Failure(why: "Read-only file system") }
+            return nil
+        }
+        await FileOperationHook.$handler.withValue(handler) {
+            let failure = DiskCacheStorage.Failure(directory: folder.path, why: "Read-only file system")
+            await #expect(throws: failure) { try await storage.remove(entry, for: Samples.key) }
+            await #expect(throws: failure) { try await storage.removeEntries(for: Samples.key) }
+            await #expect(throws: failure) { try await storage.removeAll() }
+        }
+        #expect(try await Samples.bodies(in: storage) == [Samples.body(1)])
+        #expect(try await storage.usage.count == 1)
+        try await storage.removeEntries(for: Samples.key)
+        #expect(try await storage.usage.count == 0)
+        // There is nothing to remove.
+        try await storage.removeEntries(for: Samples.key)
+        try await storage.removeAll()
+    }
+
+    /// The system refuses it, not the test.
+    @Test(.enabled(if: geteuid() != 0, "root may remove files from any folder"))
+    func aFolderThatKeepsItsFilesIsAnErrorOfTheStorage() async throws {
+        let storage = storage
+        try await Samples.store(Samples.body(1), in: storage)
+        await storage.settle()
+        let shard = URL(filePath: Samples.files(in: folder)[0]).deletingLastPathComponent().path
+        try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: shard)
+        await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.removeEntries(for: Samples.key) }
+        await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.removeAll() }
+        // A key without files has none that could be kept.
+        try await storage.removeEntries(for: CacheKey(url: "x"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: shard)
+        try await storage.removeAll()
     }
 
     @Test func otherFilesThanThoseOfTheUserAreNotRead() async throws {

@@ -2,10 +2,12 @@ import CurlEngine
 import Foundation
 import HTTPTypes
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 
 /// Responses in files: their contents, their bounds, and storages that share a folder.
+@Suite(.timeLimit(.minutes(1)))
 struct DiskCacheStorageTests {
     private typealias Samples = DiskSamples
 
@@ -179,6 +181,40 @@ struct DiskCacheStorageTests {
         }
     }
 
+    /// The system's clock was ahead when the files were stored, and has been set back.
+    @Test func theOrderOfUsesOutlivesAClockThatIsSetBack() async throws {
+        let first = storage(maximumCount: 10)
+        for number in 0..<10 { try await Samples.store(Data(), CacheKey(url: "\(number)"), in: first) }
+        await first.close()
+        try FileManager.default.removeItem(atPath: "\(folder.path)/entries-1/index")
+        for path in Samples.files(in: folder) {
+            let date = Date(timeIntervalSince1970: 4_000_000_000)
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
+        }
+        let second = storage(maximumCount: 10)
+        // The storage becomes the owner, and reads the folder.
+        _ = try await second.entries(for: CacheKey(url: "0"))
+        await second.settle()
+        _ = try await second.entries(for: CacheKey(url: "0"))
+        try await Samples.store(Data(), CacheKey(url: "10"), in: second)
+        await second.settle()
+        let keys = try await Samples.keys(of: second)
+        #expect(keys.count == 9 && keys.isSuperset(of: ["0", "10"]))
+    }
+
+    @Test func instantsOfUsesNeverGoBack() {
+        var clock = UseClock()
+        var instants: [UInt64] = []
+        for now in [100, 100, 50, 200] as [UInt64] { instants.append(clock.next(at: now)) }
+        // The instants of files count, too.
+        for known in [300, 250] as [UInt64] { clock.pass(known) }
+        for now in [201, 400] as [UInt64] { instants.append(clock.next(at: now)) }
+        #expect(instants == [100, 101, 102, 200, 301, 400])
+        clock.pass(.max)
+        let (one, other) = (clock.next(at: 401), clock.next(at: 402))
+        #expect(one < other)
+    }
+
     @Test func anIndexHasAllItsRecords() throws {
         var index = DiskCacheIndex()
         var expected: [CacheFileName: Int64] = [:]
@@ -247,6 +283,36 @@ struct DiskCacheStorageTests {
         #expect(!FileManager.default.fileExists(atPath: path))
         await second.settle()
         #expect(try await second.usage == usage)
+    }
+
+    /// The ownership ends while the file of an entry is on the way to its place.
+    @Test func aFileThatIsStoredWhileTheIndexIsSavedIsCounted() async throws {
+        let first = storage()
+        try await Samples.store(Samples.body(1), in: first)
+        await first.settle()
+        let isHeld = LoopbackServer.Gate(), mayEnd = DispatchSemaphore(value: 0)
+        let handler: FileOperationHook.Handler = { operation, moment in
+            guard case .rename = operation, moment == .before else { return nil }
+            isHeld.open()
+            mayEnd.wait()
+            // The rename may be tried again, after its folder was created.
+            mayEnd.signal()
+            return nil
+        }
+        let store = Task {
+            try await FileOperationHook.$handler.withValue(handler) {
+                try await Samples.store(Samples.body(2), CacheKey(url: "b"), in: first)
+            }
+        }
+        try await isHeld.opened()
+        await first.close()
+        mayEnd.signal()
+        try await store.value
+        let second = storage()
+        _ = try await second.entries(for: Samples.key)
+        await second.settle()
+        #expect(second.isOwner)
+        #expect(try await second.usage.count == 2)
     }
 
     @Test func aFolderThatVanishesIsCreatedAgain() async throws {

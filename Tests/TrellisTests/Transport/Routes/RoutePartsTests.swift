@@ -101,6 +101,7 @@ struct RoutePartsTests {
     static let proxies: [(String, TransferRoute.Addresses, TransferRoute.Addresses)] = [
         ("http://p.example:3128", .lookedUp, .fixed(["192.0.2.9"])),
         ("https://p.example", .lookedUp, .fixed(["192.0.2.9"])),
+        ("http://P.Example:3128", .lookedUp, .fixed(["192.0.2.9"])),
         ("socks5h://p.example", .lookedUp, .fixed(["192.0.2.9"])),
         ("socks5://p.example", .fixed(["192.0.2.1"]), .fixed(["192.0.2.9"])),
         ("socks4://127.0.0.1", .fixed(["192.0.2.1"]), .lookedUp), ("socks4a://localhost/run/s", .lookedUp, .lookedUp),

@@ -12,7 +12,16 @@ extension CacheLookup {
     /// Returns the refusal to store a response; `nil` if its head decides.
     func refusal(of received: StoredHead) -> Refusal? {
         if request.cacheMode == .noStore { return Refusal(detail: "mode-no-store") }
-        return isMethodStorable(received) ? nil : Refusal()
+        return isMethodStorable(received) ? nil : Refusal(detail: detail(of: received))
+    }
+
+    /// Returns the reason why a response is not stored whatever its fields allow; `nil` if the method of the request is reason enough.
+    private func detail(of received: StoredHead) -> String? {
+        switch request.method {
+        case .get: Self.subject(of: received.status)
+        case .post: received.deciding.contains(.contentLocation) ? "content-location" : nil
+        default: nil
+        }
     }
 
     /// Returns whether a response may be stored.
@@ -40,14 +49,28 @@ extension CacheLookup {
     /// Returns whether a response replaces those that are stored, although it is not stored itself.
     func replacesStored(_ received: StoredHead) -> Bool {
         request.method == .get && request.cacheMode != .noStore && received.status < 500
-            && !Self.isAboutRequestAlone(received.status) && !fields.directives.contains("no-store")
+            && !Self.isAboutRequestAlone(received.status) && isForOthers(received)
+    }
+
+    /// Returns whether a response is also one to other requests for the URL. A request that says `no-store`, or one user's with
+    /// credentials in a cache of many, must not remove what is stored for the others (RFC 9111, sections 5.2.1.5 and 3.5).
+    func isForOthers(_ received: StoredHead) -> Bool {
+        guard !fields.directives.contains("no-store") else { return false }
+        let directives = CacheFreshness.directives(of: received.deciding, policy).0
+        return !CacheStorability.isForOneUser(directives, policy, fields)
     }
 
     /// Returns whether a status is about a part, a condition or the credentials of the request, and not about the URL.
-    private static func isAboutRequestAlone(_ status: Int) -> Bool {
+    private static func isAboutRequestAlone(_ status: Int) -> Bool { subject(of: status) != nil }
+
+    /// Returns the part of the request that a status is about, as a token for `Cache-Status`; `nil` if it is about the URL.
+    private static func subject(of status: Int) -> String? {
         switch status {
-        case 206, 304, 401, 407, 412, 416, 417: true
-        default: false
+        case 206, 416: "range"
+        case 304, 412: "condition"
+        case 401, 407: "credentials"
+        case 417: "expectation"
+        default: nil
         }
     }
 }

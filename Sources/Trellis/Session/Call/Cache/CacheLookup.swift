@@ -12,7 +12,8 @@ final class CacheLookup: Sendable {
     let decodes: Bool
     /// The name of the stored responses to the URL; `nil` if the request's credentials cannot be told from others.
     let key: CacheKey?
-    private let policy: CachePolicy
+    /// The rules of the cache.
+    let policy: CachePolicy
 
     /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
     init(
@@ -71,11 +72,15 @@ final class CacheLookup: Sendable {
     /// - Parameter entries: The stored responses that are usable (``usable(_:)``).
     func decision(about entries: [CacheEntry], at now: CacheTime) -> CacheDecision {
         let decision = CacheDecision.decision(for: asked, entries.map(candidate), at: now)
+        switch decision {
         // The bytes of a part are no beginning of a body that could be decoded.
-        if case .use(let use) = decision, use.range != nil, isDecoded(entries[use.index]) {
+        case .use(let use) where use.range != nil && isDecoded(entries[use.index]):
             return .forward(.request, validating: nil)
+        // A part that is validated has no such beginning either.
+        case .forward(let reason, validating: let index?) where !hasNeededBytes(entries[index]):
+            return .forward(reason, validating: nil)
+        case .use, .forward, .unsatisfiable: return decision
         }
-        return decision
     }
 
     /// Returns the stored responses that may answer requests.
@@ -105,12 +110,22 @@ final class CacheLookup: Sendable {
 
     /// Returns the use of a stored response whose age does not matter; `nil` if it has not all the bytes that the request asks for.
     func use(_ entry: CacheEntry, _ usability: CacheUsability) -> CacheDecision.Use? {
+        guard hasNeededBytes(entry) else { return nil }
+        return CacheDecision.Use(
+            index: 0, age: usability.age, timeToLive: usability.timeToLive, range: range(of: candidate(entry), entry))
+    }
+
+    /// Returns the bytes of a stored response that the request asks for; `nil` for the complete response.
+    private func range(of candidate: CacheDecision.Candidate, _ entry: CacheEntry) -> Range<Int64>? {
+        isDecoded(entry) ? nil : candidate.range(for: asked)?.bytes(of: candidate.length)
+    }
+
+    /// Returns whether a stored response has all the bytes that the request asks for.
+    private func hasNeededBytes(_ entry: CacheEntry) -> Bool {
         let candidate = candidate(entry)
-        var use = CacheDecision.Use(index: 0, age: usability.age, timeToLive: usability.timeToLive)
-        if !isDecoded(entry) { use.range = candidate.range(for: asked)?.bytes(of: candidate.length) }
-        let needed = use.range ?? 0..<candidate.length
-        if let part = candidate.part, part.clamped(to: needed) != needed { return nil }
-        return use
+        guard let part = candidate.part else { return true }
+        let needed = range(of: candidate, entry) ?? 0..<candidate.length
+        return part.clamped(to: needed) == needed
     }
 
     // MARK: The response
@@ -125,7 +140,11 @@ final class CacheLookup: Sendable {
             return (ResponseHead(status: .notModified, headers: headers, age: use.age), bytes)
         }
         guard let range = use.range else {
-            return (ResponseHead(status: facts.status, headers: facts.head.headers, age: use.age), bytes)
+            guard let part = facts.part else {
+                return (ResponseHead(status: facts.status, headers: facts.head.headers, age: use.age), bytes)
+            }
+            let headers = Self.complete(facts.head.headers, length: part.total)
+            return (ResponseHead(status: .ok, headers: headers, age: use.age), bytes)
         }
         let start = facts.part?.range.lowerBound ?? 0
         var headers = facts.head.headers.filter { !ContentDigests.names.contains($0.name.canonicalName) }
@@ -135,6 +154,14 @@ final class CacheLookup: Sendable {
             ResponseHead(status: .partialContent, headers: headers, age: use.age),
             bytes.isEmpty ? bytes : range.lowerBound - start..<range.upperBound - start
         )
+    }
+
+    /// Returns the fields of a part that is the complete representation, as those of a 200 (RFC 9110, section 15.3.7.3).
+    private static func complete(_ headers: HTTPFields, length: Int64) -> HTTPFields {
+        var headers = headers
+        headers[.contentRange] = nil
+        headers[.contentLength] = "\(length)"
+        return headers
     }
 
     /// Returns whether a 304 has a field of the response that it stands for (RFC 9110, section 15.4.5).

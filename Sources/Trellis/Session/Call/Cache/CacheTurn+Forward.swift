@@ -41,7 +41,7 @@ extension CacheTurn {
         guard received.status == 304, !conditions.isEmpty else {
             return try await kept(answer, received, reason, ticket, leader)
         }
-        if let validated = try await validated(received, key, entries, reason, ticket) {
+        if let validated = try await validated(received, entries, index, reason, ticket) {
             await answer.discard(pipeline.context)
             leader?.settle(.stored)
             return validated
@@ -71,13 +71,19 @@ extension CacheTurn {
     }
 
     /// Returns the stored response that a 304 has confirmed; `nil` if the 304 is about none that is stored, or the body cannot be read.
+    ///
+    /// - Parameter index: The index of the stored response whose validators were sent.
     private func validated(
-        _ received: StoredHead, _ key: CacheKey, _ entries: [CacheEntry], _ reason: CacheStatus.ForwardReason,
+        _ received: StoredHead, _ entries: [CacheEntry], _ index: Int?, _ reason: CacheStatus.ForwardReason,
         _ ticket: CacheTicket
     ) async throws -> StepResponse? {
-        let matching = lookup.matching(entries)
-        guard let index = CacheUpdate.index(of: received.headers, in: matching.map(\.head.stored)) else { return nil }
-        let old = matching[index]
+        let (matching, key) = (lookup.matching(entries), ticket.key)
+        let asked = index.flatMap { index in matching.firstIndex { $0.id == entries[index].id } }
+        let confirmed = CacheUpdate.indices(of: received.headers, in: matching.map(\.head.stored), asked: asked)
+        guard let last = confirmed.last else { return nil }
+        let chosen = confirmed.first { $0 == asked } ?? last
+        for index in confirmed where index != chosen { _ = await update(matching[index], key, with: received, ticket) }
+        let old = matching[chosen]
         let (head, isStored) = await update(old, key, with: received, ticket)
         let entry = CacheEntry(id: old.id, head: head, body: old.body)
         let usability = CacheUsability(entry.facts(cache.policy), CacheDirectives(), .forceCache, at: cache.now)
@@ -105,15 +111,19 @@ extension CacheTurn {
             head = CachedHead(changed.stored, request: headers)
         }
         guard ticket.isValid else { return (head, false) }
+        switch lookup.storability(of: head.judge(cache.policy), method: .get) {
+        case .storable: break
+        // The stored response is also that to other requests, which this one does not decide about.
+        case .refused(.requestNoStore), .refused(.authorization): return (head, false)
+        case .refused:
+            note(await cache.removeInvalid(entry, for: key))
+            return (head, false)
+        }
         do {
-            guard case .storable = lookup.storability(of: head.judge(cache.policy), method: .get) else {
-                try await storage.remove(entry, for: key)
-                return (head, false)
-            }
             try await storage.update(entry, for: key, to: head)
         } catch {
             // The old head is validated again.
-            if cache.recordWriting(error) { pipeline.tell { .cacheFailed(error) } }
+            note(error)
         }
         return (head, true)
     }

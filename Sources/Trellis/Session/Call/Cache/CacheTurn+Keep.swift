@@ -11,6 +11,7 @@ extension CacheTurn {
     ) async throws -> StepResponse {
         var status = CacheStatus(reason)
         await invalidate(after: received, ticket)
+        await freshen(after: received, ticket)
         let recording = answer.response.isBodyCut ? nil : await recording(of: received, answer, ticket, leader, &status)
         if recording == nil {
             leader?.settle(.notStored)
@@ -29,7 +30,7 @@ extension CacheTurn {
             for partition in partitions {
                 let key = CacheKey(url: url.canonicalText, partition: partition)
                 cache.exchanges.invalidate(key)
-                try? await storage.removeEntries(for: key)
+                note(await cache.removeInvalid(key))
             }
         }
         guard request.method == .head, received.status == 200, request.cacheMode != .noStore else { return }
@@ -37,17 +38,27 @@ extension CacheTurn {
         for entry in await matchingEntries(ticket.key) {
             if CacheUpdate.isConfirmed(entry.head.stored, by: received) {
                 _ = await update(entry, ticket.key, with: received, ticket)
-            } else {
+            } else if lookup.isForOthers(received) {
                 cache.exchanges.invalidate(ticket.key)
-                try? await storage.remove(entry, for: ticket.key)
+                note(await cache.removeInvalid(entry, for: ticket.key))
             }
+        }
+    }
+
+    /// Updates the stored responses that a 304 to a condition of the caller is about (RFC 9111, section 4.3.4).
+    private func freshen(after received: StoredHead, _ ticket: CacheTicket) async {
+        guard received.status == 304, request.method == .get, request.cacheMode != .noStore, lookup.fields.isConditional
+        else { return }
+        let entries = await matchingEntries(ticket.key)
+        for index in CacheUpdate.indices(of: received.headers, in: entries.map(\.head.stored)) {
+            _ = await update(entries[index], ticket.key, with: received, ticket)
         }
     }
 
     /// Removes the stored responses that a newer one replaces, although it is not stored itself.
     private func removeReplaced(by received: StoredHead, _ ticket: CacheTicket) async {
         guard lookup.replacesStored(received), ticket.isValid else { return }
-        for entry in await matchingEntries(ticket.key) { try? await storage.remove(entry, for: ticket.key) }
+        for entry in await matchingEntries(ticket.key) { note(await cache.removeInvalid(entry, for: ticket.key)) }
     }
 
     private func matchingEntries(_ key: CacheKey) async -> [CacheEntry] {
@@ -91,7 +102,7 @@ extension CacheTurn {
                 pipeline.tell { .cacheFailed(error) }
             }
         } catch {
-            if cache.recordWriting(error) { pipeline.tell { .cacheFailed(error) } }
+            note(error)
             status.detail = "storage"
             return nil
         }

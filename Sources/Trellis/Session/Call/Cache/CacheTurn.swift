@@ -35,6 +35,8 @@ struct CacheTurn {
         guard let key, request.body == nil || request.method != .get else { return try await forwarded(.bypass) }
         var wait: CacheStatus.ForwardReason?
         var mayWait = lookup.isLikeOthers
+        // The limit is on all waits together: each of the requests waited for may be cancelled.
+        var limit = cache.policy.maximumCollapsedWait
         while true {
             let entries = lookup.mayBeAnswered ? await storedEntries(key) : []
             switch lookup.decision(about: entries, at: cache.now) {
@@ -59,7 +61,7 @@ struct CacheTurn {
                         try await forwarded(reason, key, validating: index, entries, leader)
                     }
                 case .waiter(let flight):
-                    switch try await outcome(of: flight) {
+                    switch try await outcome(of: flight, &limit) {
                     case .stored: (wait, mayWait) = (reason, false)
                     case .left: break
                     case .notStored: mayWait = false
@@ -73,7 +75,7 @@ struct CacheTurn {
 
     /// Returns the stored responses to the URL that may answer requests.
     func storedEntries(_ key: CacheKey) async -> [CacheEntry] {
-        guard let entries = try? await storage.entries(for: key) else { return [] }
+        guard await cache.mayUse(key), let entries = try? await storage.entries(for: key) else { return [] }
         // A stored failure is not the response to another attempt.
         let isRepeated = pipeline.context.attempt > 1
         let usable = lookup.usable(entries)
@@ -108,7 +110,7 @@ struct CacheTurn {
 
     private func drop(_ entry: CacheEntry, _ key: CacheKey, because error: Unreadable) async throws {
         try Task.checkCancellation()
-        if cache.recordWriting(error.underlying) { pipeline.tell { .cacheFailed(error.underlying) } }
+        note(error.underlying)
         do {
             try await storage.remove(entry, for: key)
         } catch {
@@ -117,13 +119,24 @@ struct CacheTurn {
         }
     }
 
+    /// Counts a failure of the storage, and tells it unless the storage has failed before; does nothing with `nil`.
+    func note(_ failure: (any Error)?) {
+        if let failure, cache.recordFailure() { pipeline.tell { .cacheFailed(failure) } }
+    }
+
     // MARK: Equal requests
 
-    /// Waits for the end of an equal request, for the time that the policy allows.
-    private func outcome(of flight: CacheFlight) async throws -> CacheFlights.Outcome {
-        let (context, limit) = (pipeline.context, cache.policy.maximumCollapsedWait)
-        context.call.record.withLock { $0.wait = .sharedAnswer(since: context.now) }
-        defer { context.call.record.withLock { $0.wait = nil } }
+    /// Waits for the end of an equal request.
+    ///
+    /// - Parameter rest: The longest time for the wait, from which the time that has passed is taken off.
+    private func outcome(of flight: CacheFlight, _ rest: inout Duration) async throws -> CacheFlights.Outcome {
+        let (context, limit, start) = (pipeline.context, rest, pipeline.context.now)
+        guard limit > .zero else { return .notStored }
+        context.call.record.withLock { $0.wait = .sharedAnswer(since: start) }
+        defer {
+            context.call.record.withLock { $0.wait = nil }
+            rest -= .nanoseconds(context.now.nanoseconds(since: start))
+        }
         let outcome = await withTaskGroup(of: CacheFlights.Outcome?.self) { group in
             group.addTask { await flight.wait() }
             group.addTask {

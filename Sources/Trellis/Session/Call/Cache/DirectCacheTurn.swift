@@ -136,13 +136,13 @@ final class DirectCacheTurn: Sendable {
         do {
             try immediate.storage.storeAtOnce(head, body, for: ticket.key)
         } catch {
-            if cache.recordWriting(error) { observer?.tell(.cacheFailed(error)) }
+            if cache.recordFailure() { observer?.tell(.cacheFailed(error)) }
             status.detail = "storage"
             leader?.settle(.notStored)
             return
         }
         status.isStored = true
-        _ = cache.recordWriting(nil)
+        cache.recordStoring()
         // The invalidation may have removed the entries just before this one became visible.
         if !ticket.isValid { immediate.storage.removeEntriesAtOnce(for: ticket.key) }
         leader?.settle(.stored)

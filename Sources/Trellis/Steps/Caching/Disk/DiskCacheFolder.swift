@@ -244,15 +244,13 @@ struct DiskCacheFolder: Sendable {
 
     // MARK: Removing
 
-    /// Removes the file in a slot, and moves the file in the last slot there. Returns the last slot; `nil` if nothing was removed. Call
-    /// this with the shard's lock.
-    func remove(_ name: CacheFileName, slot: Int) -> Int? {
+    /// Removes the file in a slot, and moves the file in the last slot there. Returns the last slot; `nil` if there was no file. Call this
+    /// with the shard's lock.
+    func remove(_ name: CacheFileName, slot: Int) throws(FileReader.Failure) -> Int? {
         let last = usedSlots(name) - 1
         guard slot <= last else { return nil }
-        if slot == last {
-            return FileSystem.remove(filePath(name, slot)) ? last : nil
-        }
-        return FileSystem.rename(filePath(name, last), to: filePath(name, slot)) ? last : nil
+        if slot == last { return try FileSystem.delete(filePath(name, slot)) ? last : nil }
+        return try FileSystem.rename(filePath(name, last), to: filePath(name, slot)) ? last : nil
     }
 
     /// Returns the slot of the file that has a number; `nil` if there is none.
@@ -271,14 +269,26 @@ struct DiskCacheFolder: Sendable {
     }
 
     /// Removes the files of all slots, those after a gap too.
-    func removeAll(_ name: CacheFileName) {
-        for slot in (0..<Self.slotCount).reversed() { FileSystem.remove(filePath(name, slot)) }
+    ///
+    /// - Throws: The first failure, after all other files have been removed.
+    func removeAll(_ name: CacheFileName) throws(FileReader.Failure) {
+        try Self.delete((0..<Self.slotCount).reversed().map { filePath(name, $0) })
     }
 
     /// Removes all files of a shard.
-    func removeAll(inShard shard: Int) {
+    ///
+    /// - Throws: The first failure, after all other files have been removed.
+    func removeAll(inShard shard: Int) throws(FileReader.Failure) {
         let path = shardPath(shard)
-        for file in FolderContents.files(in: path) { FileSystem.remove("\(path)/\(file.name)") }
+        try Self.delete(FolderContents.list(path).map { "\(path)/\($0.name)" })
+    }
+
+    private static func delete(_ paths: [String]) throws(FileReader.Failure) {
+        var failure: FileReader.Failure?
+        for path in paths {
+            do throws(FileReader.Failure) { try FileSystem.delete(path) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
     }
 
     // MARK: Listing
@@ -290,11 +300,14 @@ struct DiskCacheFolder: Sendable {
         }
     }
 
-    /// Returns the keys of a shard.
+    /// Returns the keys of a shard, those of which some files are damaged too.
     func keys(inShard shard: Int) -> [CacheKey] {
-        list(shard: shard).filter { $0.slot == 0 }.compactMap { name, slot, _ in
-            (try? CacheFile.opened(path: filePath(name, slot)))??.names.key
+        var keys: [CacheFileName: CacheKey] = [:]
+        for (name, slot, _) in list(shard: shard).sorted(by: { $0.slot < $1.slot }) where keys[name] == nil {
+            guard let file = try? CacheFile.opened(path: filePath(name, slot)) else { continue }
+            keys[name] = file.names.key
         }
+        return Array(keys.values)
     }
 }
 

@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 
 /// The bookkeeping of the process that owns a ``DiskCacheStorage``'s folder: it alone removes entries that were not used for long.
 ///
@@ -10,6 +11,7 @@ final class DiskCacheOwner: Sendable {
     private let lock: FileLock
     private let shards: [Locked<DiskCacheIndex>]
     private let totals = Locked(CacheUsage(count: 0, size: 0))
+    private let uses = Locked(UseClock())
 
     /// The first word of a saved index.
     private static let mark: UInt64 = 0x0A78_6469_6C65_7254
@@ -38,6 +40,12 @@ final class DiskCacheOwner: Sendable {
     var isInPlace: Bool { lock.isInPlace(path: folder.ownerLockPath) }
 
     var usage: CacheUsage { totals.withLock { $0 } }
+
+    /// Returns the instant of a use, which is later than that of every other use.
+    func nextUse() -> UInt64 {
+        let now = UInt64(max(Date().timeIntervalSince1970, 0) * 1e9)
+        return uses.withLock { $0.next(at: now) }
+    }
 
     // MARK: Records
 
@@ -88,6 +96,7 @@ final class DiskCacheOwner: Sendable {
                     index = DiskCacheIndex()
                     for (name, slot, file) in files {
                         let lastUse = old.record(name, slot: slot)?.lastUse ?? UInt64(max(file.modified, 0))
+                        uses.withLock { $0.pass(lastUse) }
                         index.insert(.init(name: name, slot: slot, size: file.size, lastUse: lastUse))
                     }
                 }
@@ -127,8 +136,13 @@ final class DiskCacheOwner: Sendable {
             for record in old {
                 let usage = usage
                 guard usage.size > target.size || usage.count > target.count else { return }
-                let last = folder.remove(record.name, slot: record.slot)
-                recordRemoval(record.name, slot: record.slot, last: last ?? record.slot)
+                do throws(FileReader.Failure) {
+                    let last = try folder.remove(record.name, slot: record.slot)
+                    recordRemoval(record.name, slot: record.slot, last: last ?? record.slot)
+                } catch {
+                    // The file is still there, and so is its record.
+                    continue
+                }
             }
         }
     }
@@ -156,6 +170,7 @@ final class DiskCacheOwner: Sendable {
         for start in stride(from: 2, to: words.count - 1, by: DiskCacheIndex.wordCount) {
             let record = DiskCacheIndex.record(words[start..<start + DiskCacheIndex.wordCount])
             shards[record.name.shard].withLock { $0.insert(record) }
+            uses.withLock { $0.pass(record.lastUse) }
             (count, size) = (count + 1, size + record.size)
         }
         totals.withLock { $0 = CacheUsage(count: count, size: size) }

@@ -1,5 +1,4 @@
 import CurlEngine
-import FoundationEssentials
 
 /// Responses in a folder, which stay there when the process ends, bounded in their bytes and their number.
 ///
@@ -99,8 +98,9 @@ public final class DiskCacheStorage: CacheStorage {
         await BlockingThreadPool.run { [self] in
             maintenance.withLock { _ in
                 let (owner, isComplete) = ownerAndCompleteness
-                if let owner, isComplete { owner.save() }
+                // First, so that an operation whose record comes too late for the saved index finds out.
                 state.withLock { $0 = State() }
+                if let owner, isComplete { owner.save() }
             }
         }
     }
@@ -140,7 +140,7 @@ public final class DiskCacheStorage: CacheStorage {
         try await folder.run {
             let name = try CacheFileName(key)
             // This is done without the lock: what was invalidated must not be used.
-            self.folder.removeAll(name)
+            try self.folder.removeAll(name)
             self.currentOwner?.change(name.shard) { index in
                 for slot in 0..<DiskCacheFolder.slotCount { index.remove(name, slot: slot) }
             }
@@ -151,10 +151,14 @@ public final class DiskCacheStorage: CacheStorage {
     public func removeAll() async throws {
         try await folder.run {
             let owner = self.currentOwner
+            var failure: FileReader.Failure?
             for shard in 0..<DiskCacheFolder.shardCount {
-                self.folder.removeAll(inShard: shard)
-                owner?.change(shard) { $0 = DiskCacheIndex() }
+                do throws(FileReader.Failure) {
+                    try self.folder.removeAll(inShard: shard)
+                    owner?.change(shard) { $0 = DiskCacheIndex() }
+                } catch { failure = failure ?? error }
             }
+            if let failure { throw failure }
         }
     }
 
@@ -201,7 +205,7 @@ public final class DiskCacheStorage: CacheStorage {
         // A folder in which nothing can be written can still be read.
         let owner = try? owner()
         if let owner, !isDamaged, !files.isEmpty {
-            let now = Self.now
+            let now = owner.nextUse()
             owner.change(name.shard) { index in
                 for slot in files.indices { index.use(name, slot: slot, at: now) }
             }
@@ -219,9 +223,13 @@ public final class DiskCacheStorage: CacheStorage {
         try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
             if owner == nil { folder.markForeignEntries() }
             let slot = try folder.install(file, names, at: name)
-            owner?.change(name.shard) { index in
-                index.insert(.init(name: name, slot: slot, size: size, lastUse: Self.now))
+            guard let owner else { return }
+            let lastUse = owner.nextUse()
+            owner.change(name.shard) { index in
+                index.insert(.init(name: name, slot: slot, size: size, lastUse: lastUse))
             }
+            // The index may have been saved before, at the end of the ownership.
+            if currentOwner !== owner { folder.markForeignEntries() }
         }
         lookAround(owner)
     }
@@ -246,12 +254,14 @@ public final class DiskCacheStorage: CacheStorage {
             Result {
                 let changed = try folder.update(id, at: name, to: names)
                 for (slot, size) in changed where size > 0 {
-                    owner?.change(name.shard) { index in
-                        index.insert(.init(name: name, slot: slot, size: size, lastUse: Self.now))
+                    guard let owner else { break }
+                    let lastUse = owner.nextUse()
+                    owner.change(name.shard) { index in
+                        index.insert(.init(name: name, slot: slot, size: size, lastUse: lastUse))
                     }
                 }
                 // In the order from the last slot to the first, in which no other of them moves.
-                for (slot, size) in changed where size == 0 { remove(name, slot: slot, owner) }
+                for (slot, size) in changed where size == 0 { try remove(name, slot: slot, owner) }
             }
         }
         try result.get()
@@ -260,16 +270,14 @@ public final class DiskCacheStorage: CacheStorage {
     private func remove(_ name: CacheFileName, slots: () -> [Int]) throws(FileReader.Failure) {
         let owner = currentOwner
         try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
-            for slot in slots() { remove(name, slot: slot, owner) }
+            for slot in slots() { try remove(name, slot: slot, owner) }
         }
     }
 
-    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) {
-        let last = folder.remove(name, slot: slot)
+    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) throws(FileReader.Failure) {
+        let last = try folder.remove(name, slot: slot)
         owner?.recordRemoval(name, slot: slot, last: last ?? slot)
     }
-
-    private static var now: UInt64 { UInt64(max(Date().timeIntervalSince1970, 0) * 1e9) }
 
     // MARK: Ownership
 

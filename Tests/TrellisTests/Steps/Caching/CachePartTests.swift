@@ -1,0 +1,70 @@
+import Foundation
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Stored parts as the responses to requests for more or less than they have.
+@Suite(.timeLimit(.minutes(1)))
+struct CachePartTests {
+    private typealias World = CacheWorld
+
+    private static func fields(_ more: HTTPFields = [:]) -> HTTPFields {
+        [.cacheControl: "max-age=60", .eTag: "\"1\""] + more
+    }
+
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func storage(_ isOnDisk: Bool) -> any CacheStorage {
+        isOnDisk ? DiskCacheStorage(directory: folder.path) : MemoryCacheStorage()
+    }
+
+    /// Returns the response with the bytes from `first` to `last` of ten.
+    private static func part(_ first: Int, _ last: Int) -> MockResponse {
+        let text = "0123456789".dropFirst(first).prefix(last - first + 1)
+        return World.response(String(text), status: 206, fields([.contentRange: "bytes \(first)-\(last)/10"]))
+    }
+
+    /// RFC 9110, section 15.3.7.3: a part that is the complete representation is that of a 200.
+    @Test(arguments: [false, true], [HTTPRequest.Method.get, .head])
+    func aPartThatIsCompleteIsA200(_ isOnDisk: Bool, _ method: HTTPRequest.Method) async throws {
+        let world = World(storage: storage(isOnDisk)) { _ in Self.part(0, 9) }
+        let whole = Request(World.url, headers: [.range: "bytes=0-"])
+        #expect(try await world.get(whole) == ["0123456789", "trellis; fwd=uri-miss; ttl=60; stored"])
+        let (data, response) = try await world.session.data(Request(World.url, method: method))
+        #expect(String(decoding: data, as: UTF8.self) == (method == .get ? "0123456789" : ""))
+        #expect(response.status == .ok && response.cacheStatus?.isHit == true)
+        #expect(response.headers[.contentRange] == nil && response.headers[.contentLength] == "10")
+        // A range is still a part.
+        let part = try await world.session.data(whole).1
+        #expect(part.status == .partialContent && part.headers[.contentRange] == "bytes 0-9/10")
+        #expect(world.transport.requests.count == 1)
+    }
+
+    /// RFC 9111, section 4.3.2: the condition is compared with the validators of a stored 206, too.
+    @Test func aConditionIsEvaluatedForAPart() async throws {
+        let world = World { _ in Self.part(0, 9) }
+        _ = try await world.get(Request(World.url, headers: [.range: "bytes=0-"]))
+        let response = try await world.session.data(Request(World.url, headers: [.ifNoneMatch: "\"1\""])).1
+        #expect(response.status == .notModified && response.headers[.contentRange] == nil)
+        #expect(world.transport.requests.count == 1)
+    }
+
+    /// RFC 9111, section 4.3.1: a 304 would not make the part the response.
+    @Test func theTagOfAStalePartIsNotSentForBytesThatItLacks() async throws {
+        let world = World { request in
+            if request.headers.contains(.ifNoneMatch) { return World.response("", status: 304, [.eTag: "\"1\""]) }
+            return request.headers.contains(.range) ? Self.part(2, 5) : World.response("0123456789", Self.fields())
+        }
+        let part = Request(World.url, headers: [.range: "bytes=2-5"])
+        _ = try await world.get(part)
+        world.pass(61)
+        #expect(try await world.get(part) == ["2345", "trellis; fwd=stale; fwd-status=304; ttl=60; stored"])
+        world.pass(61)
+        #expect(try await world.get() == ["0123456789", "trellis; fwd=partial; ttl=60; stored"])
+        #expect(world.transport.requests.count == 3)
+    }
+}
