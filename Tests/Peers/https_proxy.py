@@ -6,7 +6,7 @@
     expired        as proxy, but expired two days ago
     tls1.1         as proxy, but speaks TLS 1.1 at best
     wants          as proxy, but asks for a client certificate of `ca`, and responds itself with its common name
-    requires       as proxy, but requires a client certificate of `ca`
+    requires       as proxy, but requires a client certificate of `ca`, and closes the connection after the handshake
     always-407     as proxy, but asks for credentials in response to each request
     200-garbage    as proxy, but sends bytes that are not TLS after the head of a tunnel
     200-silence    as proxy, but sends nothing after the head of a tunnel
@@ -22,7 +22,9 @@ of Proxy-Authorization, which must not reach them. The file client.pem beside `c
 
 import asyncio
 import json
+import socket
 import ssl
+import threading
 import warnings
 
 import peer
@@ -114,6 +116,31 @@ async def serve(reader, writer):
         await writer.drain()
 
 
+def require_certificates(context):
+    """Accepts connections on a thread of its own, and returns the port. Unlike asyncio, OpenSSL sends the alert of a failed handshake."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept():
+        while True:
+            raw, _ = listener.accept()
+            connection = context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+            try:
+                connection.do_handshake()
+            except OSError:
+                pass
+            try:
+                # In order, as a reset would discard the alert.
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
+            except OSError:
+                pass
+            connection.close()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
 def old_context(authority):
     context = authority.context()
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -141,7 +168,6 @@ async def main():
         "expired": (proxy, authority.context(expired=True)),
         "tls1.1": (proxy, old_context(authority)),
         "wants": (name_client, asking_context(authority)),
-        "requires": (proxy, asking_context(authority, ssl.CERT_REQUIRED)),
         "always-407": (ask_for_credentials, authority.context()),
         "200-garbage": (answering(b"HTTP/1.1 200 OK\r\n\r\ngarbage"), authority.context()),
         "200-silence": (answering(b"HTTP/1.1 200 OK\r\n\r\n"), authority.context()),
@@ -151,6 +177,7 @@ async def main():
         "wrong-server": (serve, authority.context("other.example")),
     }
     ports = {name: await connections.listen(*server) for name, server in servers.items()}
+    ports["requires"] = require_certificates(asking_context(authority, ssl.CERT_REQUIRED))
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections, {b"seen": seen})
 
 

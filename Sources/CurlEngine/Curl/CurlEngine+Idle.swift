@@ -49,8 +49,8 @@ extension CurlEngine {
         transfer.sendingReport == .none ? nil : transfer.easy.map(socket)
     }
 
-    /// Returns the socket of an easy handle, as libcurl last named it. libcurl may have closed that socket since, and then its generation is
-    /// an earlier one.
+    /// Returns the socket of an easy handle, as libcurl last named it. libcurl may have closed the socket since, and then its generation
+    /// is an earlier one.
     func socket(of easy: EasyHandle) -> ObservedSocket {
         if easy.socket >= 0 { return (easy.socket, easy.socketGeneration) }
         let descriptor = easy.findSocket()

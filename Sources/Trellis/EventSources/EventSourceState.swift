@@ -77,14 +77,4 @@ extension TrellisError {
     fileprivate var allowsReconnection: Bool {
         if case .validationFailed = reason { false } else { mayPassWithAnotherConnection }
     }
-
-    /// Indicates whether another connection of a sequence of connections may succeed: after a transient error, and after two other
-    /// failures, because the sequence is meant to continue forever. A total is the limit of one connection, and a handshake may fail
-    /// while a server is replaced.
-    var mayPassWithAnotherConnection: Bool {
-        switch reason {
-        case .timedOut(.total), .securityFailed(.handshake): true
-        default: isTransient
-        }
-    }
 }

@@ -26,7 +26,7 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// Before libcurl 8.1, the flood holds up an engine: the other requests avoid it.
+    /// Before libcurl 8.1, an engine is stuck during the flood: the other requests avoid it.
     @Test(arguments: [EngineCount.automatic, .fixed(2)])
     func floodInsteadOfAHeadEndsItsRequestAndNoOther(_ engines: EngineCount) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls, engines: engines)
