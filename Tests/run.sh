@@ -199,8 +199,8 @@ fi
 step "the client" env TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" Examples/test.sh
 # The sections in which libcurl's version matters.
 client_on_current() {
-    TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" LD_LIBRARY_PATH=$current Examples/test.sh 'Proxies' 'Hosts that ask' \
-        'Certificates and pins' 'Trust' 'Names and addresses' 'The gateway' 'A chain of three'
+    TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" LD_LIBRARY_PATH=$current Examples/test.sh 'Proxies' 'Hosts that ask' 'The cache' \
+        'Certificates and pins' 'Trust' 'Names and addresses' 'WebSockets' 'The gateway' 'A chain of three'
 }
 [ -z "${current:-}" ] || step "the client on the current libcurl" client_on_current
 step "the tour" Examples/run.sh
