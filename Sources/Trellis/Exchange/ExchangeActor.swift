@@ -14,7 +14,7 @@ actor ExchangeActor: EngineActor {
     nonisolated let first: ExchangeEngine
     /// The engine to which the exchange has moved; `nil` if it has not moved. Set once, on the thread of the first engine, by an exchange
     /// that waits for its slot and touches none of its state afterwards.
-    nonisolated let moved = AtomicLazyReference<ExchangeEngine>()
+    nonisolated let moved = LazyReference<ExchangeEngine>()
     /// Indicates whether ``moved`` is set. Reading a flag is far cheaper than reading the reference, and is done at every entry.
     nonisolated let isMoved = Atomic(false)
     /// Indicates whether the task of the exchange prefers the executor of the first engine.

@@ -1,5 +1,5 @@
+import CurlEngine
 public import HTTPTypes
-import Synchronization
 
 /// An event in the course of a call.
 ///
@@ -201,7 +201,7 @@ final class EventSubject: Sendable {
     let id: UInt64
     let method: HTTPRequest.Method
     private let fullURL: String
-    private let redactedURL = AtomicLazyReference<Redacted>()
+    private let redactedURL = LazyReference<Redacted>()
 
     private final class Redacted: Sendable {
         let url: String

@@ -92,7 +92,7 @@ private final class HeadStorage: Sendable {
     let status: HTTPResponse.Status
     let version: HTTPVersion
     private let source: Source
-    private let parsed = AtomicLazyReference<Parsed>()
+    private let parsed = LazyReference<Parsed>()
 
     /// Creates a head whose fields are made when they are first read.
     init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ source: Source) {

@@ -38,7 +38,7 @@ final class Call: Sendable {
     /// The retry budget that was the first to record the call's request.
     let firstBudget = FirstBudget()
     /// The changing state of the call. A direct call that succeeds at once has none.
-    private let lazyRecord = AtomicLazyReference<Locked<CallRecord>>()
+    private let lazyRecord = LazyReference<Locked<CallRecord>>()
     /// The number of attempts that were started; `nil` if the call is not hedged, so that its attempts are sent one after the
     /// other.
     let starts: StartCount?

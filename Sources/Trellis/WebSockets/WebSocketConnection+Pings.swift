@@ -75,11 +75,12 @@ extension WebSocketConnection {
         }
     }
 
-    /// Returns another beginning of the time for an answer; `nil` if the server is lost. A server whose bytes arrive is there, and one
-    /// that is not read may be.
+    /// Returns another beginning of the time for an answer; `nil` if the server is lost. A server whose bytes arrive is there, one that is
+    /// not read may be, and to one that takes the bytes of a long message the ping may be on its way behind them.
     private func laterStart(of ping: SentPing, dueAt due: EngineInstant) -> EngineInstant? {
         let now = context.now()
         if isHeldUp || now > due.advanced(by: Self.noticeableLateness) { return now }
-        return lastReceived > ping.start ? lastReceived : nil
+        let lastMove = max(lastReceived, lastRoom)
+        return lastMove > ping.start ? lastMove : nil
     }
 }

@@ -36,7 +36,10 @@ extension WebSocketConnection {
             // No frame of a message follows a Close frame (RFC 6455, section 5.5.1).
             guard state.isOpen else { throw notOpen }
             do {
+                let start = context.now()
                 try await connection.write(frame)
+                let now = context.now()
+                if now > start.advanced(by: Self.noticeableWait) { lastRoom = now }
             } catch let error as CancellationError {
                 throw error
             } catch {
@@ -46,6 +49,9 @@ extension WebSocketConnection {
         // The connection may have ended while the last frame waited for room.
         guard state.isOpen else { throw notOpen }
     }
+
+    /// The time from which on a frame has probably waited for room.
+    private static var noticeableWait: Duration { .milliseconds(1) }
 
     private func nextFrame(of outgoing: inout WebSocketOutgoing) throws -> Data? {
         do throws(MessageDeflater.Failure) { return try writer.frame(of: &outgoing) } catch { throw outOfMemory() }

@@ -48,6 +48,8 @@ actor WebSocketConnection {
     var pings = WebSocketPings()
     /// The instant at which bytes were last received, or reading was resumed.
     var lastReceived: EngineInstant
+    /// The instant at which a frame last got room after a wait, because the network has taken bytes.
+    var lastRoom: EngineInstant
     /// The same without the answers to pings, so that the time between two pings does not grow by the time of an answer.
     var quietSince: EngineInstant
     /// The value of ``quietSince`` before the bytes that are being parsed.
@@ -75,6 +77,7 @@ actor WebSocketConnection {
             maximumFrameSize: options.maximumFrameSize ?? options.maximumMessageSize,
             maximumMessageSize: options.maximumMessageSize, compression: compression)
         lastReceived = context.now()
+        lastRoom = lastReceived
         quietSince = lastReceived
         earlierQuietSince = lastReceived
     }

@@ -92,6 +92,31 @@ struct WebSocketPingTests {
         await mock.shutDown()
     }
 
+    /// The ping is behind the bytes of messages, which a slow network takes.
+    @Test func aServerThatTakesBytesIsNotLost() async throws {
+        let mock = await MockSocket(WebSocketOptions(pongTimeout: .seconds(7)))
+        mock.wire.setFull(true)
+        let sender = Task { try await mock.socket.send("slow") }
+        try await mock.wire.waitForWriters(1)
+        await mock.waitForTimers(1)
+        mock.clock.advance(by: .seconds(20))
+        _ = try await mock.wire.frames(2)
+        await mock.waitForTimers(1)
+        mock.clock.advance(by: .seconds(5))
+        mock.wire.setFull(false)
+        try await sender.value
+        await mock.settle()
+        mock.clock.advance(by: .seconds(2))
+        await mock.settle()
+        await mock.waitForTimers(1)
+        #expect(!mock.wire.state.value.isClosed)
+        // From then on, the time for the answer counts.
+        mock.clock.advance(by: .seconds(5))
+        try await mock.wire.waitUntilClosed()
+        #expect(mock.socket.closeCode == .abnormalClosure)
+        await mock.shutDown()
+    }
+
     /// The interval counts from ping to ping, whatever the time for an answer and the answer's own time are.
     @Test(arguments: [5, 20], [5, 20])
     func theIntervalDoesNotDependOnTheAnswers(_ interval: Int, _ limit: Int) async throws {

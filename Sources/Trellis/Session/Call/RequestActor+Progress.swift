@@ -1,5 +1,4 @@
 import CurlEngine
-import Synchronization
 
 /// The progress of a call, measured from the first access to it.
 extension RequestActor {
@@ -24,7 +23,7 @@ extension RequestActor {
     }
 
     private static func meter(
-        _ place: borrowing AtomicLazyReference<ProgressBroadcaster>, _ clock: any EngineClock,
+        _ place: borrowing LazyReference<ProgressBroadcaster>, _ clock: any EngineClock,
         whenMade: (ProgressBroadcaster) -> Void
     ) -> ProgressBroadcaster {
         if let meter = place.load() { return meter }

@@ -49,8 +49,8 @@ actor RequestActor: EngineActor {
     /// The exchanges that had not ended when the last one was started.
     private(set) var others: [ExchangeActor] = []
     /// The progress meters, each created at the first access to its progress.
-    nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
-    nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
+    nonisolated let uploadMeter = LazyReference<ProgressBroadcaster>()
+    nonisolated let downloadMeter = LazyReference<ProgressBroadcaster>()
 
     init(
         _ call: Call, session: Session, engine: SessionEngine, steps: AttachedSteps, depth: Int = 0,

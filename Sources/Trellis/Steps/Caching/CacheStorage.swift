@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 private import Synchronization
 
@@ -96,7 +97,7 @@ public struct CacheEntry: Sendable {
         let number: UInt64
         let head: CachedHead
         let size: Int
-        let facts = AtomicLazyReference<CacheFacts>()
+        let facts = LazyReference<CacheFacts>()
 
         init(_ name: String?, number: UInt64, _ head: CachedHead, size: Int) {
             (self.name, self.number, self.head, self.size) = (name, number, head, size)

@@ -13,7 +13,7 @@ final class ReceivedFields: Sendable {
     /// The fields that decide about the storing and the use of the response, perhaps with others.
     let deciding: HTTPFields
     private let head: ResponseHead
-    private let lazy = AtomicLazyReference<Complete>()
+    private let lazy = LazyReference<Complete>()
 
     init(_ head: ResponseHead, _ policy: CachePolicy) {
         self.head = head

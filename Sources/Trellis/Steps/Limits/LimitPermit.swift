@@ -29,7 +29,7 @@ final class LimitPermit: StartPermission {
     private let hasGoneOut = Atomic(false)
     private let priority: RequestPriority
     private let breaker: CircuitBreaker?
-    private let grant = AtomicLazyReference<Grant>()
+    private let grant = LazyReference<Grant>()
     /// The permit of a request that no rate limiter delays; `nil` if the permit is in the grant.
     private let permit: Circuit.Permit?
 
