@@ -11,6 +11,9 @@ chosen_sections() { # TITLE…
         /^# ---$/ { chosen = 1 }
         chosen' "$here/test.sh" "$@"
 }
+for title in "$@"; do
+    grep -qi "^# --- $title" "$here/test.sh" || { echo "no section begins with '$title'" >&2; exit 64; }
+done
 if [ $# -gt 0 ]; then TRELLIS_EXAMPLES=$here exec bash -c "$(chosen_sections "$@")"; fi
 
 bin=${TRELLIS_EXAMPLES_BIN:-}

@@ -69,20 +69,6 @@ public final class FaultTransport: TestTransport {
     public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
 }
 
-/// A transport in front of another one.
-protocol WrappingTransport: Transport {
-    /// The other transport.
-    var wrapped: any Transport { get }
-}
-
 extension FaultTransport: WrappingTransport {
     var wrapped: any Transport { transport }
-}
-
-extension Transport {
-    /// The transport behind all that are in front of it; the transport itself if it wraps none.
-    var innermost: any Transport {
-        guard let wrapping = self as? any WrappingTransport else { return self }
-        return wrapping.wrapped.innermost
-    }
 }

@@ -255,17 +255,17 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe stalled.remove(transfer)
         unsafe leaving.remove(transfer)
         defer { if transfer.handshake != nil { endConnectOnly(transfer) } }
-        let socket = mustCut(transfer, hasFailed: hasFailed) ? transfer.easy.map(socket) : nil
+        let left = mustCut(transfer, hasFailed: hasFailed) ? transfer.easy.map(socket) : nil
         multi?.remove(transfer, hasFailed: hasFailed)
-        if let socket { unsafe multi?.sockets.cut(socket.descriptor, generation: socket.generation) }
+        if let left { unsafe multi?.sockets.cut(left.descriptor, generation: left.generation) }
     }
 
     /// Returns whether the connection of a transfer must not be reused although libcurl would keep it.
     private func mustCut(_ transfer: Transfer, hasFailed: Bool) -> Bool {
         let features = LibcurlFeatures.current
         if transfer.options.version == .http2PriorKnowledge, !features.canReusePriorKnowledge { return true }
-        // An older libcurl resets a stream only with the next request on its connection. Until then, the server would send further.
-        return transfer.hadStreams && (hasFailed || transfer.isCancelled) && !features.canMultiplex
+        // Until its stream is reset, the server would send further.
+        return transfer.hadStreams && (hasFailed || transfer.isCancelled) && !features.resetsStreamsAtOnce
     }
 
     // MARK: Loop

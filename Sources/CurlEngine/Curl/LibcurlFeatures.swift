@@ -46,6 +46,10 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// complete.
     var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
 
+    /// Indicates whether a cancelled HTTP/2 stream is reset at once. Before 8.4, libcurl 7.88 was seen to send the reset only with the next
+    /// request on the connection.
+    var resetsStreamsAtOnce: Bool { isAtLeast(8, 4) }
+
     /// Indicates whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 

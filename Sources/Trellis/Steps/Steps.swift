@@ -46,10 +46,10 @@ public struct Steps: Sendable {
     public var cachedResponseHandler: (any CachedResponseHandler)?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
-    /// The observer of each exchange, inside of all other steps; if `nil`, the session's, and for a session none.
-    package var exchangeObserver: (any ExchangeObserver)?
-    /// The rate limiters that delay each request on the wire until its turn, inside of everything else.
+    /// The rate limiters that delay each request on the wire until its turn, inside of all other steps.
     public var rateLimiters: [RateLimiter] = []
+    /// The observer of each exchange, inside of the limits; if `nil`, the session's, and for a session none.
+    package var exchangeObserver: (any ExchangeObserver)?
 
     /// Creates steps that do nothing.
     public init() {}

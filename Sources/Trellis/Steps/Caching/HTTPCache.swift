@@ -115,7 +115,6 @@ public final class HTTPCache: Sendable {
 
     /// Removes the stored responses of a key, which are no longer valid. If the storage fails, they are not used until it has removed
     /// them. Returns the failure; `nil` if there was none.
-    @discardableResult
     func removeInvalid(_ key: CacheKey) async -> (any Error)? {
         do {
             try await storage.removeEntries(for: key)
@@ -139,7 +138,8 @@ public final class HTTPCache: Sendable {
         }
     }
 
-    /// Returns whether the stored responses of a key may be used. Those that could not be removed before are removed if that is possible.
+    /// Returns whether the stored responses of a key may be used. Those that could not be removed before are removed if that is possible,
+    /// unless there are too many of them.
     func mayUse(_ key: CacheKey) async -> Bool {
         guard invalidKeys.contains(key) else { return true }
         guard !invalidKeys.areAll else { return false }

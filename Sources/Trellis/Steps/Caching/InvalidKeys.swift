@@ -3,7 +3,8 @@ private import Synchronization
 
 /// The keys of a cache whose stored responses are no longer valid, although the storage could not remove them. They are not used.
 final class InvalidKeys: Sendable {
-    /// The largest number of keys. If there are more, no stored response of the cache is used until all have been removed.
+    /// The largest number of keys. If there are more, no stored response of the cache is used until
+    /// ``HTTPCache/removeAll()`` has removed all.
     static let maximumCount = 1000
 
     private struct State {

@@ -1,24 +1,5 @@
 import CurlEngine
 
-/// The instants of uses in nanoseconds since 1970, each of which is later than those before it, even if the system's clock is set back.
-struct UseClock: Sendable {
-    /// The latest instant that counts: files may have any date.
-    private static let maximum: UInt64 = 1 << 62
-
-    private var last: UInt64 = 0
-
-    /// Returns the instant of a use.
-    ///
-    /// - Parameter now: The present time of the system.
-    mutating func next(at now: UInt64) -> UInt64 {
-        last = max(now, last + 1)
-        return last
-    }
-
-    /// Makes all further instants later than one that is known.
-    mutating func pass(_ instant: UInt64) { last = max(last, min(instant, Self.maximum)) }
-}
-
 /// The sizes and the last uses of the files in one folder of a ``DiskCacheStorage``: a hash table with open addressing, because a
 /// dictionary takes twice the memory.
 struct DiskCacheIndex: Sendable {
