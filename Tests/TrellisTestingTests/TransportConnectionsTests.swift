@@ -35,7 +35,7 @@ struct TransportConnectionsTests {
         let server = InProcessTransport { _ in .text("hello") }
         return [
             ("router", router), ("in process", server),
-            ("faults", FaultTransport(wrapping: server, faults: FaultPlan([.first(1, .latency(.zero, .responseHead))]))),
+            ("faults", FaultTransport(wrapping: server, faults: [.first(1, .latency(.zero, .responseHead))])),
         ]
     }
 

@@ -117,7 +117,8 @@ struct Options: ParsableCommand {
     var user: String?
 
     @Option(
-        help: ArgumentHelp("The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer|any"))
+        help: ArgumentHelp(
+            "The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer|any"))
     var auth: AuthenticationOption?
 
     @Option(
