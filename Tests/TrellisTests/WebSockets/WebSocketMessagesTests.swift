@@ -159,15 +159,14 @@ struct WebSocketMessagesTests {
         await mock.shutDown()
     }
 
-    @Test func aCancelledLoopOverTheMessagesEndsWithoutAnError() async throws {
+    @Test func aLoopThatIsCancelledWhileItWaitsThrows() async throws {
         let mock = await MockSocket()
         let reader = Task {
             for try await _ in mock.socket.messages {}
-            return Task.isCancelled
         }
         try await mock.wire.state.wait { $0.hasReader }
         reader.cancel()
-        #expect(try await reader.value)
+        await #expect(throws: CancellationError.self) { try await reader.value }
         await mock.shutDown()
     }
 
