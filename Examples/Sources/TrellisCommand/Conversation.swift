@@ -77,27 +77,30 @@ struct Conversation: Sendable {
     /// Sends and receives until the connection has ended.
     private func converse(over socket: WebSocket) async throws {
         let goal = Goal(options.limit, inputHasEnded: options.echo)
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        // Each task returns whether the conversation ends with it. The input may end first.
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             if !options.echo {
                 group.addTask {
                     do { try await sendInput(over: socket) } catch let error as TrellisError
                         where error.kind == .webSocket
                     {
                         // The connection has ended. Its reader knows more.
-                        return
+                        return false
                     }
                     if goal.inputDidEnd() { try await socket.close() }
+                    return false
                 }
             }
-            group.addTask { try await receive(from: socket, goal) }
+            group.addTask {
+                try await receive(from: socket, goal)
+                return true
+            }
             defer { group.cancelAll() }
-            // The input may end first; the end of the messages is the end of the conversation.
-            while !goal.isOver, try await group.next() != nil {}
+            while try await group.next() == false {}
         }
     }
 
     private func receive(from socket: WebSocket, _ goal: Goal) async throws {
-        defer { goal.end() }
         while let message = try await socket.receive() {
             try await print(message)
             if options.echo {

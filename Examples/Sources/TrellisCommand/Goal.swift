@@ -5,7 +5,6 @@ final class Goal: Sendable {
     private struct State {
         var remaining: Int?
         var inputHasEnded: Bool
-        var isOver = false
     }
 
     private let state: Mutex<State>
@@ -16,9 +15,6 @@ final class Goal: Sendable {
     init(_ limit: Int?, inputHasEnded: Bool) {
         state = Mutex(State(remaining: limit, inputHasEnded: inputHasEnded))
     }
-
-    /// Indicates whether the messages have ended.
-    var isOver: Bool { state.withLock { $0.isOver } }
 
     /// Counts a message. Returns whether the goal is reached with this message.
     func messageDidArrive() -> Bool {
@@ -36,9 +32,6 @@ final class Goal: Sendable {
             return state.remaining ?? 0 == 0
         }
     }
-
-    /// Marks the end of the messages.
-    func end() { state.withLock { $0.isOver = true } }
 }
 
 /// A value that several tasks change.

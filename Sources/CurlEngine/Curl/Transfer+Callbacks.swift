@@ -19,7 +19,7 @@ extension Transfer {
                 if streamUse == .streaming { engine.streams.isAnswered(self) }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 let head = unsafe parser.takeHead()
-                if sendingReport == .checked { reportSentBeforeHead() }
+                if sendingReport == .checked { reportSentBeforeAnswer() }
                 delegate?.transferDidReceiveHead(head)
                 watchForEarlyEnd(status: head.status)
             }
@@ -136,6 +136,7 @@ extension Transfer {
     /// Returns the end of the transfer for libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
         if code != CURLE_OK, startsWithoutIdleConnection() { mustStartAgain = true }
+        if sendingReport == .checked, !mustStartAgain { reportSentBeforeAnswer() }
         let report = measurements
         var cause = failure
         if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {

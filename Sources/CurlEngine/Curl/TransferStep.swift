@@ -91,8 +91,9 @@ extension Transfer {
         engine.checkSending(of: self)
     }
 
-    /// Reports that the request was sent, if it was, because its response has arrived in the turn in which the engine would check that.
-    func reportSentBeforeHead() {
+    /// Reports that the request was sent, if it was, because its response or its end has come in the turn in which the engine would check
+    /// that.
+    func reportSentBeforeAnswer() {
         guard hasSentRequest else { return }
         sendingReport = .over
         delegate?.transferDidReach(.sent)
