@@ -15,6 +15,7 @@ Benchmarks/run.sh [OPTION…] [NAME…]
   --libcurl FOLDER        on the libcurl.so.4 in this folder; LD_LIBRARY_PATH does the same
   --check-instructions    only instructions/…; fails if one of them rose by more than 5 % over instructions.json
   --record-instructions   only instructions/…; writes instructions.json
+  --build-only            build what the names need, and run nothing
   --no-build              run what the last call has built
 TEXT
 }
@@ -23,6 +24,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 library_path=${LD_LIBRARY_PATH:-}
 unset LD_LIBRARY_PATH # The path is for the clients alone, not for the compiler, git and nginx.
 builds=1
+build_only=
 names=()
 passed=()
 needs_peers=
@@ -53,6 +55,7 @@ while [ $# -gt 0 ]; do
             shift 2 ;;
         --check-instructions | --record-instructions) passed+=("$1"); select_name instructions; shift ;;
         --quick) passed+=("$1"); quick=1; shift ;;
+        --build-only) build_only=1; shift ;;
         --no-build) builds=; shift ;;
         -*) say "unknown option $1"; usage >&2; exit 64 ;;
         *) select_name "$1"; shift ;;
@@ -150,6 +153,7 @@ build_all() {
 static=$here/.build-static
 if [ -n "$needs_peers" ]; then scratch=$here/.build; else scratch=$static; fi
 if [ -n "$builds" ]; then build_all; fi
+if [ -n "$build_only" ]; then exit 0; fi
 options=(--programs "$scratch/release" --stripped-programs "$static/stripped"
     --temporary-folder "$temporary" --instruction-record "$here/instructions.json")
 if [ -x "$here/.build-go/client-go" ]; then options+=(--go-client "$here/.build-go/client-go"); fi

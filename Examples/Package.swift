@@ -106,10 +106,9 @@ let package = Package(
         .executableTarget(
             name: "OTLPExporter",
             dependencies: [
-                trellis, testing, .product(name: "TrellisObservability", package: "trellis"),
+                trellis, .product(name: "TrellisObservability", package: "trellis"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
         // The server to which test.sh sends requests.

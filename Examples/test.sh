@@ -28,11 +28,33 @@ command -v microsocks >/dev/null || "$here/../.scripts/install.sh" microsocks >&
 command -v openssl >/dev/null || "$here/../.scripts/install.sh" openssl >&2 || exit 1
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/trellis-client.XXXXXX")
+evaluator=
 clean_up() {
     exec 5>&- 6>&- 7>&- 8>&- 9>&-
+    [ -z "$evaluator" ] || { kill "$evaluator"; wait "$evaluator"; } 2>/dev/null
     rm -rf "$folder"
 }
 trap clean_up EXIT
+
+# One process evaluates the expressions over all reports, because a process for each would take most of the time. It reads the name of a
+# report and an expression, each of which ends with a NUL, and writes the value in the same way.
+mkfifo "$folder/questions" "$folder/values"
+python3 -c 'import base64, json, sys, traceback
+def field():
+    text = bytearray()
+    while (byte := sys.stdin.buffer.read(1)) != b"\0":
+        if not byte: sys.exit()
+        text += byte
+    return text.decode(errors="surrogateescape")
+while True:
+    name, expression = field(), field()
+    try:
+        with open(name) as file: value = str(eval(expression, {"base64": base64, "json": json, "sys": sys, "r": json.load(file)}))
+    except Exception: value = traceback.format_exc().rstrip()
+    sys.stdout.buffer.write(value.encode(errors="surrogateescape") + b"\0")
+    sys.stdout.buffer.flush()' <"$folder/questions" >"$folder/values" &
+evaluator=$!
+exec {questions}>"$folder/questions" {values}<"$folder/values"
 
 # A server ends with its standard input, which this script holds open.
 start_server() { # DESCRIPTOR FILE [SOCKET | @NAME | ::1]
@@ -74,9 +96,11 @@ client() {
 }
 
 # Prints the value of a Python expression over the report r.
-report() { python3 -c 'import base64, json, sys
-r = json.load(open(sys.argv[1]))
-print(eval(sys.argv[2]))' "$folder/out" "$1" 2>&1; }
+report() {
+    local value=
+    printf '%s\0%s\0' "$folder/out" "$1" >&"$questions" && IFS= read -r -d '' value <&"$values"
+    printf '%s\n' "$value"
+}
 
 # Runs the client for a report, and compares the value of an expression over the report, and the exit status.
 expect_report() { # NAME EXPRESSION WANTED STATUS ARGUMENT…
@@ -501,7 +525,7 @@ check "interruptions" "0 $wanted a" "$status $(sha256 "$file") $(left)"
 rm -f "$file"
 expect_report "a server that cuts every time and serves no ranges" "[r['error']['kind'], r['error']['attempts']]" \
     "['truncated_body', 3]" 1 "$url/cut" -o "$file"
-for retries in 0 1 4; do
+for retries in 0 1 3; do
     expect_report "--retries $retries with it" "r['error']['attempts']" $((retries + 1)) 1 "$url/cut" -o "$file" --retries $retries
 done
 expect_report "--retries with a server that serves ranges" "[r['error']['kind'], r['error']['attempts']]" "['truncated_body', 3]" 1 \
@@ -683,6 +707,78 @@ done
 kill "$proxy_process"
 wait "$proxy_process" 2>/dev/null
 
+# --- Proxies with TLS, and SOCKS 4
+
+secure_proxies=${TRELLIS_TEST_PYTHON:-$("$here/../.scripts/python-peers.sh" | tail -1)}
+mkfifo "$folder/proxies.in"
+PYTHONDONTWRITEBYTECODE=1 "$secure_proxies" "$here/../Tests/Peers/https_proxy.py" <"$folder/proxies.in" >"$folder/proxies" 2>/dev/null &
+exec 5>"$folder/proxies.in"
+until [ -s "$folder/proxies" ]; do sleep 0.05; done
+# Prints a value of what the proxies have said.
+proxy_value() { python3 -c 'import json, sys; print(eval("p" + sys.argv[2], {"p": json.load(open(sys.argv[1]))}))' "$folder/proxies" "$1"; }
+tls_proxy=127.0.0.1:$(proxy_value '["ports"]["proxy"]')
+tls_origin=https://127.0.0.1:$(proxy_value '["ports"]["server"]')/
+proxy_ca=(--cacert "$(proxy_value '["ca"]')")
+text="base64.b64decode(r['body']['base64']).decode()"
+expect_report "--proxy https" "[r['proxy'], $text]" "['https://$tls_proxy', 'proxy http://far.invalid/a']" 0 \
+    http://far.invalid/a "${proxy_ca[@]}" --proxy "https://$tls_proxy"
+expect_report "--proxy https: a tunnel" "[r['proxy'], $text]" "['https://$tls_proxy', 'server -']" 0 \
+    "$tls_origin" "${proxy_ca[@]}" --proxy "https://ada:s3cret@$tls_proxy"
+check "no password in what is said about a proxy with TLS" 0 "$(cat "$folder/out" "$folder/err" | grep -c s3cret)"
+for name in unknown-ca wrong-host expired; do
+    expect_report "--proxy https: $name" "[r['error']['kind'], r['error']['retryable']]" "['untrusted', False]" 1 \
+        "$tls_origin" "${proxy_ca[@]}" --proxy "https://127.0.0.1:$(proxy_value "['ports']['$name']")"
+    check "--proxy https: $name: the proxy's certificate" 1 "$(grep -c "the proxy's certificate is not trusted" "$folder/err")"
+done
+expect_report "--proxy https without its authority" "r['error']['kind']" untrusted 1 "$tls_origin" --proxy "https://$tls_proxy"
+exec 5>&-
+
+# A proxy for SOCKS 4 and 4a that answers every request itself with the destination and the name of the user, and refuses port 9.
+python3 - 9>&- >"$folder/socks4" <<'PYTHON' &
+import socketserver
+class Proxy(socketserver.StreamRequestHandler):
+    def text(self):
+        text = b""
+        while (byte := self.rfile.read(1)) not in (b"\0", b""):
+            text += byte
+        return text.decode()
+    def handle(self):
+        head = self.rfile.read(8)
+        if len(head) < 8 or head[:2] != b"\x04\x01":
+            return
+        port, address, user = int.from_bytes(head[2:4]), head[4:], self.text()
+        form, host = "4", ".".join(map(str, address))
+        if host.startswith("0.0.0."):
+            form, host = "4a", self.text()
+        self.wfile.write(b"\0" + (b"\x5b" if port == 9 else b"\x5a") + bytes(6))
+        if port == 9:
+            return
+        while (line := self.rfile.readline()) not in (b"\r\n", b""):
+            pass
+        body = f"{form} {host}:{port} {user or '-'}".encode()
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Proxy)
+server.daemon_threads = True
+print(server.server_address[1], flush=True)
+server.serve_forever()
+PYTHON
+socks4_process=$!
+until [ -s "$folder/socks4" ]; do sleep 0.05; done
+socks4=127.0.0.1:$(cat "$folder/socks4")
+expect_report "--proxy socks4a" "[r['proxy'], $text]" "['socks4a://$socks4', '4a far.invalid:81 -']" 0 \
+    http://far.invalid:81/ --proxy "socks4a://$socks4"
+expect_report "--proxy socks4a with a name" "$text" "4a far.invalid:80 ada" 0 http://far.invalid/ --proxy "socks4a://ada@$socks4"
+expect_report "--proxy socks4" "[r['proxy'], $text]" "['socks4://$socks4', '4 192.0.2.7:81 ada']" 0 \
+    http://192.0.2.7:81/ --proxy "socks4://ada@$socks4"
+expect_report "--proxy socks4: a fixed address" "$text" "4 192.0.2.8:80 -" 0 \
+    http://far.invalid/ --resolve far.invalid:80:192.0.2.8 --proxy "socks4://$socks4"
+expect_report "--proxy socks4: the name is looked up here" "r['error']['kind']" dns 1 http://far.invalid/ --proxy "socks4://$socks4"
+for scheme in socks4 socks4a; do
+    expect_report "--proxy $scheme: a refusal" "r['error']['kind']" proxy 1 http://192.0.2.7:9/ --proxy "$scheme://$socks4"
+done
+kill "$socks4_process"
+wait "$socks4_process" 2>/dev/null
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -730,12 +826,17 @@ kill -INT $!
 wait $!
 check "Ctrl-C: exit status" 130 $?
 check "Ctrl-C: report" "['cancelled', 9]" "$(report "[r['error']['kind'], r['body']['bytes']]")"
-sleep 60 | "$bin/trellis" "$url/echo" -d @- >"$folder/out" 2>"$folder/err" &
+# Not a pipe from `sleep`, for whose end bash would wait too.
+mkfifo "$folder/awaited"
+exec {awaited}<>"$folder/awaited"
+"$bin/trellis" "$url/echo" -d @- <"$folder/awaited" >"$folder/out" 2>"$folder/err" &
 client_pid=$!
 sleep 0.5
 kill -INT $client_pid
 wait $client_pid
 check "Ctrl-C while standard input is awaited" 130 $?
+exec {awaited}>&-
+rm "$folder/awaited"
 
 # --- Usage
 
@@ -912,7 +1013,7 @@ for _ in range(2):
     start = Handler.count
     for path in range(6):
         for age in range(3): check(run("/%d?%d" % (path, age), "--cache-mode", "force-cache").communicate()[0])
-print("wrong %d, requests %d%s" % (wrong, Handler.count - start, "" if concurrent > 50 else ", completed %d" % concurrent))
+print("wrong %d, requests %d%s" % (wrong, Handler.count - start, "" if concurrent > 30 else ", completed %d" % concurrent))
 print("%d kills, %d responses" % (kills, completed), file=sys.stderr)
 PYTHON
 mkfifo "$folder/cached.in"
@@ -1129,10 +1230,11 @@ expect_usage_error "$url/" --abstract-unix-socket ''
 # --- WebSockets
 
 # A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code; /bytes sends two bytes;
-# /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /flood sends many messages, and creates the file of its
-# argument when it has received the Close frame. It prints its port.
+# /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /pinged sends "pinged" after a ping; /flood sends many
+# messages, and creates the file of its first argument when it has received the Close frame. It prints its ports, without and with TLS,
+# and listens on the socket of its last argument.
 cat >"$folder/ws.py" <<'PYTHON'
-import base64, hashlib, socketserver, sys
+import base64, hashlib, socketserver, ssl, sys, threading
 
 class Handler(socketserver.StreamRequestHandler):
     def frame(self, first, payload):
@@ -1150,7 +1252,7 @@ class Handler(socketserver.StreamRequestHandler):
         accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
         chosen = fields.get("sec-websocket-protocol", "").split(",")[0]
         self.wfile.write((
-            "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nStrict-Transport-Security: max-age=9\r\n"
             f"Sec-WebSocket-Accept: {accept}\r\n" + (f"Sec-WebSocket-Protocol: {chosen}\r\n" if chosen else "") + "\r\n").encode())
         if path.startswith("/close/"):
             self.frame(0x81, b"first")
@@ -1182,18 +1284,38 @@ class Handler(socketserver.StreamRequestHandler):
                 self.frame(0x88, b"\x03\xe8" + payload[:100])
             elif count < 126:
                 self.frame(0x8A if head[0] & 15 == 9 else head[0], payload)
+                if path == "/pinged":
+                    self.frame(0x81, b"pinged")
 
 class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
-server = Server(("127.0.0.1", 0), Handler)
-print(server.server_address[1], flush=True)
-server.serve_forever()
+class SecureServer(Server):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[2])
+
+    # The handshake is made by the thread of the connection.
+    def finish_request(self, connection, address):
+        super().finish_request(self.context.wrap_socket(connection, server_side=True), address)
+
+class LocalServer(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+servers = [Server(("127.0.0.1", 0), Handler), SecureServer(("127.0.0.1", 0), Handler), LocalServer(sys.argv[3], Handler)]
+for server in servers[1:]:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+print(servers[0].server_address[1], servers[1].server_address[1], flush=True)
+servers[0].serve_forever()
 PYTHON
-python3 "$folder/ws.py" "$folder/flooded" >"$folder/ws.port" 2>/dev/null &
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$folder/ws.key" -out "$folder/ws.pem" \
+    -subj '/CN=talker' -addext 'subjectAltName=IP:127.0.0.1,DNS:localhost' -days 2 2>/dev/null
+cat "$folder/ws.pem" "$folder/ws.key" >"$folder/ws.both"
+python3 "$folder/ws.py" "$folder/flooded" "$folder/ws.both" "$folder/ws.socket" >"$folder/ws.port" 2>/dev/null &
 ws_server=$!
 until [ -s "$folder/ws.port" ]; do sleep 0.05; done
-ws="ws://127.0.0.1:$(cat "$folder/ws.port")"
+read -r ws_port wss_port <"$folder/ws.port"
+ws="ws://127.0.0.1:$ws_port"
+wss="wss://127.0.0.1:$wss_port"
 
 # Runs `trellis ws` with a standard input, and sets $out, $err and $status.
 talk() { # INPUT ARGUMENT…
@@ -1238,12 +1360,67 @@ check "ws: the report" "True 101 a 1 1" \
     "$(report "r['ok']") $(report "r['status']") $(report "r['subprotocol']") $(report "r['sent']") $(report "r['received']")"
 talk '' "$ws/ask" --echo --report json
 check "ws: --echo" "a question True 1" "$(report "r['close']['reason']") $(report "r['ok']") $(report "r['sent']")"
+talk '' "$ws/pinged" --ping 0.02 --limit 1
+check "ws: --ping" 'pinged 0' "$out $status"
+talk '0123456789\n' "$ws/echo" --max-message 10 --limit 1
+check "ws: a message of --max-message" '0123456789 0' "$out $status"
+talk '0123456789\n' "$ws/echo" --max-message 9 --limit 1 --report json
+check "ws: a message above --max-message" "websocket 1 0 1" \
+    "$(report "r['error']['kind']") $(report "r['error']['message'].count('9 bytes')") $(report "r['received']") $status"
+talk 'x\n' "$wss/echo" --limit 1 --report json
+check "ws: a server that is not trusted" 'untrusted 1' "$(report "r['error']['kind']") $status"
+ws_pin=$(openssl x509 -in "$folder/ws.pem" -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64)
+other_pin=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=
+for trusting in "--cacert $folder/ws.pem" "--insecure" "--insecure --tlsv1.3" "--cacert $folder/ws.pem --pin sha256//$ws_pin" \
+    "--insecure --pin sha256//$ws_pin"; do
+    # shellcheck disable=SC2086
+    talk 'x\n' "$wss/echo" --limit 1 $trusting
+    check "ws: ${trusting//$folder/…}" 'x 0' "$out $status"
+done
+talk 'x\n' "$wss/echo" --limit 1 --cacert "$folder/ws.pem" --pin "sha256//$other_pin" --report json
+check "ws: a wrong pin" 'pin_mismatch 1' "$(report "r['error']['kind']") $status"
+talk 'x\n' "$wss/echo" --limit 1 --cacert "$folder/ws.pem" --show-certificates
+check "ws: --show-certificates" "x 0 1 1" \
+    "$out $status $(grep -c '^0  subject  CN=talker$' "$folder/err") $(grep -cF "pin      sha256/$ws_pin" "$folder/err")"
+talk '' "$wss/echo" --show-certificates
+check "ws: the certificates of a server that is not trusted" "1 1" \
+    "$status $(grep -c '(NOT TRUSTED; as the server has sent them):$' "$folder/err")"
+talk 'x\n' "wss://localhost:$wss_port/echo" --limit 1 --cacert "$folder/ws.pem" --hsts "$folder/ws.hsts"
+check "ws: --hsts is written" 'x 0 1' "$out $status $(grep -c '^localhost "2' "$folder/ws.hsts")"
+talk 'x\n' "ws://localhost:$wss_port/echo" --limit 1 --cacert "$folder/ws.pem" --hsts "$folder/ws.hsts"
+check "ws: --hsts turns ws into wss" 'x 0' "$out $status"
+printf 'something else\n' >"$folder/ws.other"
+talk 'x\n' "$ws/echo" --limit 1 --hsts "$folder/ws.other" --report json
+check "ws: --hsts with a file of another kind" 'file 1 something else' "$(report "r['error']['kind']") $status $(cat "$folder/ws.other")"
+for route in "--resolve far.invalid:$ws_port:127.0.0.1" "--connect-to far.invalid:$ws_port:127.0.0.1:$ws_port" \
+    "--unix-socket $folder/ws.socket"; do
+    # shellcheck disable=SC2086
+    talk 'x\n' "ws://far.invalid:$ws_port/echo" --limit 1 $route
+    check "ws: ${route%% *}" 'x 0' "$out $status"
+done
+talk 'x\n' "$ws/echo" --limit 1 --interface 127.0.0.1 -4
+check "ws: --interface and -4" 'x 0' "$out $status"
+talk 'x\n' "$ws/echo" --limit 1 -6 --report json
+check "ws: -6" 1 "$status"
+talk 'x\n' "$ws/echo" --limit 1 --proxy http://127.0.0.1:1 --report json
+check "ws: --proxy" 'proxy 1' "$(report "r['error']['kind']") $status"
+talk 'x\n' "$ws/echo" --limit 1 --proxy http://127.0.0.1:1 --no-proxy 127.0.0.1
+check "ws: --no-proxy" 'x 0' "$out $status"
 client ws "$ws/echo" --echo --deadline 0.3 --report json
 check "ws: --deadline" "timeout_deadline 1" "$(report "r['error']['kind']") $status"
 expect_usage_error ws
 expect_usage_error ws "$ws/echo" --text --binary
 expect_usage_error ws "$ws/echo" --json x
 expect_usage_error ws "$ws/echo" --limit 0
+expect_usage_error ws "$ws/echo" --ping 1e300
+expect_usage_error ws "$ws/echo" --ping -1
+expect_usage_error ws "$ws/echo" --deadline 1e300
+expect_usage_error ws "$ws/echo" --deadline 0
+expect_usage_error ws "$ws/echo" --max-message 0
+expect_usage_error ws "$ws/echo" --pin sha256//AAAA
+expect_usage_error ws "$ws/echo" --key a
+expect_usage_error ws "$ws/echo" --resolve a:80
+expect_usage_error ws "$ws/echo" --alt-svc a
 kill "$ws_server"
 wait "$ws_server" 2>/dev/null
 

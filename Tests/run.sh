@@ -6,6 +6,7 @@
 #   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop
 #   Tests/run.sh --sanitize thread   the tests under a sanitizer (thread or address), on both libcurls, and nothing else
 #   … --soak-only                    only the requests with cancellations: 100,000 each with one, two and four engines
+#   Tests/run.sh --set-up            only installs what the tests need, for several runs at once
 #   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
 #
 # The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS sets another number, forty to an
@@ -17,12 +18,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=false soak_only=false sanitizer='' filter=()
+quick=false soak_only=false set_up_only=false sanitizer='' filter=()
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=true ;;
         --sanitize) sanitizer=${2:?thread or address}; shift ;;
         --soak-only) soak_only=true ;;
+        --set-up) set_up_only=true ;;
         --filter) filter=(--filter "${2:?a pattern}"); shift ;;
         -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
         *) echo "unknown option $1" >&2; exit 64 ;;
@@ -32,7 +34,8 @@ done
 
 ci=false
 [ "${CI:-}" = true ] && ci=true
-logs=$PWD/.build-peers/logs
+# Two runs with different sanitizers may be in progress at once.
+logs=$PWD/.build-peers/logs${sanitizer:+/$sanitizer}
 mkdir -p "$logs"
 started=$SECONDS
 passed=() failed=() skipped=() verdicts=()
@@ -91,12 +94,15 @@ finish() {
 twice() { "$@" || { echo "(once more)"; "$@"; }; }
 
 # test_on NAME FOLDER: runs every test on the libcurl of that folder or, without one, on the system's. Tests run one after the
-# other: all at once, tests that compute would keep tests that wait from being resumed in time.
+# other: all at once, tests that compute would keep tests that wait from being resumed in time. The tests of the sources' text do not
+# depend on libcurl, and run once.
 test_on() {
-    local name="tests on $1" folder=${2:-}
+    local name="tests on $1" folder=${2:-} skipped_tests=()
+    [ -z "$folder" ] || [ ${#filter[@]} -gt 0 ] || skipped_tests=(--skip ConventionTests)
     # The library path is for the tests alone; an empty entry in the path would mean the current folder.
     TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
-        timeout --kill-after=10 1800 swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
+        timeout --kill-after=10 1800 swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"} \
+        ${skipped_tests[@]+"${skipped_tests[@]}"}
     local verdict
     verdict=$(grep -E '^.{0,4}Test run with' "$(log_of "$name")" | tail -1)
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
@@ -145,6 +151,8 @@ optional_step "certificates" "tests with certificates that openssl makes" certif
 proxies() { RUNLEVEL=1 .scripts/install.sh squid dante-server microsocks socat openssh-server openssh-client libpacparser1 && echo "The proxies are there."; }
 optional_step "real proxies" "tests with squid, dante, microsocks, OpenSSH and PAC scripts" proxies
 
+if $set_up_only; then finish; fi
+
 # --- Build and test
 
 build_options=()
@@ -191,7 +199,19 @@ fi
 
 leaf_package() { twice swift package --package-path "$1" resolve && swift build --package-path "$1"; }
 step "leaf package Examples" leaf_package Examples
-if Tests/Fuzzing/run.sh --available; then
+fuzzes=false
+if Tests/Fuzzing/run.sh --available; then fuzzes=true; fi
+# The optimised builds, at once, because each of them uses one processor most of the time. The benchmarks are built without
+# AsyncHTTPClient: that takes longer to build than everything else here.
+optimised_builds() {
+    local builds=() build status=0
+    if $fuzzes; then Tests/Fuzzing/run.sh --build & builds+=($!); fi
+    Benchmarks/run.sh --build-only instructions & builds+=($!)
+    for build in "${builds[@]}"; do wait "$build" || status=1; done
+    return "$status"
+}
+step "optimised builds: fuzzers, leaf package Benchmarks" optimised_builds
+if $fuzzes; then
     step "fuzzing, a few seconds each" Tests/Fuzzing/run.sh --smoke
 else
     leave_out "fuzzing" "the toolchain has no libFuzzer"
@@ -204,8 +224,7 @@ client_on_current() {
 }
 [ -z "${current:-}" ] || step "the client on the current libcurl" client_on_current
 step "the tour" Examples/run.sh
-# This builds the benchmarks, without AsyncHTTPClient: that takes longer to build than everything else here.
-step "leaf package Benchmarks, and its instructions" Benchmarks/run.sh --check-instructions
+step "instructions" Benchmarks/run.sh --no-build --check-instructions
 [ -z "${current:-}" ] ||
     step "instructions on the current libcurl" Benchmarks/run.sh --no-build --libcurl "$current" --check-instructions
 step "package from outside" .scripts/outside-package.sh

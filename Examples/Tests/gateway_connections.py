@@ -108,6 +108,23 @@ def framing(check, gateway, origin):
 
 
 def slow(check, gateway, origin):
+    # The slow clients wait most of the time, and are slow at once. Their results are checked in the order in which they are listed.
+    results = []
+
+    def note(number):
+        return lambda *result: results.append((number, result))
+    threads = [threading.Thread(target=client, args=(note(number), gateway, origin), daemon=True)
+               for number, client in enumerate([trickling_head, trickling_body, slow_reader])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    check("the slow clients have ended", [0, 1, 2], sorted(number for number, _ in results))
+    for _, result in sorted(results, key=lambda entry: entry[0]):
+        check(*result)
+
+
+def trickling_head(check, gateway, origin):
     # Each byte arrives in time, and the head as a whole does not.
     connection = gateway.connect()
     start, data = time.monotonic(), request("/", "X: %s\r\n" % ("y" * 200))
@@ -117,6 +134,9 @@ def slow(check, gateway, origin):
         connection.send(data[index:index + 1])
     answer = connection.response()
     check("a head whose bytes trickle in is refused", [408, True], [answer and answer.status, time.monotonic() - start < 10])
+
+
+def trickling_body(check, gateway, origin):
     # A body may take as long as it makes progress.
     origin.scripts["echo"] = lambda connection, request: connection.body(request) or connection.answer(request.body)
     connection = gateway.connect()
@@ -125,7 +145,10 @@ def slow(check, gateway, origin):
         time.sleep(1)
         connection.send(b"x")
     check("a body may trickle in", b"xxxxxx", connection.response().body)
-    # So may a response be taken.
+
+
+def slow_reader(check, gateway, origin):
+    # A response may be taken slowly, too.
     size = 12 << 20
     origin.scripts["large"] = lambda connection, _: connection.answer(b"z" * size)
     connection = gateway.connect()

@@ -6,10 +6,39 @@ from gateway_peers import is_gone, request, reset
 
 
 def run(check, gateway, origin):
+    has_lost = taking_nothing(gateway, origin)
     failures(check, gateway, origin)
     cuts(check, gateway, origin)
     departures(check, gateway, origin)
+    check("a client that takes nothing loses its response", ["cut"], has_lost())
     check("the gateway still serves", 200, gateway.get("/").status)
+
+
+def taking_nothing(gateway, origin):
+    """Begins with a client that takes nothing for longer than --client-timeout. Returns a function that waits for the end of its response."""
+    gone, arrived, left = [], threading.Event(), threading.Event()
+
+    def endless(connection, _):
+        arrived.set()
+        connection.send("HTTP/1.1 200 OK\r\n\r\n")
+        connection.socket.settimeout(30)
+        try:
+            while True:
+                connection.socket.sendall(b"x" * 65536)
+        except ConnectionError:
+            gone.append("cut")
+        left.set()
+        return True
+    origin.scripts["endless"] = endless
+    connection = gateway.connect()
+    connection.send(request("/endless"))
+    arrived.wait(10)
+
+    def has_lost():
+        left.wait(20)
+        connection.socket.close()
+        return gone
+    return has_lost
 
 
 def failures(check, gateway, origin):
@@ -90,7 +119,7 @@ def cuts(check, gateway, origin):
 
 
 def departures(check, gateway, origin):
-    gone, arrived, lengths = [], threading.Event(), []
+    arrived, lengths = threading.Event(), []
 
     def upload(connection, request):
         arrived.set()
@@ -110,25 +139,6 @@ def departures(check, gateway, origin):
         left.wait(10)
         check("a client that leaves in its own body: the origin gets no end", [(5, False)],
               [(count if count else 5, complete) for count, complete in lengths])
-
-    # A client that takes nothing for longer than --client-timeout.
-    def endless(connection, _):
-        connection.send("HTTP/1.1 200 OK\r\n\r\n")
-        connection.socket.settimeout(30)
-        try:
-            while True:
-                connection.socket.sendall(b"x" * 65536)
-        except ConnectionError:
-            gone.append("cut")
-        left.set()
-        return True
-    origin.scripts["endless"] = endless
-    gone.clear()
-    left = threading.Event()
-    connection = gateway.connect()
-    connection.send(request("/endless"))
-    left.wait(20)
-    check("a client that takes nothing loses its response", ["cut"], gone)
 
     def early(connection, request):
         connection.answer("enough", "", "413 Enough")

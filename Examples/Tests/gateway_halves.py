@@ -54,17 +54,16 @@ def halves(check, gateway, origin):
             connection.send("%x\r\n%s\r\n" % (len(piece), piece))
             time.sleep(2.5 if piece == "two" else 0)
         connection.send("0\r\n\r\n")
-    connection = half(request("/slow"))
-    answer = connection.response()
+    # The three are slow at once.
+    probed, old, whole = half(request("/slow")), half(request("/slow").replace(b"HTTP/1.1", b"HTTP/1.0")), gateway.connect()
+    whole.send(request("/slow"))
+    answer = probed.response()
     check("a client that waits for long is probed", [200, True, {b"HTTP/1.1 100 Continue"}, b"onetwothree", True, b""],
           [answer.status, 1 <= len(answer.informational) <= 4, {head.first for head in answer.informational}, answer.body,
-           answer.is_complete, connection.rest()])
-    connection = half(request("/slow").replace(b"HTTP/1.1", b"HTTP/1.0"))
-    answer = connection.response()
+           answer.is_complete, probed.rest()])
+    answer = old.response()
     check("but not one of HTTP/1.0", [200, [], b"onetwothree"], [answer.status, answer.informational, answer.body])
-    connection = gateway.connect()
-    connection.send(request("/slow"))
-    check("nor one that has not ended its side", [], connection.response().informational)
+    check("nor one that has not ended its side", [], whole.response().informational)
 
     gone, arrived = [], threading.Event()
 

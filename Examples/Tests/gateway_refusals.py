@@ -116,12 +116,11 @@ def run(check, gateway, origin):
     check("a large head is passed on", [200, 60000], [got.status, len(origin.take()[-1].get("X"))])
 
     # A client that is slow: half of --client-timeout for a head, all of it for the next bytes of a body.
-    connection = gateway.connect()
-    connection.send("GET / HTTP/1.1\r\nHost:")
-    check("a head that does not end", [408, b""], [connection.response().status, connection.rest()])
-    connection = gateway.connect()
-    connection.send(request("/chunked", "Content-Length: 10\r\n", "POST", b"hello"))
-    check("a body that does not end", [408, b""], [connection.response().status, connection.rest()])
+    head, body = gateway.connect(), gateway.connect()
+    head.send("GET / HTTP/1.1\r\nHost:")
+    body.send(request("/chunked", "Content-Length: 10\r\n", "POST", b"hello"))
+    check("a head that does not end", [408, b""], [head.response().status, head.rest()])
+    check("a body that does not end", [408, b""], [body.response().status, body.rest()])
     check("the origin gets no end of it", [False], ended[-1:])
     connection = gateway.connect()
     connection.send(request("/", method="GET")[:20])

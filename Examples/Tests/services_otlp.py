@@ -1,7 +1,9 @@
 """Checks of what otlp-exporter sends, by the rules of OTLP/JSON: identities are hexadecimal, integers of 64 bits are strings, and
 enumerations are numbers."""
 
-import json, re, subprocess
+import json, re, subprocess, time
+
+from gateway_peers import Origin
 
 
 def attributes(item):
@@ -13,29 +15,64 @@ def is_count(text):
     return isinstance(text, str) and re.fullmatch("[0-9]+", text) is not None
 
 
+def collector():
+    """Returns a server that is the collector and the server of the requests, the messages that the collector has accepted, as pairs of the
+    path and the content, and the `traceparent` fields of the requests. The collector refuses the first message, and is slow."""
+    server, messages, parents, refused = Origin(), [], [], []
+
+    @server.script
+    def v1(connection, request):
+        connection.body(request)
+        if not refused:
+            refused.append(request)
+            connection.answer("", "Retry-After: 0\r\n", status="503 Service Unavailable")
+            return
+        messages.append((request.first.split(b" ")[1].decode(), json.loads(request.body)))
+        time.sleep(0.05)
+        connection.answer("{}", "Content-Type: application/json\r\n")
+
+    @server.script
+    def users(connection, request):
+        parents.append(request.get("traceparent"))
+        connection.answer("{}")
+
+    @server.script
+    def moved(connection, request):
+        connection.answer("", "Location: /users\r\n", status="302 Found")
+
+    @server.script
+    def missing(connection, request):
+        connection.answer("", status="404 Not Found")
+
+    @server.script
+    def cut(connection, request):
+        return True
+
+    return server, messages, parents
+
+
 def run(check, program):
-    out = subprocess.run([program], stdout=subprocess.PIPE, timeout=60)
-    lines = out.stdout.decode().splitlines()
+    server, messages, parents = collector()
+    url = "http://%s/" % server.authority
+    out = subprocess.run([program, url] + [url + path for path in ("users", "moved", "missing", "cut")], stdout=subprocess.PIPE, timeout=60)
     named = lambda name, wanted, got: check("otlp: " + name, wanted, got)
-    named("the program ends", 0, out.returncode)
-    messages = lines[1:-1]
-    named("the refused message comes again, then the metrics, and the same of the service", ["/v1/traces", "/v1/metrics"] * 3,
-          [line.split("\t")[0] for line in messages])
-    parent = json.loads(lines[0])["traceparent"]
-    contents = [json.loads(line.split("\t")[1]) for line in messages]
-    check_spans(named, contents[0], parent)
-    check_metrics(named, contents[1])
-    names = lambda traces: [span["name"] for span in traces["resourceSpans"][0]["scopeSpans"][0]["spans"]]
-    named("a cancelled service sends each span once", [["first"], ["second"]], [names(contents[2]), names(contents[4])])
-    named("the oldest spans are dropped and counted", "dropped 52", lines[-1])
+    named("the program ends", [0, ""], [out.returncode, out.stdout.decode()])
+    named("messages of both kinds", ["/v1/metrics", "/v1/traces"], sorted({path for path, _ in messages}))
+    named("the metrics come last", "/v1/metrics", messages[-1][0])
+    check_spans(named, [content for path, content in messages if path == "/v1/traces"], parents[0])
+    check_metrics(named, messages[-1][1])
+    usage = subprocess.run([program, url], stdout=subprocess.PIPE, timeout=60)
+    named("without a URL it tells its usage", [64, True], [usage.returncode, usage.stdout.startswith(b"usage:")])
 
 
-def check_spans(named, traces, parent):
-    (resource,) = traces["resourceSpans"]
-    named("the resource", {"service.name": ("stringValue", "otlp-example")}, attributes(resource["resource"]))
-    (scope,) = resource["scopeSpans"]
-    named("the scope", {"name": "trellis.example"}, scope["scope"])
-    spans = scope["spans"]
+def check_spans(named, messages, parent):
+    resources = [resource for content in messages for resource in content["resourceSpans"]]
+    named("the resource", [{"service.name": ("stringValue", "otlp-example")}] * len(messages),
+          [attributes(resource["resource"]) for resource in resources])
+    scopes = [scope for resource in resources for scope in resource["scopeSpans"]]
+    named("the scope", [{"name": "trellis.example"}] * len(messages), [scope["scope"] for scope in scopes])
+    # The service is cancelled while the collector has not responded: nothing is lost, and nothing is sent twice.
+    spans = [span for scope in scopes for span in scope["spans"]]
     named("a span for each request on the wire, and the one around them", ["GET"] * 5 + ["job"], sorted(span["name"] for span in spans))
     (job,) = [span for span in spans if span["name"] == "job"]
     requests = sorted((span for span in spans if span is not job), key=lambda span: int(span["startTimeUnixNano"]))
@@ -47,8 +84,8 @@ def check_spans(named, traces, parent):
     named("the times are strings, in order", True, all(
         is_count(span["startTimeUnixNano"]) and is_count(span["endTimeUnixNano"])
         and 1.6e18 < int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans))
-    named("the span's own attribute and event", [("intValue", "42"), ["done"]],
-          [attributes(job)["job.number"], [event["name"] for event in job["events"]]])
+    named("the span's own attribute and event", [("intValue", "4"), ["done"]],
+          [attributes(job)["job.requests"], [event["name"] for event in job["events"]]])
     named("statuses of the responses", [("intValue", code) for code in ("200", "302", "200", "404")],
           [attributes(span)["http.response.status_code"] for span in requests[:4]])
     named("errors", [{}, {}, {}, 2, 2], [span["status"].get("code", {}) for span in requests])

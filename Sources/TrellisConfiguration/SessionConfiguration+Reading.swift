@@ -23,7 +23,7 @@ extension SessionConfiguration {
     ///
     /// - Parameters:
     ///   - reader: The reader of the settings. Secret values, such as passwords, are marked as secret for its access reporter.
-    ///   - defaults: The configuration to which the settings are applied; the defaults of ``Trellis/SessionConfiguration`` unless given.
+    ///   - defaults: The configuration to which the settings are applied; the defaults of ``/Trellis/SessionConfiguration`` unless given.
     /// - Throws: ``InvalidSetting`` for the first setting that cannot be used; `CancellationError` if a provider throws it in a cancelled
     ///   task.
     public init(reading reader: ConfigReader, defaults: SessionConfiguration = SessionConfiguration()) async throws {

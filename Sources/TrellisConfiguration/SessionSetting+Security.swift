@@ -6,7 +6,9 @@ extension SessionSetting {
 
     /// The settings of TLS. The verification of certificates cannot be disabled from outside.
     static let security: [SessionSetting] = [
-        texts("tls.authorityFiles", "The PEM files with authorities that are trusted") { $0.tls.authorities = $1 },
+        texts("tls.authorityFiles", "The PEM files with authorities that are trusted") {
+            $0.tls.authorities = $1.map { .path($0) }
+        },
         flag("tls.trustsSystem", default: "true", "Whether the authorities of the system are trusted as well") {
             $0.tls.trustsSystem = $1
         },
@@ -26,11 +28,15 @@ extension SessionSetting {
         text("tls.tls13CipherSuites", "The cipher suites of TLS 1.3, as OpenSSL's list") {
             $0.configuration.tls.tls13CipherSuites = $1
         },
-        text("tls.clientCertificateFile", "The own certificate, as PEM or PKCS#12") { $0.tls.certificate = $1 },
-        text("tls.clientKeyFile", "The key of the own certificate as PEM, if it is in another file") {
-            $0.tls.key = $1
+        text("tls.clientCertificateFile", "The own certificate, as PEM or PKCS#12") {
+            $0.tls.certificate = .path($1)
         },
-        text("tls.clientPassphrase", "The passphrase of the key", isSecret: true) { $0.tls.passphrase = $1 },
+        text("tls.clientKeyFile", "The key of the own certificate as PEM; empty if it is with the certificate") {
+            $0.tls.key = $1.isEmpty ? nil : .path($1)
+        },
+        text("tls.clientPassphrase", "The passphrase of the key", isSecret: true) { draft, text in
+            draft.tls.passphrase = { text }
+        },
         text("tls.keyLogFile", "The file for the secrets of all connections, for tools that decrypt records") {
             $0.configuration.tls.keyLogFile = $1
         },

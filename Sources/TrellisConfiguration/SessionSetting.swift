@@ -1,7 +1,7 @@
 #if Configuration
 import Trellis
 
-/// A setting of a ``Trellis/SessionConfiguration`` that can come from outside; see
+/// A setting of a ``/Trellis/SessionConfiguration`` that can come from outside; see
 /// ``Trellis/SessionConfiguration/init(reading:defaults:)``.
 ///
 /// The list of all settings helps programs that print their settings, or look for misspelled keys in their own files:

@@ -5,7 +5,7 @@ import Trellis
 extension SettingsDraft {
     func completeRetries(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
         let isThere = configuration.steps.retryPolicy != nil
-        guard try has("retry.limit", neededBy: "retry.", unless: isThere) else { return }
+        guard try hasSettings(of: "retry.", needing: "retry.limit", unless: isThere) else { return }
         if has("retry.limit"), retries.retryLimit == 0 {
             configuration.steps.replaceRetryPolicies(with: nil)
             return
@@ -25,7 +25,7 @@ extension SettingsDraft {
 
     func completeHedging(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
         let present = configuration.steps.hedging
-        guard try has("hedging.delay", neededBy: "hedging.", unless: present != nil) else { return }
+        guard try hasSettings(of: "hedging.", needing: "hedging.delay", unless: present != nil) else { return }
         var policy = hedging
         if let present { policy.budget = present.budget }
         configuration.steps.hedging = policy
@@ -33,10 +33,11 @@ extension SettingsDraft {
 
     func completeLimits(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
         let rates = configuration.steps.rateLimiters.map(\.limit)
-        let isLimited = try has("rateLimit.requestsPerSecond", neededBy: "rateLimit.", unless: !rates.isEmpty)
+        let isLimited = try hasSettings(
+            of: "rateLimit.", needing: "rateLimit.requestsPerSecond", unless: !rates.isEmpty)
         if isLimited, rates != [rate] { configuration.steps.rateLimiters = [RateLimiter(rate)] }
         let present = configuration.steps.circuitBreaker
-        let isGiven = try has("circuitBreaker.enabled", neededBy: "circuitBreaker.", unless: present != nil)
+        let isGiven = try hasSettings(of: "circuitBreaker.", needing: "circuitBreaker.enabled", unless: present != nil)
         // A breaker of the defaults knows the hosts that fail, and stays unless one of its rules changes.
         guard isGiven, breaker != Breaker(present) else { return }
         configuration.steps.circuitBreaker =
@@ -50,7 +51,7 @@ extension SettingsDraft {
     func completeCache(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
         let present = configuration.steps.cache
         if !has("cache.directory") {
-            guard try has("cache.enabled", neededBy: "cache.", unless: present != nil) else { return }
+            guard try hasSettings(of: "cache.", needing: "cache.enabled", unless: present != nil) else { return }
         }
         guard cache.isEnabled ?? true else {
             configuration.steps.cache = nil
@@ -73,21 +74,22 @@ extension SettingsDraft {
         if let present, !changesStorage { return present }
         let (memory, disk) = (present as? MemoryCacheStorage, present as? DiskCacheStorage)
         if let directory = cache.directory ?? disk?.directory {
-            let size: Int64 = cache.maximumSize.map { Int64($0) } ?? disk?.maximumSize ?? 4 << 30
+            let start = disk ?? DiskCacheStorage(directory: directory)
             // The usual limit on a body follows that on all.
-            let body: Int64? = disk.flatMap { $0.maximumBodySize == $0.maximumSize / 2 ? nil : $0.maximumBodySize }
+            let body: Int64? = start.maximumBodySize == start.maximumSize / 2 ? nil : start.maximumBodySize
             return DiskCacheStorage(
-                directory: directory, maximumSize: size,
-                maximumCount: cache.maximumCount ?? disk?.maximumCount ?? 1_000_000, maximumBodySize: body)
+                directory: directory, maximumSize: cache.maximumSize.map { Int64($0) } ?? start.maximumSize,
+                maximumCount: cache.maximumCount ?? start.maximumCount, maximumBodySize: body)
         }
         if present != nil, memory == nil {
             let key = has("cache.maximumSize") ? "cache.maximumSize" : "cache.maximumCount"
             throw InvalidSetting(key, reason: "the storage of the program's cache has no such limit")
         }
-        let body: Int? = memory.flatMap { $0.maximumBodySize == $0.maximumSize / 8 ? nil : $0.maximumBodySize }
+        let start = memory ?? MemoryCacheStorage()
+        let body: Int? = start.maximumBodySize == start.maximumSize / 8 ? nil : start.maximumBodySize
         return MemoryCacheStorage(
-            maximumSize: cache.maximumSize ?? memory?.maximumSize ?? 64 << 20,
-            maximumCount: cache.maximumCount ?? memory?.maximumCount ?? 10_000, maximumBodySize: body)
+            maximumSize: cache.maximumSize ?? start.maximumSize,
+            maximumCount: cache.maximumCount ?? start.maximumCount, maximumBodySize: body)
     }
 
     func completeStores(_ configuration: inout SessionConfiguration) {

@@ -10,7 +10,7 @@ struct SettingsDraft {
 
     var upload: Bandwidth
     var download: Bandwidth
-    var tls = TLS()
+    var tls: TLS
     var proxy = ProxyParts()
     var resolver = Resolver()
     var retries: RetryPolicy
@@ -30,6 +30,7 @@ struct SettingsDraft {
         let policy = steps.retryPolicy ?? RetryPolicy()
         upload = Bandwidth(configuration.bandwidth.upload)
         download = Bandwidth(configuration.bandwidth.download)
+        tls = TLS(configuration.tls)
         retries = policy
         retryBudget = Budget(policy.budget)
         hedging = steps.hedging ?? HedgingPolicy(after: .zero)
@@ -53,49 +54,58 @@ struct SettingsDraft {
     }
 
     struct TLS {
-        var authorities: [String] = []
+        var authorities: [CertificateSource]
         var trustsSystem = true
-        var certificate = ""
-        var key: String?
-        var passphrase: String?
+        var certificate: CertificateSource?
+        var key: CertificateSource?
+        var passphrase: (@Sendable () async throws -> String)?
+
+        init(_ configuration: TLSConfiguration) {
+            authorities = configuration.authorities.sources
+            if case .only = configuration.authorities { trustsSystem = false }
+            let identity = configuration.clientIdentity
+            (certificate, key, passphrase) = (identity?.certificate, identity?.key, identity?.passphrase)
+        }
     }
 
+    /// The settings of proxies. A value without a setting is that of the proxy of the defaults.
     struct ProxyParts {
-        var url = ""
+        var url: String?
         var username: String?
         var password: String?
-        var authentication = Proxy.Authentication.any
-        var exceptions: ProxyExceptions = ""
+        var authentication: Proxy.Authentication?
+        var exceptions: ProxyExceptions?
         var script: PACScript?
         var coolDown: Duration?
     }
 
+    /// The settings of the resolver. A value without a setting is that of the resolver of the defaults.
     struct Resolver {
-        var url = ""
+        var url: String?
         var bootstrap: [String] = []
     }
 
     struct Budget {
-        var ratio = 0.1
-        var minimum = 10
-        var window = Duration.seconds(10)
+        var ratio: Double
+        var minimum: Int
+        var window: Duration
 
         init(_ budget: RetryBudget?) {
-            guard let budget else { return }
+            let budget = budget ?? RetryBudget()
             (ratio, minimum, window) = (budget.ratio, budget.minimumRetries, budget.window)
         }
     }
 
     struct Breaker: Equatable {
-        var isEnabled = false
-        var failureRatio = 0.5
-        var minimumRequests = 20
-        var window = Duration.seconds(10)
-        var openDuration = Duration.seconds(5)
+        var isEnabled: Bool
+        var failureRatio: Double
+        var minimumRequests: Int
+        var window: Duration
+        var openDuration: Duration
 
         init(_ breaker: CircuitBreaker?) {
-            guard let breaker else { return }
-            isEnabled = true
+            isEnabled = breaker != nil
+            let breaker = breaker ?? CircuitBreaker()
             (failureRatio, minimumRequests) = (breaker.failureRatio, breaker.minimumRequests)
             (window, openDuration) = (breaker.window, breaker.openDuration)
         }
@@ -138,11 +148,15 @@ extension SettingsDraft {
     /// Returns whether a setting has a value.
     func has(_ key: String) -> Bool { given.contains(key) }
 
-    /// Checks that no setting of a group has a value without the one that the group needs. Returns whether the group is to be applied.
+    /// Returns whether a group has settings. None of them may have a value without the one that the group needs.
     ///
-    /// - Parameter isThere: Indicates whether the defaults have the thing that the group describes, so that it needs no other setting.
-    @discardableResult
-    func has(_ key: String, neededBy group: String, unless isThere: Bool = false) throws(InvalidSetting) -> Bool {
+    /// - Parameters:
+    ///   - group: The beginning of the keys of the group.
+    ///   - key: The key of the setting that the group needs.
+    ///   - isThere: Indicates whether the defaults have the thing that the group describes, so that it needs no other setting.
+    func hasSettings(
+        of group: String, needing key: String, unless isThere: Bool = false
+    ) throws(InvalidSetting) -> Bool {
         if has(key) { return true }
         guard let other = given.sorted().first(where: { $0.hasPrefix(group) }) else { return false }
         guard isThere else { throw InvalidSetting(other, reason: "it means nothing without \(key)") }
@@ -175,10 +189,12 @@ extension SettingsDraft {
 
     private func completeBandwidth(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
         let limits = configuration.bandwidth
-        if try has("bandwidth.upload", neededBy: "bandwidth.uploadBurst", unless: limits.upload != nil) {
+        if try hasSettings(of: "bandwidth.uploadBurst", needing: "bandwidth.upload", unless: limits.upload != nil) {
             configuration.bandwidth.upload = upload.limit
         }
-        if try has("bandwidth.download", neededBy: "bandwidth.downloadBurst", unless: limits.download != nil) {
+        if try hasSettings(
+            of: "bandwidth.downloadBurst", needing: "bandwidth.download", unless: limits.download != nil)
+        {
             configuration.bandwidth.download = download.limit
         }
     }

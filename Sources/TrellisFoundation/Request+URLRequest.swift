@@ -4,7 +4,7 @@ import HTTPTypes
 public import Trellis
 
 extension URLRequest: RequestConvertible {
-    /// Returns the same request for a ``Session``: `Request(self)`, which documents the treatment of each property.
+    /// Returns the same request for a ``/Trellis/Session``: `Request(self)`, which documents the treatment of each property.
     ///
     /// - Throws: As in `Request.init(_:refining:)`.
     public func asRequest() throws -> Request { try Request(self) }
@@ -29,13 +29,13 @@ extension Request {
     ///
     /// - Parameters:
     ///   - urlRequest: The request.
-    ///   - timeouts: The limits on time, in which `timeoutInterval` replaces those that it covers. ``Timeouts/total`` is raised
+    ///   - timeouts: The limits on time, in which `timeoutInterval` replaces those that it covers. ``/Trellis/Timeouts/total`` is raised
     ///     to the interval if it was shorter; if no total is set, the default for a response in memory is raised, and streams,
     ///     downloads and uploads still have no total.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` without a URL; of kind
-    ///   ``TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a stream
+    /// - Throws: ``/Trellis/TrellisError`` of kind ``/Trellis/TrellisError/Kind/invalidURL`` without a URL; of kind
+    ///   ``/Trellis/TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a stream
     ///   that is read once, blocks its thread and belongs to no task can be neither sent again nor cancelled. Give the bytes, the
-    ///   file's path or an asynchronous sequence as ``Request/body``.
+    ///   file's path or an asynchronous sequence as ``/Trellis/Request/body``.
     public init(_ urlRequest: URLRequest, refining timeouts: Timeouts = Timeouts()) throws {
         guard let url = urlRequest.url else { throw TrellisError(.invalidRequest(.url("the URLRequest has no URL"))) }
         let name = urlRequest.httpMethod ?? "GET"

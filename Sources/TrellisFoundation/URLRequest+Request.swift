@@ -12,13 +12,14 @@ extension URLRequest {
     ///
     /// A body in memory, or a form with all parts in memory, becomes `httpBody`; a file becomes an `httpBodyStream`.
     ///
-    /// ``Timeouts/idle`` becomes `timeoutInterval`, in whole seconds, as `URLSession` on Linux counts them; seven days if there
+    /// ``/Trellis/Timeouts/idle`` becomes `timeoutInterval`, in whole seconds, as `URLSession` on Linux counts them; seven days if there
     /// is no limit. A `URLRequest` has no place for the other limits on time, the version of HTTP, the limit on the response's
     /// body and the compression of the body: the body is sent as it is.
     ///
-    /// - Throws: The error that the conversion of the request threw; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL``
-    ///   for a URL that is not absolute, of kind ``TrellisError/Kind/file`` for a file that cannot be opened, and of kind
-    ///   ``TrellisError/Kind/invalidRequest`` for a body that is made while it is sent: a sequence of chunks, or a form with
+    /// - Throws: The error that the conversion of the request threw; ``/Trellis/TrellisError`` of kind
+    ///   ``/Trellis/TrellisError/Kind/invalidURL`` for a URL that is not absolute, of kind
+    ///   ``/Trellis/TrellisError/Kind/file`` for a file that cannot be opened, and of kind
+    ///   ``/Trellis/TrellisError/Kind/invalidRequest`` for a body that is made while it is sent: a sequence of chunks, or a form with
     ///   files or such sequences.
     public init(_ request: Request) throws {
         let request = try request.asRequest()

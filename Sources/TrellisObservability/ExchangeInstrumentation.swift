@@ -1,5 +1,6 @@
 #if Observability
 import CoreMetrics
+import CurlEngine
 import HTTPTypes
 import Logging
 import Tracing
@@ -12,11 +13,17 @@ final class ExchangeInstrumentation: ExchangeObserver {
 
     let settings: Observability
     private let instruments: InstrumentCache
+    private let connections: ConnectionInstrumentation?
 
     init(_ settings: Observability) {
         self.settings = settings
         instruments = InstrumentCache(settings)
+        connections =
+            settings.metrics.isDisjoint(with: [.openConnections, .connectionDuration])
+            ? nil : ConnectionInstrumentation(instruments)
     }
+
+    var connectionObserver: (any ConnectionObserver)? { connections }
 
     func begin(_ request: Request, context: CallContext) -> (Request, (any ExchangeObservation)?) {
         let source = instruments.source()

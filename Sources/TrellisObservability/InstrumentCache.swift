@@ -10,6 +10,8 @@ final class SeriesInstruments: Sendable {
     let active: Meter?
     let queue: Timer?
     let count: Counter?
+    let openConnections: Meter?
+    let connectionDuration: Timer?
 
     init(_ series: Series, _ factory: any MetricsFactory, _ settings: Observability) {
         let (metrics, dimensions) = (settings.metrics, series.dimensions(omittingEmpty: settings.omitsEmptyDimensions))
@@ -23,17 +25,22 @@ final class SeriesInstruments: Sendable {
         func counter(_ label: String, _ isOn: Bool) -> Counter? {
             isOn ? Counter(label: label, dimensions: dimensions, factory: factory) : nil
         }
+        func meter(_ label: String, _ isOn: Bool) -> Meter? {
+            isOn ? Meter(label: label, dimensions: dimensions, factory: factory) : nil
+        }
         let (isStart, isEnd) = (series.kind.isStart, series.kind.isEnd)
         duration = timer(MetricName.requestDuration, isEnd && metrics.contains(.requestDuration))
         requestBodySize = recorder(MetricName.requestBodySize, isEnd && metrics.contains(.requestBodySize))
         responseBodySize = recorder(MetricName.responseBodySize, isEnd && metrics.contains(.responseBodySize))
         queue = timer(MetricName.queueDuration, isStart && metrics.contains(.queueDuration))
-        active =
-            isStart && metrics.contains(.activeRequests)
-            ? Meter(label: MetricName.activeRequests, dimensions: dimensions, factory: factory) : nil
+        active = meter(MetricName.activeRequests, isStart && metrics.contains(.activeRequests))
+        openConnections = meter(
+            MetricName.openConnections, series.kind.isOfOpenConnections && metrics.contains(.openConnections))
+        connectionDuration = timer(
+            MetricName.connectionDuration, series.kind == .connectionEnd && metrics.contains(.connectionDuration))
         count =
             switch series.kind {
-            case .start, .end: nil
+            case .start, .end, .connections, .connectionEnd: nil
             case .retry: counter(MetricName.retries, metrics.contains(.retries))
             case .cache: counter(MetricName.cacheResults, metrics.contains(.cacheResults))
             }
@@ -43,6 +50,7 @@ final class SeriesInstruments: Sendable {
 extension Series.Kind {
     fileprivate var isStart: Bool { if case .start = self { true } else { false } }
     fileprivate var isEnd: Bool { if case .end = self { true } else { false } }
+    fileprivate var isOfOpenConnections: Bool { if case .connections = self { true } else { false } }
 }
 
 /// The source of the instruments of one metrics factory.
@@ -58,6 +66,9 @@ struct InstrumentSource: Sendable {
         (self.factory, self.known, self.cache) = (factory, known, cache)
     }
 
+    /// Indicates whether the instruments of another source are those of the same factory, as far as factories have an identity.
+    func hasFactory(of other: InstrumentSource) -> Bool { known === other.known }
+
     /// Returns the instruments of a series, or those of the series that takes its place.
     func instruments(of series: Series) -> SeriesInstruments {
         if let found = known?.withLock({ $0[series] }) { return found }
@@ -72,10 +83,27 @@ struct InstrumentSource: Sendable {
 
 /// The instruments of a session, by the metrics factories that have made them.
 final class InstrumentCache: Sendable {
-    /// A factory that is an object, kept so that its identity stays its own, and the instruments that it has made.
+    /// A factory, kept so that the identity of an object stays its own, and the instruments that the object has made; `nil` for a value.
     private struct Entry: Sendable {
         let factory: any MetricsFactory
-        let known: InstrumentSource.Known
+        let known: InstrumentSource.Known?
+    }
+
+    private struct State: Sendable {
+        /// The factories that are objects.
+        var entries: [ObjectIdentifier: Entry] = [:]
+        /// The factory of the last request.
+        var latest: Entry?
+
+        /// Returns the entry of a factory that is an object.
+        mutating func entry(of factory: any MetricsFactory, _ id: ObjectIdentifier) -> Entry {
+            if let entry = entries[id] { return entry }
+            // A program that makes factories without end keeps only a few of them.
+            if entries.count == InstrumentCache.maximumFactoryCount { entries = [:] }
+            let entry = Entry(factory: factory, known: InstrumentSource.Known([:]))
+            entries[id] = entry
+            return entry
+        }
     }
 
     /// The number of factories whose instruments are kept.
@@ -83,7 +111,7 @@ final class InstrumentCache: Sendable {
 
     let settings: Observability
     private let bounds: Locked<SeriesBounds>
-    private let entries = Locked<[ObjectIdentifier: Entry]>([:])
+    private let state = Locked(State())
     /// The instruments of the factory of the settings.
     private let fixed = InstrumentSource.Known([:])
 
@@ -96,22 +124,38 @@ final class InstrumentCache: Sendable {
     func source() -> InstrumentSource? {
         guard !settings.metrics.isEmpty else { return nil }
         let factory = settings.metricsFactory ?? MetricsSystem.factory
-        let kind = type(of: factory)
-        if ObjectIdentifier(kind) == ObjectIdentifier(NOOPMetricsHandler.self) { return nil }
+        if Self.isNoOp(factory) { return nil }
         if settings.metricsFactory != nil { return InstrumentSource(factory, fixed, self) }
-        guard kind is AnyClass else { return InstrumentSource(factory, nil, self) }
+        guard type(of: factory) is AnyClass else {
+            state.withLock { $0.latest = Entry(factory: factory, known: nil) }
+            return InstrumentSource(factory, nil, self)
+        }
         let id = ObjectIdentifier(factory as AnyObject)
-        let known = entries.withLock { entries in
-            if let entry = entries[id] { return entry.known }
-            // A program that makes factories without end keeps only a few of them.
-            if entries.count == Self.maximumFactoryCount { entries = [:] }
-            let entry = Entry(factory: factory, known: InstrumentSource.Known([:]))
-            entries[id] = entry
+        let known = state.withLock { state in
+            let entry = state.entry(of: factory, id)
+            if state.latest?.known !== entry.known { state.latest = entry }
             return entry.known
         }
         return InstrumentSource(factory, known, self)
     }
 
+    private static func isNoOp(_ factory: any MetricsFactory) -> Bool {
+        ObjectIdentifier(type(of: factory)) == ObjectIdentifier(NOOPMetricsHandler.self)
+    }
+
+    /// Indicates whether there is a ``latestSource``. No factory is retained, so that none is released on an engine thread.
+    var hasLatestSource: Bool {
+        settings.metricsFactory.map { !Self.isNoOp($0) } ?? state.withLock { $0.latest != nil }
+    }
+
+    /// The source of the last request that had one; `nil` if there was none.
+    var latestSource: InstrumentSource? {
+        if settings.metricsFactory != nil { return source() }
+        return state.withLock { $0.latest }.map { InstrumentSource($0.factory, $0.known, self) }
+    }
+
     func bounded(_ series: Series) -> Series { bounds.withLock { $0.bounded(series) } }
+
+    func bounded(_ server: ServerAddress) -> ServerAddress { bounds.withLock { $0.bounded(server) } }
 }
 #endif

@@ -5,6 +5,7 @@ enum AttributeName {
     static let method = "http.request.method"
     static let originalMethod = "http.request.method_original"
     static let resendCount = "http.request.resend_count"
+    static let connectionState = "http.connection.state"
     static let statusCode = "http.response.status_code"
     static let serverAddress = "server.address"
     static let serverPort = "server.port"
@@ -32,6 +33,8 @@ enum MetricName {
     static let requestBodySize = "http.client.request.body.size"
     static let responseBodySize = "http.client.response.body.size"
     static let activeRequests = "http.client.active_requests"
+    static let openConnections = "http.client.open_connections"
+    static let connectionDuration = "http.client.connection.duration"
 
     static let queueDuration = "trellis.client.queue.duration"
     static let retries = "trellis.client.retries"

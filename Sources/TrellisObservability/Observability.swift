@@ -14,7 +14,7 @@ import Trellis
 ///
 /// The logger, the tracer and the metrics factory are resolved for each request, in the task that makes it: those of `withLogger`,
 /// `withTracer` and `withMetricsFactory` if the task runs in such a scope, or else those that the process was bootstrapped with. The task
-/// of a handle, of a shared call (``Trellis/SingleFlight``) and of a download has the scope of the first task that asked for it.
+/// of a handle, of a shared call (``/Trellis/SingleFlight``) and of a download has the scope of the first task that asked for it.
 ///
 /// Each request on the wire is observed: every retry, every redirect, and every repetition with credentials. A response that a cache has
 /// stored, and a request that a limit refuses, have neither a span nor a duration.
@@ -80,8 +80,9 @@ public struct Observability: Sendable {
 extension Observability {
     /// A set of metrics. Durations are in seconds, sizes in bytes.
     ///
-    /// All metrics have the dimensions `http.request.method`, `server.address`, `server.port` and `url.template`
-    /// (``Trellis/Request/urlTemplate``), and those that are named with them here.
+    /// The metrics of requests have the dimensions `http.request.method`, `server.address`, `server.port` and `url.template`
+    /// (``/Trellis/Request/urlTemplate``), and those that are named with them here. The metrics of connections have `server.address` and
+    /// `server.port`, of the URL of the request that the connection was made for.
     public struct MetricSet: OptionSet, Sendable, Hashable {
         /// The bits of the set.
         public let rawValue: Int
@@ -108,10 +109,17 @@ extension Observability {
         /// The counter `trellis.client.cache` of the requests that asked a cache, with `trellis.cache.result`: `hit`, `collapsed`
         /// (the response to an equal request), `revalidated`, `stale` (in place of a failure), `miss`, `bypass` or `unsatisfiable`.
         public static let cacheResults = MetricSet(rawValue: 1 << 6)
+        /// The meter `http.client.open_connections` of the connections of libcurl that are made, TLS included, and not closed, with
+        /// `http.connection.state`: `active` or `idle`. Up to ten milliseconds old. The values go to the factory of the session's last
+        /// request that had one; when that changes, the values of the earlier factory become zero. Connections of another
+        /// ``/Trellis/Transport`` are not counted.
+        public static let openConnections = MetricSet(rawValue: 1 << 7)
+        /// The timer `http.client.connection.duration` of these connections, from the end of their making to their end.
+        public static let connectionDuration = MetricSet(rawValue: 1 << 8)
         /// All of these metrics.
         public static let all: MetricSet = [
             .requestDuration, .requestBodySize, .responseBodySize, .activeRequests, .queueDuration, .retries,
-            .cacheResults,
+            .cacheResults, .openConnections, .connectionDuration,
         ]
     }
 }
@@ -127,7 +135,7 @@ extension Observability {
         public var exchange: Logger.Level? = .debug
         /// The level of the line about each retry; `info` by default.
         public var retry: Logger.Level? = .info
-        /// The level of the line about each circuit that opens or closes (``Trellis/CircuitBreaker``); `info` by default.
+        /// The level of the line about each circuit that opens or closes (``/Trellis/CircuitBreaker``); `info` by default.
         public var circuit: Logger.Level? = .info
 
         /// Creates the default levels.

@@ -11,6 +11,18 @@ struct Series: Hashable, Sendable {
         case end(status: Int?, version: HTTPVersion?, errorType: String?)
         case retry(errorType: String)
         case cache(result: String)
+        /// The open connections that are idle, or in use.
+        case connections(isIdle: Bool)
+        /// The end of a connection.
+        case connectionEnd
+
+        /// Indicates whether the dimensions are those of a connection, which has no method and no template.
+        fileprivate var isOfConnections: Bool {
+            switch self {
+            case .start, .end, .retry, .cache: false
+            case .connections, .connectionEnd: true
+            }
+        }
 
         /// The same kind without the values.
         fileprivate var withoutValues: Kind {
@@ -19,13 +31,14 @@ struct Series: Hashable, Sendable {
             case .end: .end(status: nil, version: nil, errorType: nil)
             case .retry: .retry(errorType: otherValue)
             case .cache: .cache(result: otherValue)
+            case .connections, .connectionEnd: self
             }
         }
 
         /// The dimensions of the kind. All series of a metric have the same ones, in the same order.
         fileprivate var dimensions: [(String, String)] {
             switch self {
-            case .start: []
+            case .start, .connectionEnd: []
             case .end(let status, let version, let errorType):
                 [
                     (AttributeName.statusCode, status.map { String($0) } ?? ""),
@@ -34,6 +47,7 @@ struct Series: Hashable, Sendable {
                 ]
             case .retry(let errorType): [(AttributeName.errorType, errorType)]
             case .cache(let result): [(AttributeName.cacheResult, result)]
+            case .connections(let isIdle): [(AttributeName.connectionState, isIdle ? "idle" : "active")]
             }
         }
     }
@@ -53,12 +67,14 @@ struct Series: Hashable, Sendable {
 
     /// Returns the dimensions with their values.
     func dimensions(omittingEmpty omits: Bool) -> [(String, String)] {
-        let all =
-            [
-                (AttributeName.method, method), (AttributeName.serverAddress, server.address),
-                (AttributeName.serverPort, server.port == 0 ? "" : String(server.port)),
-                (AttributeName.urlTemplate, template),
-            ] + kind.dimensions
+        let ofServer = [
+            (AttributeName.serverAddress, server.address),
+            (AttributeName.serverPort, server.port == 0 ? "" : String(server.port)),
+        ]
+        let ofRequest =
+            kind.isOfConnections
+            ? ofServer : [(AttributeName.method, method)] + ofServer + [(AttributeName.urlTemplate, template)]
+        let all = ofRequest + kind.dimensions
         return omits ? all.filter { !$0.1.isEmpty } : all
     }
 }
@@ -74,12 +90,18 @@ struct SeriesBounds: Sendable {
         (maximumServerCount, maximumSeriesCount) = (settings.maximumServerCount, settings.maximumSeriesCount)
     }
 
+    /// Returns the server within the bounds: the given one, or ``ServerAddress/other``. The same for a server from now on.
+    mutating func bounded(_ server: ServerAddress) -> ServerAddress {
+        if servers.contains(server) { return server }
+        guard servers.count < maximumServerCount else { return .other }
+        servers.insert(server)
+        return server
+    }
+
     /// Returns the series within the bounds: the given one, or the one that takes its place.
     mutating func bounded(_ series: Series) -> Series {
         var series = series
-        if !servers.contains(series.server) {
-            if servers.count < maximumServerCount { servers.insert(series.server) } else { series.server = .other }
-        }
+        series.server = bounded(series.server)
         if known.contains(series) { return series }
         guard known.count < maximumSeriesCount else { return series.overflow }
         known.insert(series)

@@ -17,15 +17,15 @@ public import Trellis
 /// requests with it: the server above answers what it has accepted while the session still sends requests, and the session drains after
 /// that.
 ///
-/// - On a graceful shutdown, the session refuses new requests with an error of kind ``Trellis/TrellisError/Kind/cancelled``, whose text
+/// - On a graceful shutdown, the session refuses new requests with an error of kind ``/Trellis/TrellisError/Kind/cancelled``, whose text
 ///   says that the session is shut down. Requests in flight continue to their end, for ``grace`` at most, with all retries, redirects and
-///   credentials that they need. After that they get an error of the same kind. See ``Trellis/Session/shutdown(drainingFor:)``.
+///   credentials that they need. After that they get an error of the same kind. See ``/Trellis/Session/shutdown(drainingFor:)``.
 /// - On a cancellation of the task, also one during the drain, requests in flight end at once. A group cancels its services when another
 ///   one fails, and when the graceful shutdown takes more than `maximumGracefulShutdownDuration`.
 ///
 /// The service has ended when all connections are closed, the event monitors have handled their events, and the index of a
-/// ``Trellis/DiskCacheStorage`` is saved. The session cannot be used after that: give the service a session of its own, not
-/// ``Trellis/Session/default``, if other parts of the process go on.
+/// ``/Trellis/DiskCacheStorage`` is saved. The session cannot be used after that: give the service a session of its own, not
+/// ``/Trellis/Session/default``, if other parts of the process go on.
 public struct SessionService: Service {
     /// The session.
     public let session: Session

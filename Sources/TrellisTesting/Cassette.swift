@@ -11,9 +11,9 @@ public import Trellis
 /// The file is `Cassettes/users.har` beside the file of the test. It is recorded by running the test with an environment variable:
 /// `TRELLIS_CASSETTES=once swift test --filter UsersTests`. After that, nothing reaches the network.
 ///
-/// The file is a HAR document (``HARDocument``), which browsers open, with a section `_trellis` in each entry. A document that a browser
-/// has saved can be replayed, too. Secrets are removed by the ``scrubbers`` before anything is written, also from heads of 1xx, trailers
-/// and the words of failures, and from each request before it is compared, so that what was scrubbed is found again.
+/// The file is a HAR document (``/Trellis/HARDocument``), which browsers open, with a section `_trellis` in each entry. A document that a
+/// browser has saved can be replayed, too. Secrets are removed by the ``scrubbers`` before anything is written, also from heads of 1xx,
+/// trailers and the words of failures, and from each request before it is compared, so that what was scrubbed is found again.
 public struct Cassette: Sendable {
     /// The path of the file.
     public let path: String

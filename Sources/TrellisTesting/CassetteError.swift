@@ -1,4 +1,4 @@
-/// The reason why a cassette cannot answer a request. A request fails with ``Trellis/TrellisError`` of kind `other`, whose reason is the
+/// The reason why a cassette cannot answer a request. A request fails with ``/Trellis/TrellisError`` of kind `other`, whose reason is the
 /// description of this error.
 public enum CassetteError: Error, Sendable, Hashable {
     /// There is no file, and the mode is ``CassetteMode/none``.

@@ -41,5 +41,8 @@ public struct CassetteMatching: Sendable, Hashable {
         request.headers.filter { $0.name.lowercased() == name.lowercased() }.map { TextBytes($0.value) }
     }
 
-    private static func body(of request: HARDocument.Request) -> TextBytes { TextBytes(request.postData?.text ?? "") }
+    /// Returns the body, with its encoding: bytes in Base64 are not the text that looks the same.
+    private static func body(of request: HARDocument.Request) -> [TextBytes] {
+        [TextBytes(request.postData?.encoding ?? ""), TextBytes(request.postData?.text ?? "")]
+    }
 }

@@ -1,8 +1,8 @@
 /// A failure of the network or of a server, as a value that a test plans.
 ///
 /// The same faults are played by a ``FaultTransport`` around a ``MockTransport``, and by a ``LoopbackServer`` over a socket
-/// (``LoopbackServer/http(on:storesBodies:faults:_:)``, ``LoopbackServer/https(on:tls:storesBodies:faults:_:)``). Both lead to an error
-/// of the same `TrellisError.Kind`, which is the one that libcurl's report leads to.
+/// (``LoopbackServer/http(on:storesBodies:faults:clock:_:)``, ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)``). Both lead
+/// to an error of the same `TrellisError.Kind`, which is the one that libcurl's report leads to.
 ///
 /// ```swift
 /// let faults: FaultPlan = [.first(2, .reset(.responseHead)), .always(.latency(.seconds(3), .responseHead))]
@@ -30,7 +30,7 @@ public enum Fault: Sendable, Hashable {
     /// The response breaks the rules of HTTP/1.1 (RFC 9112).
     case framing(FramingFault)
     /// The server ends the stream or the connection of HTTP/2 (RFC 9113). On a socket only by
-    /// ``LoopbackServer/http2(on:faults:response:)``.
+    /// ``LoopbackServer/http2(on:faults:clock:response:)``.
     case http2(HTTP2Fault)
 
     /// A moment in an exchange at which a fault happens.

@@ -59,19 +59,17 @@ final class FaultAttempt: TransportTask {
     let arrivals: AsyncStream<Event>.Continuation
     private let transport: any Transport
     private let schedule: FaultSchedule
-    private let clock: TestClock?
     private let task = Locked<Task<Void, Never>?>(nil)
 
     init(
         _ request: TransportRequest, _ faults: [Fault], events: any TransportEvents, _ transport: any Transport,
-        _ schedule: FaultSchedule, _ clock: TestClock?
+        _ schedule: FaultSchedule
     ) {
         self.request = request
         self.faults = faults
         self.events = events
         self.transport = transport
         self.schedule = schedule
-        self.clock = clock
         state = .init(State(isBodyComplete: !request.hasStreamedBody))
         (received, arrivals) = AsyncStream.makeStream(of: Event.self)
     }
@@ -128,7 +126,7 @@ final class FaultAttempt: TransportTask {
     /// Performs a fault, and returns if the exchange continues after it.
     func play(_ fault: Fault) async throws {
         switch fault {
-        case .latency(let duration, _): try await pause(for: duration, of: fault)
+        case .latency(let duration, _): try await schedule.pause(for: duration, of: fault)
         case .silence:
             schedule.begin(fault)
             try await passage { _ in false }
@@ -138,24 +136,12 @@ final class FaultAttempt: TransportTask {
         }
     }
 
-    /// Waits for a time on the clock. The time is counted from an instant before the fault is recorded, so that a test that knows of the
-    /// fault can move the clock.
-    func pause(for duration: Duration, of fault: Fault) async throws {
-        guard let clock else {
-            schedule.begin(fault)
-            return try await Task.sleep(for: duration)
-        }
-        let end = clock.now.advanced(by: duration)
-        schedule.begin(fault)
-        try await clock.sleep(until: end)
-    }
-
     /// The present time on the clock.
-    var elapsed: Duration { clock?.now.elapsed ?? .zero }
+    var elapsed: Duration { schedule.clock?.now.elapsed ?? .zero }
 
     /// Waits until a time on the clock; without a clock, for a duration.
     func wait(until end: Duration, after duration: Duration) async throws {
-        guard let clock else { return try await Task.sleep(for: duration) }
+        guard let clock = schedule.clock else { return try await Task.sleep(for: duration) }
         try await clock.sleep(until: TestClock.Instant(elapsed: end))
     }
 

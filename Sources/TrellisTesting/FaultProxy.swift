@@ -10,7 +10,8 @@ import CurlEngine
 /// ```
 ///
 /// The proxy does not know the protocol of the connections: TLS and WebSockets pass too. A client that connects to the proxy needs a
-/// certificate of the server that is for the proxy's address, as those of ``LoopbackServer/https(on:tls:storesBodies:faults:_:)`` are.
+/// certificate of the server that is for the proxy's address, as those of
+/// ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)`` are.
 ///
 /// A change of ``toxics`` applies to all bytes that reach the proxy from then on, on open connections too. Bytes that are in the proxy keep
 /// the time at which they are sent.

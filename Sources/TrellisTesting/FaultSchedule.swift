@@ -29,11 +29,14 @@ final class FaultSchedule: Sendable {
 
     /// The faults that have begun, in order.
     let begun = LoopbackServer.Waiters<[Fault]>([])
+    /// The clock of latencies and drips; `nil` for real time.
+    let clock: TestClock?
     private let rules: [FaultRule]
     /// The states of the rules by stage, and for a transport that has no stages.
     private let progress: Locked<[[Progress]]>
 
-    init(_ plan: FaultPlan) {
+    init(_ plan: FaultPlan, clock: TestClock? = nil) {
+        self.clock = clock
         rules = plan.rules
         progress = Locked(Array(repeating: plan.rules.map(Progress.init), count: Fault.Stage.allCases.count + 1))
     }
@@ -66,4 +69,16 @@ final class FaultSchedule: Sendable {
 
     /// Records that a fault has begun.
     func begin(_ fault: Fault) { begun.update { $0.append(fault) } }
+
+    /// Waits for a latency. With a clock, the time is counted from an instant before the fault is recorded, so that a test that knows of
+    /// the fault can move the clock.
+    func pause(for duration: Duration, of fault: Fault) async throws {
+        guard let clock else {
+            begin(fault)
+            return try await Task.sleep(for: duration)
+        }
+        let end = clock.now.advanced(by: duration)
+        begin(fault)
+        try await clock.sleep(until: end)
+    }
 }

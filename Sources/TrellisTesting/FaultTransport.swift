@@ -28,7 +28,6 @@ public import Trellis
 public final class FaultTransport: TestTransport {
     private let transport: any Transport
     private let schedule: FaultSchedule
-    private let clock: TestClock?
 
     /// Creates a transport.
     ///
@@ -39,8 +38,7 @@ public final class FaultTransport: TestTransport {
     ///   - clock: The clock of latencies and drips; `nil`, the default, for real time.
     public init(wrapping transport: any Transport, faults: FaultPlan, clock: TestClock? = nil) {
         self.transport = transport
-        self.clock = clock
-        schedule = FaultSchedule(faults)
+        schedule = FaultSchedule(faults, clock: clock)
     }
 
     /// The value of the other transport.
@@ -50,7 +48,7 @@ public final class FaultTransport: TestTransport {
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let faults = schedule.isEmpty ? [] : schedule.next(nil, FaultedRequest(request))
         guard !faults.isEmpty else { return transport.start(request, events: events) }
-        let attempt = FaultAttempt(request, faults, events: events, transport, schedule, clock)
+        let attempt = FaultAttempt(request, faults, events: events, transport, schedule)
         attempt.begin()
         return attempt
     }

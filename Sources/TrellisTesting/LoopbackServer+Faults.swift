@@ -54,9 +54,9 @@ extension LoopbackServer.Connection {
 
     /// Performs a fault, and returns if the connection continues after it.
     func play(_ fault: Fault, _ schedule: FaultSchedule) throws {
+        if case .latency(let duration, _) = fault { return try pause(for: duration, of: fault, schedule) }
         schedule.begin(fault)
         switch fault {
-        case .latency(let duration, _): return try pause(for: duration)
         case .silence:
             waitUntilPeerCloses()
             throw LoopbackServer.Interruption.closedByPeer
@@ -68,7 +68,7 @@ extension LoopbackServer.Connection {
         case .closeWithoutNotify: shutdownWrite(notifying: false)
         case .framing(.chunkSize): try write("zz\r\n")
         case .framing(.statusLine): try write("This is not a status line.\r\n\r\n")
-        case .unresolvedName, .refusedConnection, .tls, .drip, .framing, .http2: return
+        case .unresolvedName, .refusedConnection, .tls, .latency, .drip, .framing, .http2: return
         }
         throw LoopbackServer.Interruption.closedByScript
     }
@@ -148,11 +148,12 @@ private struct ResponseFraming {
 final class BodyFaults {
     private var body: FaultedBody
     private let schedule: FaultSchedule
-    private var hasDripped = false
+    private var pauses: DripPauses
 
     init(_ faults: ExchangeFaults) {
         body = FaultedBody(faults.faults)
         schedule = faults.schedule
+        pauses = DripPauses(faults.schedule)
     }
 
     /// The fault at the end of a body that was too short for it.
@@ -167,10 +168,7 @@ final class BodyFaults {
                 try writer.writePiece(Array(rest.prefix(count)))
                 rest = rest.dropFirst(count)
             case .play(let fault): try writer.connection.play(fault, schedule)
-            case .wait(let fault, let pause):
-                if !hasDripped { schedule.begin(fault) }
-                hasDripped = true
-                try writer.connection.pause(for: pause)
+            case .wait(let fault, let pause): try pauses.wait(for: pause, of: fault, on: writer.connection)
             }
         }
     }

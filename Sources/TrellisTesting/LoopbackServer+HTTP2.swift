@@ -17,13 +17,14 @@ extension LoopbackServer {
     /// - Parameters:
     ///   - address: The address to listen on.
     ///   - faults: The faults that the server plays.
+    ///   - clock: The clock of the latencies and drips among the faults; `nil`, the default, for real time.
     ///   - response: The response. Its body must be in memory, and have at most 65,535 bytes (the window of RFC 9113, section 6.9.2).
     /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of the framing of HTTP/1.1.
     public static func http2(
-        on address: Address = .ipv4, faults: FaultPlan = [], response: Response = .text("ok")
+        on address: Address = .ipv4, faults: FaultPlan = [], clock: TestClock? = nil, response: Response = .text("ok")
     ) throws -> LoopbackServer {
         try faults.check(hasHTTP2: true)
-        return try LoopbackServer(on: address, tls: nil, faults: faults) { connection, schedule in
+        return try LoopbackServer(on: address, tls: nil, faults: faults, clock: clock) { connection, schedule in
             try HTTP2Peer(connection, schedule, response).serve()
         }
     }
@@ -118,17 +119,14 @@ private struct HTTP2Peer {
         var bytes: ArraySlice<UInt8> = []
         if case .bytes(let data) = response.body { bytes = Array(data)[...] }
         var body = FaultedBody(faults)
-        var hasDripped = false
+        var pauses = DripPauses(schedule)
         while !bytes.isEmpty {
             switch body.step(available: min(bytes.count, 16_384)) {
             case .send(let count):
                 try send(Kind.data, 0, stream, Array(bytes.prefix(count)))
                 bytes = bytes.dropFirst(count)
             case .play(let fault): guard try play(fault, on: stream) else { return }
-            case .wait(let fault, let pause):
-                if !hasDripped { schedule.begin(fault) }
-                hasDripped = true
-                try connection.pause(for: pause)
+            case .wait(let fault, let pause): try pauses.wait(for: pause, of: fault, on: connection)
             }
         }
         for fault in faults where fault.moment == .end { guard try play(fault, on: stream) else { return } }

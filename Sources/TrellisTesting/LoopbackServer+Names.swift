@@ -27,10 +27,13 @@ private struct LoopbackResolver: NameResolver {
 
     func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
         for fault in schedule.next(.lookup, nil) {
+            if case .latency(let duration, _) = fault {
+                try await schedule.pause(for: duration, of: fault)
+                continue
+            }
             schedule.begin(fault)
             switch fault {
             case .unresolvedName: throw TrellisError(.connectionFailed(.nameResolution("planned by the test")))
-            case .latency(let duration, _): try await Task.sleep(for: duration)
             case .silence: return try ResolvedAddresses([SilentPort.address], timeToLive: .zero)
             default: return try ResolvedAddresses([Self.refusing], timeToLive: .zero)
             }

@@ -115,14 +115,16 @@ extension LoopbackServer {
     ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
     ///   - faults: The faults that the server plays. Those of the name and of the connecting only happen to sessions with
     ///     ``sessionConfiguration(_:)``, and to URLs with the name of a host (``url(_:host:scheme:)``).
+    ///   - clock: The clock of the latencies and drips among the faults, which last until the test moves the clock; `nil`, the default, for
+    ///     real time. The limits of a session that uses libcurl are those of real time.
     ///   - handler: Returns the response to a request.
     /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of HTTP/2.
     public static func http(
-        on address: Address = .ipv4, storesBodies: Bool = true, faults: FaultPlan = [],
+        on address: Address = .ipv4, storesBodies: Bool = true, faults: FaultPlan = [], clock: TestClock? = nil,
         _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response
     ) throws -> LoopbackServer {
         try faults.check(hasHTTP2: false)
-        return try LoopbackServer(on: address, tls: nil, faults: faults) { connection, schedule in
+        return try LoopbackServer(on: address, tls: nil, faults: faults, clock: clock) { connection, schedule in
             try connection.serve(storesBodies: storesBodies, schedule, handler)
         }
     }

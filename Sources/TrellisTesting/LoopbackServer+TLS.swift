@@ -41,7 +41,7 @@ extension LoopbackServer {
         }
     }
 
-    /// Creates a server like that of ``http(on:storesBodies:faults:_:)`` that uses TLS, and speaks HTTP/1.1 over it.
+    /// Creates a server like that of ``http(on:storesBodies:faults:clock:_:)`` that uses TLS, and speaks HTTP/1.1 over it.
     ///
     /// ```swift
     /// let server = try LoopbackServer.https { _ in .text("secret") }
@@ -58,16 +58,17 @@ extension LoopbackServer {
     ///   - tls: The settings of TLS; `nil`, the default, for a valid certificate of a new authority.
     ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
     ///   - faults: The faults that the server plays.
+    ///   - clock: The clock of the latencies and drips among the faults; `nil`, the default, for real time.
     ///   - handler: Returns the response to a request.
     /// - Throws: ``SystemError`` when the system refuses; ``TLSUnavailable`` if OpenSSL is missing; ``UnplayableFault`` for faults of
     ///   HTTP/2.
     public static func https(
         on address: Address = .ipv4, tls: TLS? = nil, storesBodies: Bool = true, faults: FaultPlan = [],
-        _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response
+        clock: TestClock? = nil, _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response
     ) throws -> LoopbackServer {
         try faults.check(hasHTTP2: false)
-        return try LoopbackServer(on: address, tls: tls ?? TLS(), faults: faults) { connection, schedule in
-            try connection.serve(storesBodies: storesBodies, schedule, handler)
+        return try LoopbackServer(on: address, tls: tls ?? TLS(), faults: faults, clock: clock) {
+            try $0.serve(storesBodies: storesBodies, $1, handler)
         }
     }
 

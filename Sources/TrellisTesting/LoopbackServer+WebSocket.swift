@@ -53,8 +53,8 @@ extension LoopbackServer {
 
     /// A WebSocket as the script of a server sees it. All calls block, as those of its ``connection`` do.
     ///
-    /// The calls follow the protocol; a script that is to break it sends any frame (``send(_:)-(WebSocketFrame)``), and any bytes, over the
-    /// ``connection``, which it can also reset or close.
+    /// The calls follow the protocol; a script that is to break it sends any frame (``send(_:)-(LoopbackServer.WebSocketFrame)``), and any
+    /// bytes, over the ``connection``, which it can also reset or close.
     public final class WebSocketPeer {
         /// The request of the handshake.
         public let request: ReceivedRequest

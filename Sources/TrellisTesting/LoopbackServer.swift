@@ -14,8 +14,8 @@ import CurlEngine
 /// await #expect(throws: TrellisError.self) { try await session.data(server.url("/")) }
 /// ```
 ///
-/// A script uses the methods of ``Connection``; for well-formed responses by path there are ``http(on:storesBodies:faults:_:)`` and
-/// ``https(on:tls:storesBodies:faults:_:)``. A script
+/// A script uses the methods of ``Connection``; for well-formed responses by path there are ``http(on:storesBodies:faults:clock:_:)`` and
+/// ``https(on:tls:storesBodies:faults:clock:_:)``. A script
 /// that returns ends its side of the connection and waits for the peer to end the other, so that ``openCount`` counts the
 /// connections that the *client* still holds. A script that throws does the same; its error is kept in ``errors``, unless the
 /// error only says that the peer or the server went away (``Interruption``).
@@ -66,13 +66,13 @@ public final class LoopbackServer: Sendable {
 
     /// Starts to listen, and runs the script once for each connection, after the faults that precede its first request.
     init(
-        on address: Address, tls: TLS?, faults: FaultPlan,
+        on address: Address, tls: TLS?, faults: FaultPlan, clock: TestClock? = nil,
         script: @escaping @Sendable (Connection, FaultSchedule) throws -> Void
     ) throws {
         try faults.check(on: address, hasTLS: tls != nil)
         let identities = try tls.map(Identities.init)
         let (socket, port) = try LoopbackSocket.listen(on: address)
-        let schedule = FaultSchedule(faults)
+        let schedule = FaultSchedule(faults, clock: clock)
         (self.address, self.port, self.schedule, authority) = (address, port, schedule, tls?.authority)
         silentPort = faults.needsSilentPort ? try SilentPort(port) : nil
         listener = Listener(socket: socket) { connection in

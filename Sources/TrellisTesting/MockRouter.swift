@@ -27,7 +27,7 @@ public final class MockRouter: TestTransport {
     /// Creates a router without routes.
     ///
     /// - Parameter baseURL: The absolute URL that the patterns are relative to, as requests are to
-    ///   ``Trellis/SessionConfiguration/baseURL``; if `nil`, a pattern without a host is one of all hosts.
+    ///   ``/Trellis/SessionConfiguration/baseURL``; if `nil`, a pattern without a host is one of all hosts.
     public init(baseURL: String? = nil) {
         self.baseURL = baseURL
         transport = MockTransport(deciding: { [table] in table.reaction(to: $0) })

@@ -70,7 +70,10 @@ struct PathPattern: Sendable {
 
     /// Returns the values of the variables, decoded; `nil` if the path does not match.
     func match(_ request: RoutedRequest) -> [String: String]? {
-        if let onlyPath { return onlyPath.hasSameBytes(as: request.path) ? [:] : nil }
+        if let onlyPath {
+            if onlyPath.hasSameBytes(as: request.path) { return [:] }
+            guard request.path.utf8.contains(UInt8(ascii: "%")) else { return nil }
+        }
         var values: [String: String] = [:]
         let theirs = request.segments
         for (index, segment) in segments.enumerated() {

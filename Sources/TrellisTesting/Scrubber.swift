@@ -32,7 +32,7 @@ public struct Scrubber: Sendable {
 
     func scrub(_ response: inout HARDocument.Response) { self.response(&response) }
 
-    /// The scrubber of what is known to be a secret, with the rules of ``Trellis/HARRecorder``: user information and secret items of URLs,
+    /// The scrubber of what is known to be a secret, with the rules of ``/Trellis/HARRecorder``: user information and secret items of URLs,
     /// secret fields, the values of cookies, secret items of forms, and texts under secret names in JSON.
     public static let secrets = Scrubber(
         request: { HARRedaction.redact(&$0) }, response: { HARRedaction.redact(&$0) })
@@ -82,13 +82,14 @@ public struct Scrubber: Sendable {
     /// - Parameters:
     ///   - paths: The places of the values: names of members and indices of elements, with dots between them, such as `user.email` or
     ///     `items.*.id`. A `*` stands for any name or index. All texts and numbers within an object or an array are replaced.
+    ///     The values in front of the place where a body ends early, or is no JSON, are replaced too.
     ///   - replacement: The text in place of texts. A number becomes 0, so that the body can be decoded as before; `true`, `false` and
     ///     `null` stay.
     public static func json(_ paths: String..., replacement: String = "REDACTED") -> Scrubber {
         let patterns = paths.map { $0.split(atByte: ".").map { String($0) } }
         let quoted = ScrubbedText.quoted(replacement)
         let scrub = { @Sendable (text: String) -> String in
-            let (scrubbed, isComplete) = JSONRewriter.rewritten(text) { path, kind in
+            JSONRewriter.rewrittenAsFarAsPossible(text) { path, kind in
                 guard patterns.contains(where: { ScrubbedText.matches($0, path) }) else { return nil }
                 return switch kind {
                 case .string: quoted
@@ -96,7 +97,6 @@ public struct Scrubber: Sendable {
                 case .object, .array, .literal: nil
                 }
             }
-            return isComplete ? scrubbed : text
         }
         return Scrubber(
             request: { $0.changeText(scrub) }, response: { $0.changeText(scrub) })

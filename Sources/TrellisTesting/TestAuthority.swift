@@ -1,8 +1,8 @@
 import CurlEngine
 public import Trellis
 
-/// A certificate authority for tests, made at run time. It is the authority of ``LoopbackServer/https(on:tls:storesBodies:faults:_:)``, and
-/// no other program trusts it.
+/// A certificate authority for tests, made at run time. It is the authority of
+/// ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)``, and no other program trusts it.
 ///
 /// ```swift
 /// let authority = try TestAuthority()

@@ -100,7 +100,7 @@ public enum TransportConformance {
         public static let wire = Features(rawValue: 1 << 0)
         /// The server can respond while the body of the request is still being sent.
         public static let twoWay = Features(rawValue: 1 << 1)
-        /// The transport sends the fields behind a request's body (``Request/trailers``), and the server receives them.
+        /// The transport sends the fields behind a request's body (``/Trellis/Request/trailers``), and the server receives them.
         public static let requestTrailers = Features(rawValue: 1 << 2)
     }
 

@@ -25,7 +25,7 @@ public import Trellis
 ///
 /// The session keeps its configuration, its clock and its state: cookies, cached responses, credentials, rates and circuit breakers are
 /// shared with all of its requests, so that tests of these need sessions of their own. The limits on connections count the requests of
-/// each operation separately.
+/// each operation separately, and the addresses that a resolver has returned are known to the requests of their operation alone.
 ///
 /// - Parameters:
 ///   - transport: The transport. If it is a ``TestTransport`` such as ``MockRouter``, it is finished at the end.

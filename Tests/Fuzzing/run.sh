@@ -4,7 +4,9 @@
 #   Tests/Fuzzing/run.sh                    every fuzzer for a minute
 #   Tests/Fuzzing/run.sh 600                every fuzzer for that many seconds
 #   Tests/Fuzzing/run.sh 600 events lines   only these fuzzers
-#   Tests/Fuzzing/run.sh --smoke            every fuzzer for 5 seconds, from Corpus/ only; inputs are not kept
+#   Tests/Fuzzing/run.sh --smoke            every fuzzer for 5 seconds, from Corpus/ only; inputs are not kept; as many fuzzers at once as
+#                                           there are processors
+#   Tests/Fuzzing/run.sh --build            only builds
 #   Tests/Fuzzing/run.sh --available        only reports, by its exit status, whether libFuzzer is installed
 #
 #   lines, events, text, multipart   the state machines under streams: the same result however a body is cut, and bounded
@@ -35,11 +37,12 @@ available() {
     return $status
 }
 
-seconds=60 corpora=$scratch/corpus
+seconds=60 corpora=$scratch/corpus lanes=1 build_only=false
 case ${1:-} in
     --available) available; exit ;;
+    --build) build_only=true; shift ;;
     --smoke)
-        seconds=5 corpora=$(mktemp -d)
+        seconds=5 corpora=$(mktemp -d) lanes=$(nproc)
         trap 'rm -rf "$corpora"' EXIT
         shift
         ;;
@@ -53,21 +56,26 @@ names=("$@")
 # The build is optimised, because a faster fuzzer finds more.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \
     -Xswiftc -enable-testing -Xswiftc "${instrumented[0]}" -Xswiftc "${instrumented[1]}"
+if $build_only; then exit 0; fi
 
 # The runtime's crash report would be written instead of libFuzzer's, which saves the input.
 export SWIFT_BACKTRACE=enable=no
 found=() ended=()
 mkdir -p "$scratch/crashes" "$scratch/logs"
 
-# fuzz NAME: fuzzes, and reports the result. A status without an input has another reason: a signal from outside (for which
-# libFuzzer has 72), or a finding of a sanitizer at the end of the process, which is in the log.
+# fuzz NAME: fuzzes.
 fuzz() {
-    local name=$1 log=$scratch/logs/$1.log status=0 input
-    mkdir -p "$corpora/$name"
-    echo "=== $name, $seconds s"
-    "$scratch/release/fuzz" "$name" -max_total_time="$seconds" -max_len=1024 -len_control=10 -timeout=10 -rss_limit_mb=1024 \
-        -artifact_prefix="$scratch/crashes/$name-" -print_final_stats=1 \
-        "$corpora/$name" "$here/Corpus/$name" >"$log" 2>&1 || status=$?
+    mkdir -p "$corpora/$1"
+    "$scratch/release/fuzz" "$1" -max_total_time="$seconds" -max_len=1024 -len_control=10 -timeout=10 -rss_limit_mb=1024 \
+        -artifact_prefix="$scratch/crashes/$1-" -print_final_stats=1 \
+        "$corpora/$1" "$here/Corpus/$1" >"$scratch/logs/$1.log" 2>&1
+}
+
+# report NAME STATUS: reports the result of a fuzzer. A status without an input has another reason: a signal from outside (for which
+# libFuzzer has 72), or a finding of a sanitizer at the end of the process, which is in the log.
+report() {
+    local name=$1 log=$scratch/logs/$1.log status=$2 input
+    echo "$name:"
     grep -aE '^(wrong|==[0-9]+==|SUMMARY|artifact_prefix|stat::)|[[:space:]](INITED|DONE)[[:space:]]' "$log" | cut -c1-1000 || true
     [ $status -ne 0 ] || return 0
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
@@ -80,7 +88,22 @@ fuzz() {
     fi
 }
 
-for name in "${names[@]}"; do fuzz "$name"; done
+for ((first = 0; first < ${#names[@]}; first += lanes)); do
+    round=("${names[@]:first:lanes}") last=$((${#round[@]} - 1)) processes=() status=0
+    echo "=== ${round[*]}, $seconds s"
+    for name in "${round[@]:0:last}"; do
+        fuzz "$name" &
+        processes+=($!)
+    done
+    # In the foreground, where Ctrl-C ends it.
+    fuzz "${round[last]}" || status=$?
+    for index in "${!processes[@]}"; do
+        other=0
+        wait "${processes[index]}" || other=$?
+        report "${round[index]}" "$other"
+    done
+    report "${round[last]}" "$status"
+done
 [ ${#ended[@]} -eq 0 ] || echo "Ended from outside: ${ended[*]}"
 [ ${#found[@]} -eq 0 ] || { echo "Fuzzing failed: ${found[*]}"; exit 1; }
 [ ${#ended[@]} -eq 0 ] || exit 2

@@ -39,7 +39,14 @@ class Authority:
 
     def files(self, *names):
         """Returns the paths of a chain and a key for these names, or the usual ones, for servers that read files."""
-        certificate = self._ca.issue_cert(*(names or NAMES), key_type=trustme.KeyType.ECDSA)
+        return self._write(self._ca, *names)
+
+    def files_of_intermediate(self, *names):
+        """Returns the same of a certificate that an intermediate of the authority has signed. The chain has both."""
+        return self._write(self._ca.create_child_ca(key_type=trustme.KeyType.ECDSA), *names)
+
+    def _write(self, issuer, *names):
+        certificate = issuer.issue_cert(*(names or NAMES), key_type=trustme.KeyType.ECDSA)
         prefix = os.path.join(self.folder, names[0] + "-" if names else "")
         chain, key = prefix + "chain.pem", prefix + "key.pem"
         certificate.private_key_and_cert_chain_pem.write_to_path(chain)

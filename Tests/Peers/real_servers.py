@@ -2,9 +2,12 @@
 
 Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are installed:
 
-    caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3
+    caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3, which it names in Alt-Svc
+    caddy-tcp  HTTP/1.1 and HTTP/2; names HTTP/3 at its own port in Alt-Svc too, where no server listens
     nghttpd    HTTP/2
-    nginx      HTTP/1.1 and HTTP/2; asks for a client certificate
+    nginx      HTTP/1.1 and HTTP/2; asks for a client certificate; /proxy.pac is a script that names a dead proxy and squid
+    nginx-names  the servers one.example, with all names below it, and two.example, each with a chain of its own through an intermediate
+    nginx-plain  every name, without TLS
     tinyproxy  an HTTP proxy that lets ada with the password s3cret through, to the ports of the others
     squid      an HTTP proxy that lets ada through, with Basic and Digest authentication, to every port but 9
     squid-tls  the same over TLS
@@ -17,7 +20,9 @@ The other servers have /small (11 bytes) and /large (8 MiB of which byte n is n 
 /proxy-authorization is that field of the request, in brackets. nginx has /client, with the version of TLS, whether the client's
 certificate is good, and its subject, and sends requests for /to/PORT/PATH on to /PATH of that port, without TLS,
 with the protocol in the field X-Protocol. nginx and caddy send requests to switch protocols for /switch/PORT/PATH in the
-same way. A client certificate for ada@example.com is in client.pem, in the folder of the authority.
+same way. The servers of names respond with the scheme, the host of the request and that of the handshake. For one.example they ask for
+https (HSTS), but /forget takes that back. They are at the Unix domain sockets nginx.sock and, two.example with TLS, nginx-tls.sock too, in
+the folder of the authority. A client certificate for ada@example.com is in client.pem, in the folder of the authority.
 """
 
 import asyncio
@@ -40,8 +45,18 @@ CADDYFILE = """
     servers {{
         protocols h1 h2 h3
     }}
+    servers 127.0.0.1:{tcp_port} {{
+        protocols h1 h2
+    }}
 }}
-https://127.0.0.1:{port} {{
+https://127.0.0.1:{tcp_port}, https://localhost:{tcp_port} {{
+    bind 127.0.0.1
+    tls {chain} {key}
+    root * {folder}
+    header Alt-Svc `h3=":{tcp_port}"; ma=3600`
+    file_server
+}}
+https://127.0.0.1:{port}, https://localhost:{port} {{
     bind 127.0.0.1
     tls {chain} {key}
     root * {folder}
@@ -91,6 +106,38 @@ http {{
             proxy_pass http://127.0.0.1:$1$2$is_args$args;
         }}
     }}
+    server {{
+        listen 127.0.0.1:{names_port} ssl http2 default_server;
+        server_name one.example *.one.example;
+        ssl_certificate {one_chain};
+        ssl_certificate_key {one_key};
+        add_header Strict-Transport-Security "max-age=3600; includeSubDomains" always;
+        location = /forget {{
+            add_header Strict-Transport-Security "max-age=0" always;
+            return 200 "forgotten";
+        }}
+        location / {{
+            return 200 "$scheme $host $ssl_server_name";
+        }}
+    }}
+    server {{
+        listen 127.0.0.1:{names_port} ssl http2;
+        listen unix:{socket_folder}/nginx-tls.sock ssl http2;
+        server_name two.example;
+        ssl_certificate {two_chain};
+        ssl_certificate_key {two_key};
+        location / {{
+            return 200 "$scheme $host $ssl_server_name";
+        }}
+    }}
+    server {{
+        listen 127.0.0.1:{plain_port};
+        listen unix:{socket_folder}/nginx.sock;
+        add_header Strict-Transport-Security "max-age=3600; includeSubDomains" always;
+        location / {{
+            return 200 "$scheme $host ";
+        }}
+    }}
 }}
 """
 
@@ -128,6 +175,8 @@ shutdown_lifetime 0 seconds
 pinger_enable off
 via on
 """
+
+PAC = "function FindProxyForURL(url, host) { return 'PROXY 127.0.0.1:9; PROXY 127.0.0.1:%d' }"
 
 SSHD = """
 Port {port}
@@ -270,10 +319,13 @@ async def main():
 
     ports = {}
     if shutil.which("caddy"):
-        ports["caddy"] = free_port()
+        ports["caddy"], ports["caddy-tcp"] = free_port(), free_port()
+        text = CADDYFILE.format(
+            port=ports["caddy"], tcp_port=ports["caddy-tcp"], chain=chain, key=key, folder=folder
+        )
         configuration = os.path.join(authority.folder, "Caddyfile")
         with open(configuration, "w") as file:
-            file.write(CADDYFILE.format(port=ports["caddy"], chain=chain, key=key, folder=folder))
+            file.write(text)
         start("caddy", "run", "--adapter", "caddyfile", "--config", configuration, folder=authority.folder)
     if shutil.which("nghttpd"):
         # Servers with the usual limit of concurrent streams, and with lower ones.
@@ -282,11 +334,18 @@ async def main():
             options = ("--address=127.0.0.1", f"--max-concurrent-streams={limit}", f"--htdocs={folder}")
             start("nghttpd", *options, str(ports[name]), key, chain, folder=authority.folder)
     if shutil.which("nginx"):
-        ports["nginx"] = free_port()
+        for name in ["nginx", "nginx-names", "nginx-plain"]:
+            ports[name] = free_port()
         authority.write_client("client.pem", "ada@example.com")
         # Files of root can be read by processes of root alone.
         user = "user root;" if os.geteuid() == 0 else ""
-        text = NGINX.format(user=user, folder=folder, port=ports["nginx"], chain=chain, key=key, ca=authority.path)
+        one_chain, one_key = authority.files_of_intermediate("one.example", "*.one.example")
+        two_chain, two_key = authority.files_of_intermediate("two.example")
+        text = NGINX.format(
+            user=user, folder=folder, port=ports["nginx"], chain=chain, key=key, ca=authority.path,
+            names_port=ports["nginx-names"], one_chain=one_chain, one_key=one_key, two_chain=two_chain, two_key=two_key,
+            plain_port=ports["nginx-plain"], socket_folder=authority.folder,
+        )
         configuration = os.path.join(authority.folder, "nginx.conf")
         with open(configuration, "w") as file:
             file.write(text)
@@ -300,6 +359,9 @@ async def main():
         start("tinyproxy", "-d", "-c", configuration, folder=authority.folder)
     socket_path = os.path.join(authority.folder, "socks.sock")
     start_more_proxies(ports, chain, socket_path)
+    if "squid" in ports:
+        with open(os.path.join(folder, "proxy.pac"), "w") as file:
+            file.write(PAC % ports["squid"])
     if all(map(shutil.which, ["ssh", "sshd", "ssh-keygen"])):
         await start_ssh(ports)
     for port in ports.values():

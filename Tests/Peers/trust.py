@@ -15,6 +15,10 @@ Prints {"ca": PATH, "folder": PATH, "ports": {NAME: PORT}}.
     constrained      signed by an intermediate that may issue only for allowed.example
     not-an-issuer    signed by the certificate of a server
     weak-key         an RSA key of 1024 bits
+    weaker-key       an RSA key of 512 bits; TLS 1.2 only, whose signatures are short enough for it
+    weak-issuer      signed by an intermediate with an RSA key of 1024 bits
+    sha1, md5        signed with this digest
+    sha1-issuer      signed by an intermediate that the root has signed with SHA-1
     revoked          as valid, and in the list revoking.crl
     tls1.0, tls1.1, tls1.2, tls1.3    as valid, with this version of TLS only
     mtls, mtls1.2    ask for a client certificate of clients.pem
@@ -44,9 +48,6 @@ A server responds with the common name of the client's certificate and the numbe
 
 import asyncio
 import ctypes
-import datetime
-import ipaddress
-import os
 import signal
 import socket
 import ssl
@@ -57,112 +58,11 @@ import warnings
 import peer
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509 import ocsp
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-NOW = datetime.datetime.now(datetime.timezone.utc)
-DAY = datetime.timedelta(days=1)
-PAST = datetime.datetime(2020, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
-FUTURE = datetime.datetime(2090, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
-PASSPHRASE = "pa:ss wörd".encode()
-USUAL = ("localhost", "127.0.0.1")
-
-
-def general_name(name):
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-class Node:
-    """A certificate with its key and its chain up to the root, which is not part of the chain."""
-
-    def __init__(
-        self, name, issuer=None, names=None, authority=False, valid=(NOW - DAY, NOW + 30 * DAY), usage=None, key=None,
-        permitted=None
-    ):
-        self.key = key or ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        self.issuer = issuer
-        signer = issuer or self
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(self.name)
-            .issuer_name(signer.name)
-            .public_key(self.key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(valid[0])
-            .not_valid_after(valid[1])
-            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self.key.public_key()), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key()), critical=False
-            )
-        )
-        if authority:
-            usages = dict.fromkeys(
-                "content_commitment key_encipherment data_encipherment key_agreement encipher_only decipher_only".split(),
-                False,
-            )
-            builder = builder.add_extension(
-                x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **usages), critical=True
-            )
-        else:
-            builder = builder.add_extension(
-                x509.ExtendedKeyUsage([usage or ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
-            )
-        if names:
-            builder = builder.add_extension(
-                x509.SubjectAlternativeName([general_name(each) for each in names]), critical=False
-            )
-        if permitted:
-            builder = builder.add_extension(
-                x509.NameConstraints([x509.DNSName(permitted)], None), critical=True
-            )
-        self.certificate = builder.sign(signer.key, hashes.SHA256())
-
-    def pem(self):
-        return self.certificate.public_bytes(serialization.Encoding.PEM)
-
-    def chain(self, with_root=False):
-        """Returns the certificate and those of its issuers, as PEM."""
-        if self.issuer is None:
-            return self.pem() if with_root else b""
-        return self.pem() + self.issuer.chain(with_root)
-
-    def key_pem(self, passphrase=None):
-        encryption = (
-            serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
-        )
-        return self.key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
-        )
-
-    def revocation_list(self, revoked=(), until=NOW + DAY):
-        builder = (
-            x509.CertificateRevocationListBuilder().issuer_name(self.name).last_update(PAST).next_update(until)
-        )
-        for each in revoked:
-            builder = builder.add_revoked_certificate(
-                x509.RevokedCertificateBuilder()
-                .serial_number(each.certificate.serial_number)
-                .revocation_date(PAST)
-                .build()
-            )
-        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-
-FOLDER = peer.temporary_folder()
-
-
-def write(name, data):
-    path = os.path.join(FOLDER, name)
-    with open(path, "wb") as file:
-        file.write(data)
-    return path
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from trust_certificates import DAY, FOLDER, FUTURE, NOW, PASSPHRASE, PAST, USUAL, Node, short_key, write
 
 
 def context(node, chain=None, versions=None, clients=None, is_required=True):
@@ -346,6 +246,9 @@ def make_contexts():
     past = (PAST - 30 * DAY, PAST)
     old_issuer = Node("Old Intermediate", root, authority=True, valid=past)
     limited = Node("Limited Intermediate", root, authority=True, permitted="allowed.example")
+    weak_issuer = Node("Weak Intermediate", root, authority=True, key=rsa.generate_private_key(65537, 1024))
+    sha1_issuer = Node("SHA-1 Intermediate", root, authority=True, digest="sha1")
+    rsa_issuer = Node("RSA Intermediate", root, authority=True, key=rsa.generate_private_key(65537, 2048))
     unknown = Node("Unknown Root", authority=True)
     foreign = Node("foreign", unknown, USUAL)
     alone = Node("alone", names=USUAL)
@@ -364,6 +267,13 @@ def make_contexts():
         "constrained": context(Node("outside", limited, USUAL)),
         "not-an-issuer": context(Node("issued", valid, USUAL)),
         "weak-key": context(Node("weak", intermediate, USUAL, key=rsa.generate_private_key(65537, 1024))),
+        "weaker-key": context(
+            Node("weaker", intermediate, USUAL, key=short_key()), versions=ssl.TLSVersion.TLSv1_2
+        ),
+        "weak-issuer": context(Node("of-weak", weak_issuer, USUAL)),
+        "sha1": context(Node("sha1", intermediate, USUAL, digest="sha1")),
+        "md5": context(Node("md5", rsa_issuer, USUAL, digest="md5")),
+        "sha1-issuer": context(Node("of-sha1", sha1_issuer, USUAL)),
         "revoked": context(revoked),
         "mtls": context(valid, clients=paths["clients.pem"]),
         "mtls1.2": context(valid, clients=paths["clients.pem"], versions=ssl.TLSVersion.TLSv1_2),

@@ -11,6 +11,40 @@ extension CancellationSoakTests {
     /// The number of conversations. Each one has a connection of its own.
     private static let conversations = requests / 20
 
+    /// A kind of conversation.
+    private enum Kind {
+        /// Small messages without compression.
+        case plain
+        /// Small messages with compression.
+        case compressed
+        /// A message of two frames.
+        case large
+        /// A message of 512 KiB, which compression makes small.
+        case compressedLarge
+
+        /// Returns the kind of a task's conversation. Few are of large frames, for which the server takes long.
+        static func of(turn: Int) -> Kind {
+            if turn % 64 == 63 { return .large }
+            if turn % 8 == 0 { return .compressedLarge }
+            return turn % 2 == 0 ? .plain : .compressed
+        }
+
+        /// The settings of the connection.
+        var options: WebSocketOptions {
+            let compresses = self == .compressed || self == .compressedLarge
+            return WebSocketOptions(compression: compresses ? WebSocketCompression(threshold: 0) : nil)
+        }
+
+        /// Returns the messages of a conversation.
+        func messages(_ length: Int) -> [String] {
+            switch self {
+            case .plain, .compressed: (0..<length).map { String(repeating: "x\($0)", count: $0 * 50) }
+            case .large: [String(repeating: "x", count: 300 << 10)]
+            case .compressedLarge: ["a", String(repeating: "xyzé", count: (512 << 10) / 5), "b"]
+            }
+        }
+    }
+
     @Test(.timeLimit(.minutes(10)), arguments: [1, 2, 4])
     func cancelledConversationsLeaveNothingBehind(engines: Int) async throws {
         let before = Descriptors.count
@@ -49,11 +83,13 @@ extension CancellationSoakTests {
             configuration.limits.perOrigin = 3
             let session = Session(configuration: configuration)
             let (answered, url) = (Locked(0), server.url())
-            let workers = (0..<Self.tasks).map { _ in
+            let workers = (0..<Self.tasks).map { worker in
                 Task {
                     // Ends with the first refused or cancelled conversation.
-                    while (try? await Self.conversation(session, url, length: 5)) != nil {
+                    var turn = worker
+                    while (try? await Self.conversation(session, url, .of(turn: turn), length: 5)) != nil {
                         answered.withLock { $0 += 1 }
+                        turn += 1
                     }
                 }
             }
@@ -69,9 +105,10 @@ extension CancellationSoakTests {
     private static func talk(_ session: Session, _ url: String, _ seed: UInt64) async -> Outcomes {
         var random = SplitMix64(state: seed)
         var outcomes = Outcomes()
-        for _ in 0..<(conversations / tasks) {
+        for turn in 0..<(conversations / tasks) {
             let length = Int(random.next() % 20)
-            let task = Task { try await conversation(session, url, length: length) }
+            let kind = Kind.of(turn: turn + Int(seed) * 8)
+            let task = Task { try await conversation(session, url, kind, length: length) }
             if random.next() % 4 != 0 {
                 for _ in 0..<(random.next() % 600) { await Task.yield() }
                 task.cancel()
@@ -91,11 +128,9 @@ extension CancellationSoakTests {
     private struct Closed: Error {}
 
     /// Sends messages, and reads each of them back.
-    private static func conversation(_ session: Session, _ url: String, length: Int) async throws {
-        let options = WebSocketOptions(compression: nil)
-        try await session.withWebSocket(url, options: options) { socket in
-            for number in 0..<length {
-                let text = String(repeating: "x", count: number * 100)
+    private static func conversation(_ session: Session, _ url: String, _ kind: Kind, length: Int) async throws {
+        try await session.withWebSocket(url, options: kind.options) { socket in
+            for text in kind.messages(length) {
                 try await socket.send(text)
                 let reply = try await socket.receive()
                 // A cancelled conversation is closed while it waits, and so is one whose session drains.
@@ -107,8 +142,19 @@ extension CancellationSoakTests {
         try Task.checkCancellation()
     }
 
-    /// Starts a server that sends all messages back.
+    /// Starts a server that sends all frames back as they came. The client's compressed messages, all of them in their order, are a valid
+    /// sequence of compressed messages of the server too.
     private static func echo() throws -> LoopbackServer {
-        try LoopbackServer.webSocket { peer in while let message = try peer.receive() { try peer.send(message) } }
+        try LoopbackServer { connection in
+            guard let request = try connection.readHead() else { return }
+            let isCompressed = request["Sec-WebSocket-Extensions"] != nil
+            let peer = try connection.acceptWebSocket(
+                request, headers: isCompressed ? [("Sec-WebSocket-Extensions", "permessage-deflate")] : [])
+            while true {
+                let frame = try peer.receiveFrame()
+                try peer.send(frame)
+                if frame.first & 0x0F == 8 { return }
+            }
+        }
     }
 }

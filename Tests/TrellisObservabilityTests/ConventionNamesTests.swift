@@ -59,7 +59,14 @@ struct ConventionNamesTests {
         let put = Request(
             "http://other.example/b", method: try #require(HTTPRequest.Method("PURGE")), body: .string("x"))
         _ = try? await backends { try await session.data(put) }
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let connected = Session.observed(nil)
+        _ = try await backends { try await connected.data(server.url("/")) }
         let metrics = backends.metrics
+        // A connection that ends at once is not seen as an open one.
+        while !metrics.meters.contains(where: { $0.label == "http.client.open_connections" }) { await Task.yield() }
+        await connected.shutdown()
+        while metrics.timers(label: "http.client.connection.duration").isEmpty { await Task.yield() }
         let series =
             metrics.timers.map { ($0.label, $0.dimensions) } + metrics.meters.map { ($0.label, $0.dimensions) }
             + metrics.recorders.map { ($0.label, $0.dimensions) } + metrics.counters.map { ($0.label, $0.dimensions) }
@@ -77,8 +84,9 @@ struct ConventionNamesTests {
         #expect(published.subtracting(Self.attributes) == [])
         #expect(
             published == [
-                "error.type", "exception.message", "http.request.method", "http.request.method_original",
-                "http.request.resend_count", "http.response.status_code", "network.peer.address", "network.peer.port",
+                "error.type", "exception.message", "http.connection.state", "http.request.method",
+                "http.request.method_original", "http.request.resend_count", "http.response.status_code",
+                "network.peer.address", "network.peer.port",
                 "network.protocol.version", "server.address", "server.port", "url.full", "url.template",
                 "user_agent.original",
             ])
@@ -95,8 +103,9 @@ struct ConventionNamesTests {
         #expect(published.subtracting(Self.metrics) == [])
         #expect(
             used.metrics == [
-                "http.client.active_requests", "http.client.request.body.size", "http.client.request.duration",
-                "http.client.response.body.size", "trellis.client.cache", "trellis.client.queue.duration",
+                "http.client.active_requests", "http.client.connection.duration", "http.client.open_connections",
+                "http.client.request.body.size", "http.client.request.duration", "http.client.response.body.size",
+                "trellis.client.cache", "trellis.client.queue.duration",
                 "trellis.client.retries",
             ])
     }

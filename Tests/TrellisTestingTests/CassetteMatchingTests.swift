@@ -64,6 +64,15 @@ struct CassetteMatchingTests {
         #expect(error.contains("body: recorded \"a\", asked \"c\""))
     }
 
+    /// Bytes are not the text that looks like them in a file.
+    @Test func aBodyOfBytesIsNotItsBase64() async throws {
+        func request(_ body: RequestBody) -> Request { Request("http://a.example/", method: .post, body: body) }
+        try await record([request(.data(Data([0xFF])))])
+        let change = { (cassette: inout Cassette) in cassette.matching.body = true }
+        #expect(await replay(request(.string("/w==")), change) != "1")
+        #expect(await replay(request(.data(Data([0xFF]))), change) == "1")
+    }
+
     @Test func fields() async throws {
         try await record(["a/b", "c/d"].map { Request("http://a.example/", headers: [.accept: $0]) })
         let change = { (cassette: inout Cassette) in cassette.matching.headers = ["accept", "X-None"] }

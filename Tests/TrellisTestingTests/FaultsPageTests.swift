@@ -45,6 +45,16 @@ struct FaultsPageTests {
         #expect(error?.kind == .idleTimeout)
     }
 
+    @Test func aReportComesAfterAnHour() async throws {
+        let clock = TestClock()
+        let faults: FaultPlan = [.always(.latency(.seconds(3_600), .responseHead))]
+        let server = try LoopbackServer.http(faults: faults, clock: clock) { _ in .text("a report") }
+        let call = Task { try await report(server.url("/")) }
+        try await server.waitUntilFaults(count: 1)
+        clock.advance(by: .seconds(3_600))
+        #expect(try await call.value == "a report")
+    }
+
     @Test func onlyAWorkerIsLetIn() async throws {
         let tls = try LoopbackServer.TLS(names: ["api.example.com"], requiresClientCertificate: true)
         let server = try LoopbackServer.https(tls: tls) { _ in .text("come in") }

@@ -17,6 +17,7 @@ struct MockRouterTests {
             ("/v{major}.{minor}/x", "/v1.2/x", ["major": "1", "minor": "2"]),
             ("/files/{+path}", "/files/a/b.txt", ["path": "a/b.txt"]), ("/files/{+path}", "/files/", ["path": ""]),
             ("/a%20b", "/a b", [:]), ("/ä", "/%C3%A4", [:]), ("/{", "/%7B", [:]), ("/users/", "/users/", [:]),
+            ("/users/@me", "/users/%40me", [:]), ("/a,b", "/a%2Cb", [:]),
         ] as [(String, String, [String: String])])
     func aPathMatches(_ pattern: String, _ path: String, _ parameters: [String: String]) async throws {
         let router = MockRouter()

@@ -1,6 +1,8 @@
 /// The extent of the measurement: rounds, times and sizes.
 struct Effort {
     let rounds: Int
+    /// The rounds in which instructions are counted. The check counts once, and counts again what differs from its record.
+    let instructionRounds: Int
     /// The measured time of a run of small requests, in seconds.
     let seconds: Double
     /// The time before the measured time of a run of small requests, in seconds.
@@ -17,11 +19,15 @@ struct Effort {
     init(_ options: Options) {
         let measuresAll = options.names.isEmpty
         rounds = options.rounds ?? (options.isQuick ? 3 : 5)
+        instructionRounds = options.instructionRecord == .check ? 1 : min(rounds, Self.repeatedRounds)
         seconds = !options.isQuick ? 2 : measuresAll ? 0.18 : 0.4
         warmUpSeconds = !options.isQuick ? 0.3 : measuresAll ? 0.05 : 0.1
         textBodySize = options.isQuick && measuresAll ? 32_000_000 : 256_000_000
         largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
     }
+
+    /// The rounds in which instructions are counted where one count is not enough.
+    static let repeatedRounds = 3
 
     /// Returns the two numbers of requests whose difference in instructions is counted.
     func instructionRequests(of benchmark: Benchmark) -> (fewer: Int, more: Int) {

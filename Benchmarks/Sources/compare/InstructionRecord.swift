@@ -22,6 +22,8 @@ struct InstructionRecord {
         /// The line to print.
         var facts: String
         var hasFailed: Bool
+        /// Indicates whether the count is so far from its record, in either direction, that it has to be counted in more rounds.
+        var isDoubtful: Bool
     }
 
     private static let prefix = "instructions/"
@@ -61,16 +63,19 @@ struct InstructionRecord {
     func check(_ counts: Counts, key: String) -> [Check] {
         counts.sorted { $0.key < $1.key }.map { name, count in
             guard let peer = peer(of: name, in: counts) else {
-                return Check(name: name, facts: "\(name): the C program was not counted.", hasFailed: true)
+                let facts = "\(name): the C program was not counted."
+                return Check(name: name, facts: facts, hasFailed: true, isDoubtful: true)
             }
             let ratio = count.trellis / peer
             var facts = "\(name): \(Int(count.trellis)) instructions, \(format(ratio)) times the C program's; "
             guard let recorded = entries[key] else {
                 // Another libcurl or architecture has no counts to compare with.
-                return Check(name: name, facts: facts + "nothing is recorded for \(key)", hasFailed: false)
+                facts += "nothing is recorded for \(key)"
+                return Check(name: name, facts: facts, hasFailed: false, isDoubtful: false)
             }
             guard let before = recorded[name], let peerBefore = self.peer(of: name, in: recorded) else {
-                return Check(name: name, facts: facts + "it is not recorded for \(key)", hasFailed: true)
+                facts += "it is not recorded for \(key)"
+                return Check(name: name, facts: facts, hasFailed: true, isDoubtful: true)
             }
             let ratioBefore = before.trellis / peerBefore
             facts += "recorded for \(key): \(Int(before.trellis)), \(format(ratioBefore)) times"
@@ -78,11 +83,16 @@ struct InstructionRecord {
             let ratioRose = ratio / ratioBefore > Self.allowed
             let countRose = isAlike && count.trellis / before.trellis > Self.allowed
             if ratioRose || countRose { facts += ". The \(ratioRose ? "ratio" : "count") rose by more than 5 %." }
-            return Check(name: name, facts: facts, hasFailed: ratioRose || countRose)
+            let ratioDiffers = abs(ratio / ratioBefore - 1) > Self.trusted
+            let countDiffers = isAlike && abs(count.trellis / before.trellis - 1) > Self.trusted
+            return Check(
+                name: name, facts: facts, hasFailed: ratioRose || countRose, isDoubtful: ratioDiffers || countDiffers)
         }
     }
 
     private static let allowed = 1.05
+    /// The difference from the record up to which one count is enough.
+    private static let trusted = 0.03
 
     /// Returns the C program's count for the same work or, if there is none, for a small GET.
     private func peer(of name: String, in counts: Counts) -> Double? {

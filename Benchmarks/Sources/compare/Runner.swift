@@ -22,7 +22,9 @@ struct Runner {
     }
 
     /// Runs a benchmark, and returns the medians of each client, in the clients' order.
-    mutating func run(_ benchmark: Benchmark, _ servers: Servers) -> [Row] {
+    ///
+    /// - Parameter instructionRounds: The rounds in which instructions are counted; `nil`, the default, for those of the effort.
+    mutating func run(_ benchmark: Benchmark, _ servers: Servers, instructionRounds: Int? = nil) -> [Row] {
         for (client, reason) in benchmark.without where present.contains(client) {
             leaveOut(client, benchmark, reason)
         }
@@ -40,7 +42,8 @@ struct Runner {
             return []
         }
         return benchmark.shape == .instructions
-            ? takeTurns(benchmark, clients, rounds: min(rounds, 3)) { launcher, client in
+            ? takeTurns(benchmark, clients, rounds: instructionRounds ?? launcher.effort.instructionRounds) {
+                launcher, client in
                 try launcher.instructionsPerRequest(client, benchmark, servers)
             }.map { Row(benchmark, $0, instructionsPerRequest: $1) }
             : takeTurns(benchmark, clients, rounds: rounds) { launcher, client in

@@ -9,9 +9,18 @@ extension JSONValue {
         return .array(pairs.sorted { $0.0 < $1.0 }.map { .object(["key": .string($0), "value": $1]) })
     }
 
-    static func event(_ name: String, _ time: UInt64, _ attributes: SpanAttributes) -> JSONValue {
+    static func event(_ event: SpanEvent) -> JSONValue {
         .object([
-            "name": .string(name), "timeUnixNano": .string("\(time)"), "attributes": .attributes(attributes),
+            "name": .string(event.name), "timeUnixNano": .string("\(event.nanosecondsSinceEpoch)"),
+            "attributes": .attributes(event.attributes),
+        ])
+    }
+
+    /// Returns a link to another span; `nil` if that has no identity.
+    static func link(_ link: SpanLink) -> JSONValue? {
+        guard let other = link.context[OTLPSpan.Identity.Key.self] else { return nil }
+        return .object([
+            "traceId": .string(other.trace), "spanId": .string(other.span), "attributes": .attributes(link.attributes),
         ])
     }
 
@@ -33,19 +42,6 @@ extension JSONValue {
             .object(["arrayValue": .object(["values": .array(texts.map { .object(["stringValue": .string($0)]) })])])
         case .stringConvertible(let value): .object(["stringValue": .string("\(value)")])
         default: .object(["stringValue": .string("\(attribute)")])
-        }
-    }
-}
-
-extension SpanKind {
-    /// The number of the kind in OTLP.
-    var number: Int {
-        switch self {
-        case .internal: 1
-        case .server: 2
-        case .client: 3
-        case .producer: 4
-        case .consumer: 5
         }
     }
 }

@@ -1,84 +1,63 @@
 import CoreMetrics
-import ServiceLifecycle
 import Synchronization
 import Tracing
 import Trellis
 
-/// An exporter of spans and metrics to a collector, as JSON over HTTP (OTLP 1.5), which sends them through Trellis.
+/// A tracer and a metrics factory, whose spans and metrics go through Trellis itself to a collector, as JSON over HTTP (OTLP 1.5).
 ///
 /// ```swift
 /// let exporter = OTLPExporter(collector: "http://localhost:4318/", service: "shop")
-/// var observability = Observability()
-/// (observability.tracer, observability.metricsFactory) = (exporter.tracer, exporter.metrics)
+/// (observability.tracer, observability.metricsFactory) = (exporter, exporter)
 /// configuration.observe(with: observability)
 /// ```
 ///
-/// The session of the exporter is not observed, so that an export makes no spans of its own.
-final class OTLPExporter: Service {
+/// The session of the exporter is not observed, so that an export makes no spans. In this JSON, integers of 64 bits are strings.
+final class OTLPExporter: Tracer, MetricsFactory {
     /// The number of spans that wait for an export at most; the oldest are dropped.
     private static let maximumSpanCount = 2_048
 
-    /// The factory of the metrics that are exported.
-    let metrics = OTLPMetrics()
     private let session: Session
-    private let interval: Duration
     private let resource: JSONValue
-    private let spans = Mutex<(waiting: [JSONValue], dropped: Int)>(([], 0))
+    private let state = Mutex<(spans: [JSONValue], instruments: [[String]: OTLPInstrument])>(([], [:]))
 
-    /// Creates an exporter.
-    ///
-    /// - Parameters:
-    ///   - collector: The URL of the collector, with a slash at its end.
-    ///   - service: The name of the service, the attribute `service.name` of the resource.
-    ///   - interval: The time between two exports of ``run()``.
-    init(collector: String, service: String, interval: Duration = .seconds(10)) {
+    /// - Parameter collector: The URL of the collector, with a slash at its end.
+    init(collector: String, service: String) {
         var configuration = SessionConfiguration()
         configuration.baseURL = collector
         configuration.timeouts.total = .seconds(10)
         // The protocol names these statuses, and allows that a POST is repeated.
-        configuration.steps.intercept(
-            with: RetryPolicy(
-                retryLimit: 4, exponentialBackoffScale: .milliseconds(100), retryableHTTPMethods: [.post],
-                retryableHTTPStatusCodes: [429, 502, 503, 504]))
+        let policy = RetryPolicy(
+            retryLimit: 4, exponentialBackoffScale: .milliseconds(100), retryableHTTPMethods: [.post],
+            retryableHTTPStatusCodes: [429, 502, 503, 504])
+        configuration.steps.intercept(with: policy)
         session = Session(configuration: configuration)
-        self.interval = interval
         resource = .object(["attributes": .attributes(["service.name": .string(service)])])
     }
 
-    /// The tracer of the spans that are exported.
-    var tracer: OTLPTracer { OTLPTracer { [self] span in record(span) } }
-
-    /// Exports at each interval until the service is told to end or is cancelled, and a last time then.
-    func run() async throws {
+    /// Exports at each interval, and a last time when the task is cancelled. After a failure, the next export sends the spans.
+    func run(every interval: Duration = .seconds(10)) async {
         var isOver = false
         while !isOver {
-            // Only the wait ends early: an export that is cut off may have arrived, and would be sent again.
-            isOver = await cancelWhenGracefulShutdown { [interval] in
-                (try? await Task.sleep(for: interval)) == nil
-            }
-            // The export has a task of its own, which the cancellation of the service does not reach. A failure is one of the collector,
-            // and the next export may succeed.
-            _ = await Task { [self] in try await export() }.result
+            isOver = (try? await Task.sleep(for: interval)) == nil
+            // A task of its own, which is not cancelled: a message that is cut off may have arrived, and would be sent again.
+            _ = await Task { try await export() }.result
         }
-        await session.shutdown()
     }
 
     /// Sends the spans that have ended since the last export, and the present values of the metrics.
-    ///
-    /// - Throws: The error of the first request that failed. Its spans are exported with the next ones.
     func export() async throws {
-        let batch = spans.withLock { spans in
-            defer { spans.waiting = [] }
-            return spans.waiting
+        let (spans, instruments) = state.withLock { state in
+            defer { state.spans = [] }
+            return (state.spans, Array(state.instruments.values))
         }
         do {
-            if !batch.isEmpty { try await post(batch, to: "v1/traces", "resourceSpans", "scopeSpans", "spans") }
+            if !spans.isEmpty { try await post(spans, to: "v1/traces", "resourceSpans", "scopeSpans", "spans") }
         } catch {
-            putBack(batch)
+            state.withLock { $0.spans = Array((spans + $0.spans).suffix(Self.maximumSpanCount)) }
             throw error
         }
-        let values = metrics.values
-        if !values.isEmpty { try await post(values, to: "v1/metrics", "resourceMetrics", "scopeMetrics", "metrics") }
+        let metrics = Dictionary(grouping: instruments) { "\($0.kind) \($0.label)" }.values.map { $0[0].metric(of: $0) }
+        if !metrics.isEmpty { try await post(metrics, to: "v1/metrics", "resourceMetrics", "scopeMetrics", "metrics") }
     }
 
     private func post(
@@ -90,27 +69,66 @@ final class OTLPExporter: Service {
         _ = try await session.request(Request(path, method: .post, body: body)).validate().data()
     }
 
-    /// Puts spans in front of those that have ended since, and drops the oldest of all.
-    private func putBack(_ batch: [JSONValue]) {
-        spans.withLock { spans in
-            spans.waiting.insert(contentsOf: batch, at: 0)
-            let surplus = spans.waiting.count - Self.maximumSpanCount
-            guard surplus > 0 else { return }
-            spans.waiting.removeFirst(surplus)
-            spans.dropped += surplus
-        }
-    }
+    // MARK: Spans
 
-    private func record(_ span: JSONValue) {
-        spans.withLock { spans in
-            if spans.waiting.count >= Self.maximumSpanCount {
-                spans.waiting.removeFirst()
-                spans.dropped += 1
+    func startSpan<Instant: TracerInstant>(
+        _ name: String, context: @autoclosure () -> InstrumentationContext, ofKind kind: SpanKind,
+        at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
+    ) -> OTLPSpan {
+        OTLPSpan(name, context(), kind, start: instant().nanosecondsSinceEpoch) { [self] span in
+            state.withLock { state in
+                if state.spans.count == Self.maximumSpanCount { state.spans.removeFirst() }
+                state.spans.append(span)
             }
-            spans.waiting.append(span)
         }
     }
 
-    /// The number of spans that were dropped because the collector took none.
-    var droppedCount: Int { spans.withLock { $0.dropped } }
+    func inject<Carrier, Inject: Injector>(
+        _ context: InstrumentationContext, into carrier: inout Carrier, using injector: Inject
+    ) where Inject.Carrier == Carrier {
+        guard let identity = context[OTLPSpan.Identity.Key.self] else { return }
+        injector.inject("00-\(identity.trace)-\(identity.span)-01", forKey: "traceparent", into: &carrier)
+    }
+
+    func extract<Carrier, Extract: Extractor>(
+        _ carrier: Carrier, into context: inout InstrumentationContext, using extractor: Extract
+    ) where Extract.Carrier == Carrier {
+        let parts = extractor.extract(key: "traceparent", from: carrier)?.split(separator: "-").map(String.init) ?? []
+        guard parts.count == 4, parts[1].utf8.count == 32, parts[2].utf8.count == 16 else { return }
+        context[OTLPSpan.Identity.Key.self] = OTLPSpan.Identity(trace: parts[1], span: parts[2])
+    }
+
+    func forceFlush() {}
+
+    // MARK: Metrics
+
+    private func instrument(
+        _ kind: OTLPInstrument.Kind, _ label: String, _ dimensions: [(String, String)]
+    ) -> OTLPInstrument {
+        state.withLock { state in
+            let key = ["\(kind)", label] + dimensions.flatMap { [$0.0, $0.1] }
+            let found = state.instruments[key] ?? OTLPInstrument(kind, label, dimensions)
+            state.instruments[key] = found
+            return found
+        }
+    }
+
+    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        instrument(.counter, label, dimensions)
+    }
+    func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        instrument(.meter, label, dimensions)
+    }
+    func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        instrument(aggregate ? .sizes : .gauge, label, dimensions)
+    }
+    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        instrument(.seconds, label, dimensions)
+    }
+
+    // A series keeps its value when its last user has gone, as OpenTelemetry's do.
+    func destroyCounter(_ handler: any CounterHandler) {}
+    func destroyMeter(_ handler: any MeterHandler) {}
+    func destroyRecorder(_ handler: any RecorderHandler) {}
+    func destroyTimer(_ handler: any TimerHandler) {}
 }

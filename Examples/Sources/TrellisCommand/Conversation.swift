@@ -20,8 +20,12 @@ struct Conversation: Sendable {
     }
 
     private let record = Mutexed(Record())
+    private let hsts: HSTSStore?
 
-    init(_ options: ConversationOptions) { self.options = options }
+    init(_ options: ConversationOptions) {
+        self.options = options
+        hsts = options.hsts.map { HSTSStore(file: $0) }
+    }
 
     /// Runs the program, and returns its exit status.
     static func run(_ options: ConversationOptions, _ interruption: Interruption) async -> CInt {
@@ -40,8 +44,24 @@ struct Conversation: Sendable {
 
     /// Runs the conversation. Returns whether it has ended well.
     private func run() async -> Bool {
-        let session = Session(configuration: options.sessionConfiguration)
         record.update { $0.url = options.url }
+        do {
+            await run(in: Session(configuration: try options.sessionConfiguration(hsts)))
+        } catch {
+            fail(error)
+        }
+        do throws(StoreFileFailure) { try await hsts?.flush() } catch {
+            fail(RequestFailure("file", error.description))
+        }
+        return await end()
+    }
+
+    /// Keeps the first failure.
+    private func fail(_ error: any Error) {
+        record.update { if $0.failure == nil { $0.failure = RequestFailure(error) } }
+    }
+
+    private func run(in session: Session) async {
         do {
             try await withDeadline {
                 let socket = try await session.webSocket(
@@ -53,11 +73,10 @@ struct Conversation: Sendable {
         } catch is ReaderHasGone {
             // The rest of the messages is of no interest.
         } catch {
-            record.update { $0.failure = RequestFailure(error) }
+            fail(error)
         }
         try? await record.value.socket?.close(code: .goingAway)
         await session.shutdown()
-        return await end()
     }
 
     /// Runs `body`, and cancels it at the deadline.
@@ -160,6 +179,11 @@ struct Conversation: Sendable {
     private func end() async -> Bool {
         let record = record.value
         let isOK = record.failure == nil
+        let trust = record.socket?.response.serverTrust ?? record.failure?.metrics?.serverTrust
+        let isRefused = record.failure?.kind == "untrusted"
+        if let certificates = options.pinning.certificates(of: trust, isRefused: isRefused) {
+            Terminal.error.print(certificates)
+        }
         if options.report != nil {
             try? await StandardOutput.write(report(record).text + "\n")
         } else if let failure = record.failure {

@@ -59,7 +59,15 @@ struct ConversationOptions: Subcommand {
     @Flag(help: "Do not verify the server: anyone on the way can read and change everything.")
     var insecure = false
 
+    @OptionGroup var pinning: PinOptions
+
     @OptionGroup var trust: TrustOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Keep the hosts that ask for https in this file, in the format of curl, and use wss for their ws URLs.",
+            valueName: "FILE"))
+    var hsts: String?
 
     @Option(
         help: ArgumentHelp("The proxy; '' for none. The environment's applies unless given.", valueName: "URL"))
@@ -77,8 +85,9 @@ struct ConversationOptions: Subcommand {
         guard !text || !binary else { throw ValidationError("--text and --binary do not go together.") }
         guard limit.map({ $0 > 0 }) ?? true else { throw ValidationError("--limit is 1 or more.") }
         guard maxMessage > 0 else { throw ValidationError("--max-message is 1 or more.") }
-        guard ping >= 0, deadline.map({ $0 > 0 }) ?? true else {
-            throw ValidationError("--ping and --deadline are not negative.")
+        // Limited to about ten thousand years, so that every number of seconds is a valid Duration.
+        guard (0..<3e11).contains(ping), deadline.map({ $0 > 0 && $0 < 3e11 }) ?? true else {
+            throw ValidationError("--ping is 0 or more seconds, and --deadline more than 0.")
         }
         guard !headers.contains(where: { (try? $0.field()) == nil }) else {
             throw ValidationError("A header field cannot be sent.")
@@ -88,8 +97,10 @@ struct ConversationOptions: Subcommand {
 
     func perform() async -> CInt { await Conversation.run(self, Interruption()) }
 
-    /// The configuration of connections that the options describe.
-    var sessionConfiguration: SessionConfiguration {
+    /// Returns the configuration of connections that the options describe.
+    ///
+    /// - Throws: `TrellisError` if the process cannot compute pins.
+    func sessionConfiguration(_ hsts: HSTSStore?) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls =
             insecure
@@ -98,6 +109,8 @@ struct ConversationOptions: Subcommand {
         configuration.route = names.route
         configuration.resolver = names.resolver(trust, cacert: cacert)
         configuration.proxy = Options.proxyConfiguration(proxy, noProxy)
+        configuration.hsts = hsts
+        try pinning.apply(to: &configuration, isInsecure: insecure)
         return configuration
     }
 

@@ -18,6 +18,16 @@ struct PinOptions: ParsableArguments {
     )
     var showCertificates = false
 
+    /// Returns the text about the certificates of a server; `nil` if it was not asked for.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates; `nil` if there are none.
+    ///   - isRefused: Indicates whether the handshake has refused the server.
+    func certificates(of trust: ServerTrust?, isRefused: Bool) -> String? {
+        guard showCertificates else { return nil }
+        return trust?.report(isRefused: isRefused) ?? "trellis: there are no certificates to show"
+    }
+
     /// Adds the options to the configuration of connections.
     ///
     /// - Parameter isInsecure: Indicates whether nothing is verified.
@@ -47,9 +57,8 @@ struct PinArgument: Sendable {
 extension Client {
     /// Returns the text about the certificates of the last server; `nil` if it was not asked for.
     func certificates(of outcome: Outcome) -> String? {
-        guard options.pinning.showCertificates else { return nil }
-        let isRefused = outcome.failure?.kind == "untrusted"
-        return outcome.metrics.serverTrust?.report(isRefused: isRefused) ?? "trellis: there are no certificates to show"
+        options.pinning.certificates(
+            of: outcome.metrics.serverTrust, isRefused: outcome.failure?.kind == "untrusted")
     }
 }
 

@@ -80,6 +80,12 @@ CURL *_Nullable ccurl_multi_next_finished(CURLM *_Nonnull multi, CURLcode *_Nonn
 // Creates a share handle for TLS sessions only, used on one thread.
 CURLSH *_Nullable ccurl_share_tls_sessions(void);
 
+// Creates a share handle for libcurl's cache of addresses, used on several threads; NULL if memory has run out. With `with_tls_sessions`, it
+// is also for TLS sessions. The cache must be freed after all transfers that use its handle.
+void *_Nullable ccurl_shared_cache_create(bool with_tls_sessions);
+CURLSH *_Nonnull ccurl_shared_cache_handle(void *_Nonnull cache);
+void ccurl_shared_cache_free(void *_Nonnull cache);
+
 // Creates a header list in one allocation. `lines` contains `count` zero-terminated strings of `length` bytes in total. The list must be
 // freed with `ccurl_free`; libcurl only reads it.
 struct curl_slist *_Nullable ccurl_list_pack(const void *_Nonnull lines, size_t length, size_t count);

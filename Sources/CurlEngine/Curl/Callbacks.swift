@@ -88,7 +88,7 @@ enum Callbacks {
         let descriptor = unsafe ccurl_socket_open(address)
         if descriptor < 0 { handle.socketError = errno }
         if descriptor >= 0, let multi = unsafe multi(handle.context) {
-            unsafe multi.sockets.didOpen(descriptor)
+            unsafe multi.sockets.didOpen(descriptor, for: ObjectIdentifier(handle))
             multi.watch.didOpen(descriptor)
         }
         return descriptor
@@ -98,6 +98,7 @@ enum Callbacks {
         if let multi = unsafe multi(context) {
             unsafe multi.sockets.willClose(descriptor)
             multi.watch.willClose(descriptor)
+            multi.connectOnlyTransfers?.willClose(descriptor)
         }
         return close(descriptor)
     }

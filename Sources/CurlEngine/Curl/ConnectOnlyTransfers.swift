@@ -19,8 +19,15 @@ final class ConnectOnlyTransfers {
 
     func add(_ transfer: Transfer, on socket: Int32) { transfers[socket] = transfer }
 
+    /// Takes a socket that is about to be closed from its connection. Afterwards its number may belong to another socket.
+    func willClose(_ socket: Int32) { transfers[socket]?.handshake?.connection?.forgetSocket() }
+
+    /// Takes the sockets of all connections from them.
+    func forgetSockets() { for transfer in transfers.values { transfer.handshake?.connection?.forgetSocket() } }
+
     /// Removes a transfer. Its socket may already belong to another transfer.
     func remove(_ transfer: Transfer) {
+        transfer.handshake?.connection?.forgetSocket()
         guard let socket = transfer.handshake?.socket, transfers[socket] === transfer else { return }
         transfers[socket] = nil
         if transfers.isEmpty { removeAll() }
@@ -28,6 +35,7 @@ final class ConnectOnlyTransfers {
 
     /// Forgets all transfers, which refer to their engine.
     func removeAll() {
+        forgetSockets()
         transfers = [:]
         giveBackMemory()
     }

@@ -66,7 +66,7 @@ struct ConnectionChannel {
         }
     }
 
-    private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+    static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
     /// Returns the result of a system call that moves bytes.
     private func move(_ name: String, _ code: CURLcode, _ call: () -> Int) -> Outcome {

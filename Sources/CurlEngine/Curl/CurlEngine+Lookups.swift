@@ -39,15 +39,17 @@ extension CurlEngine {
         if transfer.isCancelled { update(transfer) }
     }
 
-    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure.
+    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure, also those of other
+    /// engines.
     func endLookup(_ transfer: Transfer, _ code: CURLcode, _ failure: EngineFailure?) {
         guard transfer.lookup == .leading else { return lookups.leave(transfer) }
         let isResolved = transfer.hasOpenedSocket && transfer.hasCompleteLookup
-        let waiting = lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now())
-        guard let failure, code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY else {
-            enqueue(waiting)
-            return
-        }
+        let isUnresolved = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY
+        // The failure of a request that was sent before is not that of the lookup alone.
+        let failure = isUnresolved && transfer.attempts == 0 ? failure : nil
+        let waiting = lookups.didEnd(
+            transfer, isResolved: isResolved, failure: failure, now: MonotonicClock.now())
+        guard let failure else { return enqueue(waiting) }
         for transfer in waiting { fail(transfer, failure) }
     }
 

@@ -130,6 +130,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func openMulti() -> Bool {
         if multi == nil {
             multi = MultiHandle(configuration: configuration)
+            multi?.connectOnlyTransfers = connectOnlyTransfers
             executor.engineLoop.attach(self)
         }
         if idleTimer == nil {
@@ -370,6 +371,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe stalled = TransfersBySocket()
         unsafe leaving = TransfersBySocket()
         nextCheck = nil
+        connectOnlyTransfers.forgetSockets()
         // Ends the running transfers.
         multi = nil
         connectOnlyTransfers.removeAll()
@@ -388,7 +390,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Closes all connections. There must be no transfers.
     func closeConnections() {
-        // libcurl loses its cache of addresses.
         _ = lookups.close()
         _ = streams.close()
         multi = nil

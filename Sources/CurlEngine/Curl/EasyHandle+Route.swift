@@ -12,6 +12,7 @@ extension EasyHandle {
     func apply(_ route: TransferRoute, _ trust: TransferTrust, isReset: Bool) -> Bool {
         let parts = route.parts
         if isReset, parts.isDirect { return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") }
+        unsafe share(route.hasOwnAddresses ? shares.own : shares.common ?? shares.own)
         set(CURLOPT_UNIX_SOCKET_PATH, nil as String?)
         if let socket = parts.socket {
             let option = socket.isAbstract ? CURLOPT_ABSTRACT_UNIX_SOCKET : CURLOPT_UNIX_SOCKET_PATH
@@ -43,6 +44,10 @@ extension EasyHandle {
         unsafe resolveList = addresses.packed()
         defer { unsafe ccurl_free(last) }
         return unsafe ccurl_set_pointer(curl, CURLOPT_RESOLVE, resolveList) == CURLE_OK && resolveList != nil
+    }
+
+    private func share(_ handle: UnsafeMutableRawPointer?) {
+        _ = unsafe ccurl_set_pointer(curl, CURLOPT_SHARE, handle)
     }
 
     private func connect(to target: String?) -> Bool {
@@ -82,10 +87,11 @@ extension EasyHandle {
     }
 
     /// Sets the credentials of an HTTP proxy behind a SOCKS proxy with credentials: libcurl would send the HTTP proxy those of the other.
+    /// Digest authentication is there only with a libcurl that separates them.
     private func setProxyHeader(_ proxy: EngineConfiguration.ProxyServer?) -> Bool {
         unsafe ccurl_free(proxyHeaderList)
         unsafe proxyHeaderList = nil
-        if let proxy, proxy.first?.credentials != nil {
+        if let proxy, proxy.first?.credentials != nil, proxy.credentials?.isDigest != true {
             let value = proxy.credentials.map {
                 " Basic " + Data("\($0.username):\($0.password)".utf8).base64EncodedString()
             }

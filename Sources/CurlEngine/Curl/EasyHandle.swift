@@ -25,8 +25,8 @@ final class EasyHandle {
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     /// The multi handle, as the context of the socket callbacks.
     let context: UnsafeMutableRawPointer
-    /// The share handle for TLS sessions; `nil` if the multi handle shares them.
-    private let share: UnsafeMutableRawPointer?
+    /// The share handles of the engine. The configuration keeps the common one.
+    let shares: ShareHandles
     /// Indicates whether only the common options are set, so that the next transfer needs no reset.
     private var isPristine = false
     /// The peer of the connection that a transfer of the handle used last; `nil` if there was none.
@@ -66,13 +66,13 @@ final class EasyHandle {
 
     init?(
         configuration: EngineConfiguration, defaultHeaderList: UnsafeMutablePointer<curl_slist>?,
-        context: UnsafeMutableRawPointer, share: UnsafeMutableRawPointer?
+        context: UnsafeMutableRawPointer, shares: ShareHandles
     ) {
         guard let curl = unsafe curl_easy_init() else { return nil }
         unsafe self.curl = curl
         unsafe self.context = context
         unsafe self.defaultHeaderList = defaultHeaderList
-        unsafe self.share = share
+        self.shares = shares
         self.configuration = configuration
         unsafe headTarget = .allocate(capacity: 1)
         unsafe headTarget.initialize(to: ccurl_head_target())
@@ -316,7 +316,7 @@ final class EasyHandle {
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         unsafe set(CURLOPT_ERRORBUFFER, errorBuffer)
-        unsafe set(CURLOPT_SHARE, share)
+        unsafe set(CURLOPT_SHARE, shares.common ?? shares.own)
         unsafe ccurl_set_data_function(curl, CURLOPT_WRITEFUNCTION, Callbacks.body)
         unsafe set(CURLOPT_WRITEDATA, this)
         unsafe headTarget.pointee.other = Callbacks.header

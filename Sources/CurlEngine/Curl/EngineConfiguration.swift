@@ -1,5 +1,5 @@
 /// The settings that all transfers of an engine share.
-package struct EngineConfiguration: Hashable, Sendable {
+package struct EngineConfiguration: Sendable {
     /// The time in seconds after which an idle connection is not reused.
     package var idleLifetimeSeconds = 45
     /// The age in seconds after which a connection is not reused; 0 if there is no limit.
@@ -17,6 +17,9 @@ package struct EngineConfiguration: Hashable, Sendable {
 
     /// The header lines of requests whose ``TransferOptions/headerLines`` are `nil`.
     package var defaultHeaderLines = HeaderLines()
+
+    /// The observer of the connections; `nil` if they are not observed.
+    package var connectionObserver: (any ConnectionObserver)?
 
     /// Creates a configuration with the default values.
     package init() {}

@@ -69,6 +69,10 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Indicates whether libcurl percent-decodes the name and the password of a proxy, which is the case before 8.8.
     var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
 
+    /// Indicates whether libcurl has separate places for the credentials of an HTTP proxy and of a SOCKS proxy in front of it, as tried
+    /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy.
+    package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
+
     /// Indicates whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
     /// before it has those of the other kind. This is the case from 8.20.
     var connectsDuringLookup: Bool { isAtLeast(8, 20) }

@@ -1,12 +1,16 @@
 /// The gate before libcurl, in which the transfers of one engine wait for lookups of host names: for a lookup of the same name that is
-/// running, or for a turn within the ``LookupLimit``. It belongs to the engine thread.
+/// running, on any engine of the session, or for a turn within the ``LookupLimit``. It belongs to the engine thread.
 ///
 /// A transfer passes at once if its host is an address, or if libcurl will not look up the name: because it was looked up a short time ago,
 /// so that libcurl has the addresses in its cache, or because libcurl has a connection for the transfer. Otherwise the first transfer with
 /// a name leads: libcurl gets it, and either looks up the name or finds an idle connection; the other transfers with the name wait until
 /// this is known, and share a failure of the lookup. A leader that is cancelled stays in libcurl until its lookup has ended, because
 /// libcurl could not end the lookup's thread either.
-final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendable {
+///
+/// The engines of a session share libcurl's cache (``SharedLookups``). If another engine looks up a name, the transfers with the name wait
+/// until that lookup has ended, share its failure, and otherwise enter the gate again. A route that has addresses of its own for the server
+/// or the proxy uses the cache of its engine, in which no other engine finds anything.
+final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 
     /// The progress of a transfer's lookup.
@@ -21,12 +25,12 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
 
     /// The age up to which a lookup counts: libcurl's cache holds its result for 60 seconds. Tests set another one.
     var knownAge: Duration = .seconds(56)
-    /// The age from which libcurl's cache certainly does not hold the result.
-    static let forgottenAge: Duration = .seconds(64)
 
     /// The transfers with one name, while its lookup runs or waits for its turn.
-    private struct Lookup {
+    struct Lookup {
         var leader: Transfer?
+        /// Indicates whether another engine looks up the name.
+        var isOfOther = false
         /// The waiting transfers in the order of their arrival; some of them may have left.
         var waiting: [Transfer] = []
         /// The number of transfers in `waiting` that have left.
@@ -43,11 +47,13 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
         }
     }
 
-    private let limit: LookupLimit
-    private let executor: EngineExecutor
+    let limit: LookupLimit
+    let executor: EngineExecutor
 
-    /// The lookups that run across calls into libcurl, or that wait for a turn.
-    private var lookups: [String: Lookup] = [:]
+    /// The lookups that run across calls into libcurl, that wait for a turn, or that other engines make.
+    var lookups: [String: Lookup] = [:]
+    /// The number of names in `lookups` that other engines look up.
+    var followedCount = 0
     /// The names that wait for a turn, in the order of their arrival; some may have left.
     private var line = FIFO<String>()
     /// The number of names in `lookups` that wait for a turn.
@@ -56,20 +62,19 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
     private var requestedTurns = 0
     /// The number of turns that were granted and not used yet.
     private var grantedTurns = 0
-    /// The timer of the next look at the other engines; `nil` if no turn is awaited.
+    /// The timer of the next look at the other engines; `nil` if neither a turn nor a lookup of theirs is awaited.
     private var timer: EngineTimer?
     /// The leaders that connect to an address of one kind while libcurl looks up those of the other kind.
     private var connecting: [Transfer] = []
-    /// The instants of the last lookups, on the system's clock.
-    private var known: [String: EngineInstant] = [:]
-    /// The number of entries in `known` at which old entries are removed.
-    private var knownLimit = 256
     /// The name of the last transfer that needed one, and the instant up to which its lookup counts.
     private var last: (name: String, until: EngineInstant) = ("", EngineInstant(nanoseconds: 0))
+    /// The number of the cache that the engine has for itself.
+    private var ownCache: Int
 
     init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         limit = configuration.lookups
+        ownCache = limit.shared.makeCacheNumber()
     }
 
     /// Indicates whether transfers wait, or a granted turn is to be used.
@@ -82,26 +87,28 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
     var waitingCount: Int { lookups.values.reduce(0) { $0 + $1.waitingCount } }
 
     private func name(_ transfer: Transfer) -> String? {
-        transfer.options.route.lookedUpName(for: transfer.options.url)
+        let route = transfer.options.route
+        guard let name = route.lookedUpName(for: transfer.options.url) else { return nil }
+        return route.hasOwnAddresses ? "\(name) \(ownCache)" : name
     }
 
     // MARK: Entering
 
     /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later by ``takeTurns()``,
-    /// ``takeWaiting(forConnectionOf:)`` or ``didEnd(_:isResolved:now:)``.
+    /// ``takeWaiting(forConnectionOf:)`` or ``didEnd(_:isResolved:failure:now:)``.
     ///
     /// - Parameter hasConnection: Indicates whether libcurl has a connection with room for the transfer.
     func admits(_ transfer: Transfer, now: EngineInstant, hasConnection: @autoclosure () -> Bool) -> Bool {
         if transfer.lookup == .leading { return true }
         guard let name = name(transfer) else { return true }
         if name != last.name {
-            last = (name, known[name]?.advanced(by: knownAge) ?? EngineInstant(nanoseconds: 0))
+            last = (name, limit.shared.lastLookup(of: name)?.advanced(by: knownAge) ?? EngineInstant(nanoseconds: 0))
         }
         if now < last.until { return true }
         guard hasConnection() else {
-            let leads = leads(transfer, name)
-            if !leads { transfer.reportLookup() }
-            return leads
+            let mayPass = passes(transfer, name, now)
+            if !mayPass { transfer.reportLookup() }
+            return mayPass
         }
         // The connection may turn out to be dead. Therefore the transfer leads, but without waiting for a turn.
         limit.beginAnyway(self)
@@ -109,17 +116,30 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
         return true
     }
 
-    /// Returns whether a transfer leads the lookup of its name. Otherwise the transfer waits.
-    private func leads(_ transfer: Transfer, _ name: String) -> Bool {
+    /// Returns whether a transfer leads the lookup of its name, or needs none because another engine has made it. Otherwise the transfer
+    /// waits.
+    private func passes(_ transfer: Transfer, _ name: String, _ now: EngineInstant) -> Bool {
         if !lookups.isEmpty, lookups[name] != nil {
             transfer.lookup = .waiting
             lookups[name]?.waiting.append(transfer)
+            return false
+        }
+        switch limit.shared.claim(name, for: self, age: knownAge, now: now) {
+        case .leads: break
+        case .known(let instant):
+            last = (name, instant.advanced(by: knownAge))
+            return true
+        case .follows:
+            transfer.lookup = .waiting
+            follow(name, transfer)
+            setTimer()
             return false
         }
         // A turn may have been requested for a name that has left since.
         if requestedTurns <= lineCount {
             if limit.begin(self) {
                 transfer.lookup = .leading
+                transfer.hasClaimedName = true
                 return true
             }
             requestedTurns += 1
@@ -136,16 +156,26 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
     func isStillLeading(_ transfer: Transfer) {
         guard let name = name(transfer) else { return }
         transfer.reportLookup()
-        guard let lookup = lookups[name] else { return lookups[name] = Lookup(leader: transfer) }
-        // If the transfer passed because of a connection, others with its name may lead or wait for a turn already.
-        guard lookup.leader == nil else { return }
+        guard let lookup = lookups[name] else {
+            lookups[name] = Lookup(leader: transfer)
+            // A transfer that has passed because of a connection has not claimed the name.
+            if !transfer.hasClaimedName,
+                case .leads = limit.shared.claim(name, for: self, age: knownAge, now: MonotonicClock.now())
+            {
+                transfer.hasClaimedName = true
+            }
+            return
+        }
+        // If the transfer passed because of a connection, others with its name may lead or wait already.
+        guard lookup.leader == nil, !lookup.isOfOther else { return }
         lookups[name]?.leader = transfer
+        transfer.hasClaimedName = true
         lineCount -= 1
     }
 
     // MARK: Turns
 
-    /// The time between two looks at the other engines, while a turn is awaited.
+    /// The time between two looks at the other engines, while a turn or a lookup of theirs is awaited.
     private static let interval = Duration.milliseconds(100)
 
     private func setTimer() {
@@ -155,11 +185,12 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
         executor.engineLoop.set(timer, at: executor.now.advanced(by: Self.interval))
     }
 
-    /// Looks whether an engine has become stuck, whose lookups then no longer count.
+    /// Looks whether an engine has become stuck, whose lookups then no longer count and are not waited for.
     func timerIsDue() {
         timer = nil
-        guard requestedTurns > 0 else { return }
-        limit.reexamine()
+        guard requestedTurns > 0 || followedCount > 0 else { return }
+        if requestedTurns > 0 { limit.reexamine() }
+        if followedCount > 0 { leaveStuckEngines() }
         setTimer()
     }
 
@@ -185,11 +216,12 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
 
     private func nextLeader() -> Transfer? {
         while let name = line.popFirst() {
-            guard let lookup = lookups[name], lookup.leader == nil,
+            guard let lookup = lookups[name], lookup.leader == nil, !lookup.isOfOther,
                 let leader = lookup.waiting.first(where: { $0.lookup == .waiting })
             else { continue }
             lineCount -= 1
             leader.lookup = .leading
+            leader.hasClaimedName = true
             lookups[name] = Lookup(leader: leader, waiting: lookup.waiting.filter { $0.lookup == .waiting })
             return leader
         }
@@ -219,13 +251,27 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
     /// Records that a leader needs no lookup any more: libcurl has the addresses, or uses an idle connection, or the transfer has ended.
     /// Returns the transfers that waited for this, which enter the gate again.
     ///
-    /// - Parameter isResolved: Indicates whether libcurl has the addresses.
-    func didEnd(_ transfer: Transfer, isResolved: Bool, now: EngineInstant) -> [Transfer] {
+    /// - Parameters:
+    ///   - isResolved: Indicates whether libcurl has the addresses.
+    ///   - failure: The failure of the lookup, which the transfers that wait share; `nil` if the lookup has not failed.
+    func didEnd(
+        _ transfer: Transfer, isResolved: Bool, failure: EngineFailure? = nil, now: EngineInstant
+    ) -> [Transfer] {
         guard transfer.lookup == .leading else { return [] }
+        let hadClaim = transfer.hasClaimedName
         transfer.lookup = .none
+        transfer.hasClaimedName = false
         limit.end(self)
         guard let name = name(transfer) else { return [] }
-        if isResolved { note(name, now) }
+        if isResolved {
+            limit.shared.note(name, now)
+            last = ("", EngineInstant(nanoseconds: 0))
+        }
+        if hadClaim {
+            let end: SharedLookups.End =
+                if let failure { .failed(failure) } else if isResolved { .resolved } else { .unknown }
+            limit.shared.end(name, for: self, end)
+        }
         guard !lookups.isEmpty, let lookup = lookups[name], lookup.leader === transfer else { return [] }
         lookups[name] = nil
         let waiting = lookup.waiting.filter { $0.lookup == .waiting }
@@ -255,21 +301,27 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
         lookups[name]?.leave(transfer)
         guard let lookup = lookups[name], lookup.leader == nil, lookup.waitingCount == 0 else { return }
         lookups[name] = nil
+        guard !lookup.isOfOther else { return followedCount -= 1 }
+        limit.shared.end(name, for: self, .unknown)
         lineCount -= 1
         if line.count > 2 * lineCount + 64 {
             var seen: Set<String> = []
-            line.removeAll { lookups[$0].map { $0.leader != nil } ?? true || !seen.insert($0).inserted }
+            line.removeAll {
+                lookups[$0].map { $0.leader != nil || $0.isOfOther } ?? true || !seen.insert($0).inserted
+            }
         }
     }
 
-    /// Ends all lookups because libcurl ends, and forgets their results. Returns the transfers that waited.
+    /// Ends all lookups because libcurl ends. Returns the transfers that waited.
     func close() -> [Transfer] {
         timer = nil
         var waiting: [Transfer] = []
-        for lookup in lookups.values {
+        for (name, lookup) in lookups {
             waiting += lookup.waiting.filter { $0.lookup == .waiting }
+            limit.shared.end(name, for: self, .unknown)
             guard let leader = lookup.leader, leader.lookup == .leading else { continue }
             leader.lookup = .none
+            leader.hasClaimedName = false
             limit.end(self)
         }
         for transfer in waiting { transfer.lookup = .none }
@@ -277,21 +329,13 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
         grantedTurns = 0
         connecting = []
         lookups = [:]
+        followedCount = 0
         line = FIFO()
         lineCount = 0
-        known = [:]
+        // The next cache of the engine is empty.
+        ownCache = limit.shared.makeCacheNumber()
         last = ("", EngineInstant(nanoseconds: 0))
         return waiting
-    }
-
-    private func note(_ name: String, _ now: EngineInstant) {
-        // The addresses may be from libcurl's cache, and as old as that.
-        if let instant = known[name], now < instant.advanced(by: Self.forgottenAge) { return }
-        known[name] = now
-        last = (name, now.advanced(by: knownAge))
-        guard known.count > knownLimit else { return }
-        known = known.filter { now < $0.value.advanced(by: Self.forgottenAge) }
-        knownLimit = max(256, 2 * known.count)
     }
 
     // MARK: Errors
@@ -303,7 +347,7 @@ final class LookupGate: LookupTurnReceiver, EngineTimerTarget, @unchecked Sendab
         case .none: return nil
         case .leading: return "the name \(host) is being looked up"
         case .waiting:
-            guard name(transfer).flatMap({ lookups[$0] })?.leader == nil else {
+            guard let lookup = name(transfer).flatMap({ lookups[$0] }), lookup.leader == nil, !lookup.isOfOther else {
                 return "the name \(host) is being looked up for another request"
             }
             return "the lookup of the name \(host) waits, because \(limit.maximum) others are running"

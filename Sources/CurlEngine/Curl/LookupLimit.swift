@@ -2,13 +2,16 @@
 ///
 /// Before 8.20, libcurl starts one thread per lookup. The bound belongs to a session, not to the process: names that take long to resolve
 /// delay the lookups of their own session only. Engines that have to wait get their turns in the order of their requests. An engine that
-/// is stuck ends no lookup, and so the others need not wait for its lookups: the bound applies to the lookups of the others.
+/// is stuck ends no lookup, and so the others need not wait for its lookups: the bound applies to the lookups of the others. Equal names of
+/// several engines are looked up once (``SharedLookups``).
 package final class LookupLimit: Sendable {
     /// The number of lookups that run at once by default.
     package static let defaultMaximum = 16
 
     /// The number of lookups that may run at once.
     package let maximum: Int
+    /// The names and addresses that the engines share.
+    let shared = SharedLookups()
 
     /// The lookups of one gate.
     private struct Holder {

@@ -4,8 +4,7 @@ import CCurl
 @safe
 final class MultiHandle {
     private let multi: UnsafeMutableRawPointer
-    /// The share handle for TLS sessions; `nil` if libcurl itself shares them.
-    private let share: UnsafeMutableRawPointer?
+    private let shares: ShareHandles
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let configuration: EngineConfiguration
     // Exclusivity is unchecked: only the engine thread uses these values, and libcurl's callbacks never access one of them twice at a time.
@@ -21,6 +20,8 @@ final class MultiHandle {
     private(set) var deadline: EngineInstant?
     /// The watch that ends calls that a server keeps busy.
     let watch = CallWatch()
+    /// The engine's transfers whose connections libcurl has only made.
+    var connectOnlyTransfers: ConnectOnlyTransfers?
 
     /// The socket on which the kernel notifies of lost addresses; `nil` if connections do not follow the network, or if the system permits
     /// no such socket.
@@ -30,13 +31,15 @@ final class MultiHandle {
         _ = LibcurlGlobals.shared
         guard let multi = unsafe curl_multi_init() else { return nil }
         unsafe self.multi = multi
-        unsafe share = LibcurlFeatures.current.sharesTLSSessions ? nil : ccurl_share_tls_sessions()
+        unsafe shares = ShareHandles(
+            own: LibcurlFeatures.current.sharesTLSSessions ? nil : ccurl_share_tls_sessions(),
+            common: configuration.lookups.shared.shareHandle)
         self.configuration = configuration
         addressChanges = configuration.followsNetworkChanges ? RouteSocket(.addresses) : nil
         unsafe defaultHeaderList = configuration.defaultHeaderLines.packed()
         guard unsafe defaultHeaderList != nil || configuration.defaultHeaderLines.count == 0 else {
             unsafe curl_multi_cleanup(multi)
-            if let share = unsafe share { unsafe curl_share_cleanup(share) }
+            if let share = unsafe shares.own { unsafe curl_share_cleanup(share) }
             return nil
         }
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -52,6 +55,7 @@ final class MultiHandle {
         set(ccurl_multi_quick_exit, 1)
         // These versions use two threads per name, one for each kind of address.
         set(ccurl_multi_resolve_threads, 2 * configuration.lookups.maximum)
+        unsafe sockets.observed = ObservedConnections(configuration.connectionObserver)
         if let addressChanges { unsafe sockets.want(addressChanges.descriptor, .read, for: nil) }
         Watchdog.shared.add(watch)
     }
@@ -89,7 +93,7 @@ final class MultiHandle {
         unsafe running = []
         unsafe idleHandles = []
         unsafe ccurl_free(defaultHeaderList)
-        if let share = unsafe share { unsafe curl_share_cleanup(share) }
+        if let share = unsafe shares.own { unsafe curl_share_cleanup(share) }
     }
 
     private func set(_ option: CURLMoption, _ value: Int) { _ = unsafe ccurl_multi_set_long(multi, option, value) }
@@ -104,7 +108,7 @@ final class MultiHandle {
         guard
             let easy = unsafe idleHandles.popLast()
                 ?? EasyHandle(
-                    configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
+                    configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, shares: shares)
         else { return .outOfMemory }
         guard easy.prepare(for: transfer, adding: missingAddresses(transfer)) else {
             easy.finish()

@@ -3,12 +3,14 @@ import CCurl
 /// The evaluation of scripts for the automatic configuration of proxies (PAC), by libpacparser, which is looked up at run time.
 ///
 /// The library has one script at a time and must not be called by several threads, so the evaluations of a process are made one after the
-/// other. They are made on a thread that may block, because scripts look up names. An evaluation cannot be interrupted.
+/// other, on a thread of their own: scripts look up names, and may loop without end. The first evaluation starts the thread, which ends
+/// when there has been none for some seconds. An evaluation cannot be interrupted. If one takes too long, all that wait for their turn
+/// fail, and so does every further one until the library has returned.
 package enum ProxyScriptRunner {
     /// The name of the library.
     package static let library = "libpacparser.so.1"
-    /// The time after which an evaluation that has not ended is considered hung, in nanoseconds.
-    private static let patience: UInt64 = 10_000_000_000
+    /// The time within which a script must return.
+    package static let limit = Duration.seconds(10)
 
     /// The reason why an evaluation has no result.
     package enum Failure: Error, Hashable, Sendable {
@@ -16,7 +18,9 @@ package enum ProxyScriptRunner {
         case missingLibrary
         /// The script has an error, or has no function `FindProxyForURL`, or the function's result is not a text.
         case script(String)
-        /// An earlier evaluation, perhaps of another script, has not ended for a long time.
+        /// The script has not returned within its time.
+        case overdue
+        /// An earlier evaluation, perhaps of another script, has not returned within its time, and still runs.
         case hung
     }
 
@@ -46,7 +50,18 @@ package enum ProxyScriptRunner {
     private struct Job: Sendable {
         let script: String
         let question: Question
+        /// The time within which the script must return.
+        let limit: Duration
         let reply: Reply<String>
+    }
+
+    /// An evaluation that has begun.
+    private struct Evaluation {
+        let number: UInt64
+        /// The reply; `nil` if it was resumed before the end.
+        var reply: Reply<String>?
+        /// Indicates whether the script has not returned within its time.
+        var isOverdue = false
     }
 
     private struct State {
@@ -56,14 +71,14 @@ package enum ProxyScriptRunner {
         var order = FIFO<UInt64>()
         var lastNumber: UInt64 = 0
         /// The present evaluation; `nil` if there is none.
-        var present: (number: UInt64, begin: EngineInstant)?
-        /// The reply of the present evaluation; `nil` if its task was cancelled.
-        var reply: Reply<String>?
-        /// Indicates whether a thread evaluates.
+        var present: Evaluation?
+        /// Indicates whether the thread evaluates.
         var isWorking = false
     }
 
     private static let state = Locked(State())
+    /// The thread that evaluates. It is never one of ``BlockingThreadPool``: a script that does not return would keep it.
+    private static let thread = BlockingThreads("trellis-pac", limit: 1)
     /// The script in the library. Only the thread that evaluates uses it.
     private static let loaded = Locked<TextBytes?>(nil)
 
@@ -72,16 +87,19 @@ package enum ProxyScriptRunner {
 
     /// Evaluates the function of a script.
     ///
+    /// - Parameter limit: The time within which the script must return. The wait for earlier evaluations does not count.
     /// - Throws: ``Failure``; `CancellationError` in a cancelled task, at once: an evaluation that has begun continues, and its result is
     ///   dropped.
-    package static func result(of script: String, for question: Question) async throws -> String {
+    package static func result(
+        of script: String, for question: Question, limit: Duration = ProxyScriptRunner.limit
+    ) async throws -> String {
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                enter(Job(script: script, question: question, reply: reply), number)
+                enter(Job(script: script, question: question, limit: limit, reply: reply), number)
                 // The task may have been cancelled before there was a reply to resume.
                 if Task.isCancelled { leave(number) }
             }
@@ -91,18 +109,15 @@ package enum ProxyScriptRunner {
     }
 
     private static func enter(_ job: Job, _ number: UInt64) {
-        let now = MonotonicClock.now()
         let (isHung, mustStart) = state.withLock { state in
-            if let present = state.present, present.begin.advanced(byNanoseconds: patience) < now {
-                return (true, false)
-            }
+            if state.present?.isOverdue == true { return (true, false) }
             state.jobs[number] = job
             state.order.append(number)
             defer { state.isWorking = true }
             return (false, !state.isWorking)
         }
         if isHung { return job.reply.resume(with: .failure(Failure.hung)) }
-        if mustStart { BlockingThreadPool.begin { work() } }
+        if mustStart { thread.add { work() } }
     }
 
     /// Ends the wait of a cancelled task.
@@ -110,35 +125,52 @@ package enum ProxyScriptRunner {
         let reply: Reply<String>? = state.withLock { state in
             if let job = state.jobs.removeValue(forKey: number) { return job.reply }
             guard state.present?.number == number else { return nil }
-            defer { state.reply = nil }
-            return state.reply
+            defer { state.present?.reply = nil }
+            return state.present?.reply
         }
         reply?.resume(with: .failure(CancellationError()))
+    }
+
+    /// Ends the wait for an evaluation that takes too long, and the waits of all that come after it.
+    private static func giveUp(_ number: UInt64) {
+        let (reply, others) = state.withLock { state -> (Reply<String>?, [Job]) in
+            guard state.present?.number == number else { return (nil, []) }
+            state.present?.isOverdue = true
+            defer {
+                state.present?.reply = nil
+                (state.jobs, state.order) = ([:], FIFO())
+            }
+            return (state.present?.reply, Array(state.jobs.values))
+        }
+        reply?.resume(with: .failure(Failure.overdue))
+        for job in others { job.reply.resume(with: .failure(Failure.hung)) }
     }
 
     // MARK: On the thread
 
     private static func work() {
-        while let job = next() {
+        while let (number, job) = next() {
+            let watch = Task.detached {
+                try await Task.sleep(for: job.limit)
+                giveUp(number)
+            }
             let result: Result<String, any Error>
             do { result = .success(try evaluate(job)) } catch { result = .failure(error) }
             let reply = state.withLock { state in
-                state.present = nil
-                defer { state.reply = nil }
-                return state.reply
+                defer { state.present = nil }
+                return state.present?.reply
             }
+            watch.cancel()
             reply?.resume(with: result)
         }
     }
 
-    private static func next() -> Job? {
-        let now = MonotonicClock.now()
-        return state.withLock { state in
+    private static func next() -> (UInt64, Job)? {
+        state.withLock { state in
             while let number = state.order.popFirst() {
                 guard let job = state.jobs.removeValue(forKey: number) else { continue }
-                state.present = (number, now)
-                state.reply = job.reply
-                return job
+                state.present = Evaluation(number: number, reply: job.reply)
+                return (number, job)
             }
             state.isWorking = false
             return nil

@@ -1,10 +1,10 @@
 /// The names under which libcurl has the addresses of a route's hosts.
 ///
-/// libcurl's cache of addresses is shared by all transfers, and has one entry for a name and port. Two routes with different addresses of
-/// one host would overwrite each other's entries, and the connections of one would be used for the other. Therefore, libcurl gets a name
-/// that only this route has in place of the host to connect to (`CURLOPT_CONNECT_TO`), and the addresses of that name
-/// (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered (RFC 6761, section 6.4), and
-/// are replaced in messages.
+/// The transfers of an engine whose routes have addresses of their own share one cache of libcurl's, which has one entry for a name and
+/// port. Two routes with different addresses of one host would overwrite each other's entries, and the connections of one would be used for
+/// the other. Therefore, libcurl gets a name that only this route has in place of the host to connect to (`CURLOPT_CONNECT_TO`), and the
+/// addresses of that name (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered
+/// (RFC 6761, section 6.4), and are replaced in messages.
 ///
 /// An `https` proxy keeps its name, which libcurl verifies: for a minute, the addresses of the last route that was used are those of all
 /// routes with the proxy. Routes that must not share their connections to it make a new one for each transfer

@@ -9,39 +9,6 @@ private import Glibc
 /// bytes and connections that were reset as usable, and 8.23 does not check a connection that was used a moment ago. The table ends all of
 /// these connections in such a way that no byte of the next request can be sent, and no such byte can become part of its response.
 struct SocketTable {
-    /// The state of one socket.
-    private struct Entry {
-        /// The last interest of libcurl.
-        var wanted: SocketInterest = []
-        /// The last interest that was registered with the kernel.
-        var registered: SocketInterest = []
-        /// The number that distinguishes this use of the descriptor from the next one.
-        var generation: UInt32 = 0
-        /// Indicates whether libcurl's callback opened the socket, so that the closing of the socket is reported.
-        var isOurs = false
-        /// Indicates whether `dirty` lists the socket.
-        var isDirty = false
-        /// Indicates whether the socket is in libcurl's pool, after an HTTP/1 response.
-        var isIdleHTTP1 = false
-        /// The easy handle for which libcurl last had an interest in the socket.
-        var user: ObjectIdentifier?
-        /// The number of the origin of the last request on the connection; negative before the end of the first one.
-        var origin: Int32 = -1
-        /// The local port of the connection if the engine has shut the connection down, although libcurl may not notice; otherwise 0.
-        var endedPort: Int32 = 0
-        /// Indicates whether the connection is shut down at the end of its last request, because the machine has lost its local address.
-        var isRetired = false
-        /// Indicates whether the socket is listed among the unused ones: a request has ended, and libcurl has had no interest in the socket
-        /// since.
-        var isUnused = false
-        /// The instant at which the last request ended.
-        var lastUse = EngineInstant(nanoseconds: 0)
-        /// The local port of a connection that can carry streams and was idle; otherwise 0.
-        var idlePort: Int32 = 0
-        /// Indicates whether the engine has ended the connection, which libcurl has not closed yet.
-        var hasEnded = false
-    }
-
     /// A connection that could carry streams.
     typealias IdleConnection = (origin: String, port: Int32)
 
@@ -72,6 +39,8 @@ struct SocketTable {
     private var idleCount = 0
     /// Indicates whether connections in use were retired.
     private(set) var hasRetired = false
+    /// The connections that an observer is told of.
+    var observed = ObservedConnections()
 
     private subscript(descriptor: Int32) -> Entry {
         get { entries[Int(descriptor)] }
@@ -102,6 +71,7 @@ struct SocketTable {
 
     /// Forgets the origin of a socket, which ends or begins another use of its descriptor.
     private mutating func forget(_ descriptor: Int32) {
+        observed.end(descriptor)
         setIdle(descriptor, false)
         if self[descriptor].hasEnded { endedCount -= 1 }
         noteClosed(descriptor)
@@ -112,6 +82,7 @@ struct SocketTable {
     private mutating func noteEnded(_ descriptor: Int32) {
         guard !self[descriptor].hasEnded, self[descriptor].isOurs else { return }
         self[descriptor].hasEnded = true
+        observed.end(descriptor)
         endedCount += 1
         noteClosed(descriptor)
     }
@@ -132,6 +103,7 @@ struct SocketTable {
     private mutating func setUnused(_ descriptor: Int32, _ isUnused: Bool) {
         guard self[descriptor].isUnused != isUnused else { return }
         self[descriptor].isUnused = isUnused
+        observed.set(descriptor, isIdle: isUnused)
         let origin = Int(self[descriptor].origin)
         if isUnused {
             unusedByOrigin.append(descriptor, to: &firstUnused[origin])
@@ -162,11 +134,15 @@ struct SocketTable {
         unusedByAge.makeRoom(for: descriptor)
     }
 
-    mutating func didOpen(_ descriptor: Int32) {
+    /// Adds a socket.
+    ///
+    /// - Parameter user: The easy handle that the socket was opened for.
+    mutating func didOpen(_ descriptor: Int32, for user: ObjectIdentifier) {
         makeRoom(for: descriptor)
         forget(descriptor)
         let generation = self[descriptor].generation &+ 1
         self[descriptor] = Entry(generation: generation, isOurs: true, isDirty: self[descriptor].isDirty)
+        observed.didOpen(descriptor, for: user)
         openCount += 1
     }
 
@@ -313,8 +289,8 @@ struct SocketTable {
 
     private mutating func end(_ descriptor: Int32) {
         // The connection is closed once only.
-        setUnused(descriptor, false)
         noteEnded(descriptor)
+        setUnused(descriptor, false)
         let port = ccurl_socket_port(descriptor)
         if port > 0, endedPorts.insert(port).inserted { self[descriptor].endedPort = port }
         shutdown(descriptor, Int32(SHUT_RDWR))
@@ -322,7 +298,9 @@ struct SocketTable {
 
     /// Shuts down a connection that libcurl keeps although no request may reuse it. libcurl then finds the connection dead.
     mutating func cut(_ descriptor: Int32, generation: UInt32) {
-        guard descriptor >= 0, self.generation(of: descriptor) == generation, self[descriptor].isOurs else { return }
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].isOurs,
+            self[descriptor].generation == generation
+        else { return }
         noteEnded(descriptor)
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
@@ -367,8 +345,8 @@ struct SocketTable {
         if self[descriptor].isIdleHTTP1, ccurl_socket_end_if_unclean(descriptor) {
             // The kernel has forgotten the old socket, and no data arrives on its replacement.
             setIdle(descriptor, false)
-            setUnused(descriptor, false)
             noteEnded(descriptor)
+            setUnused(descriptor, false)
             self[descriptor].registered = []
             return false
         }

@@ -211,7 +211,9 @@ final class SwitchHandshake {
             guard head.version == .http1_1, sentCount == request.count, sendFailure == nil else {
                 throw .unexpectedStatus(101)
             }
-            let connection = SwitchedConnection(transfer, received: Array(input[used...]))
+            let connection = SwitchedConnection(
+                transfer, received: Array(input[used...]),
+                plainSocket: transfer.options.isEncryptedOnTheWire ? -1 : socket)
             used = input.count
             request = []
             self.connection = connection

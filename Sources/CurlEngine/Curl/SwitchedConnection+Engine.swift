@@ -120,6 +120,7 @@ extension SwitchedConnection {
                 guard unsafe state.received.append(bytes.bytes) else { return false }
             }
             state.moved.received += Int64(count)
+            state.mayAnswer = true
             if state.received.count >= Self.readAhead { state.isFull = true }
             return true
         }

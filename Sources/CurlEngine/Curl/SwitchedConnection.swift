@@ -9,7 +9,8 @@ package struct ConnectionClosed: Error, Hashable {
 /// The connection on which a server has switched protocols: bytes in both directions, with bounded buffers.
 ///
 /// Any task may read, write and close. The engine thread moves the bytes between the buffers and the socket
-/// (``serve(_:_:)``); a reader whose bytes have been received already, and a writer for whose bytes there is room, do not wait for it.
+/// (``serve(_:_:)``); a reader whose bytes have been received already, and a writer for whose bytes there is room, do not wait for it. A
+/// writer sends a short answer itself (``sendAtOnce(_:_:)``).
 package final class SwitchedConnection: Sendable {
     /// The number of received bytes at which the socket is no longer read until a reader has taken them: 256 KiB.
     package static let readAhead = 256 << 10
@@ -29,6 +30,10 @@ package final class SwitchedConnection: Sendable {
         /// Indicates whether the engine thread has been told of the outgoing bytes, and has not sent all of them.
         var isSending = false
         var writers: [Waiter<Void>] = []
+        /// The socket of a connection without TLS, on which a writer may send; -1 if there is none, or if the socket is closed.
+        var plainSocket: Int32
+        /// Indicates whether bytes were received since a writer has last sent its bytes itself.
+        var mayAnswer = true
         /// Indicates whether writers wait if there is no room.
         var waitsForRoom = true
         /// The bytes that are sent if the connection is ended with an error.
@@ -42,6 +47,8 @@ package final class SwitchedConnection: Sendable {
         var moved: (sent: Int64, received: Int64) = (0, 0)
         /// The number of the last waiter.
         var lastNumber: UInt64 = 0
+
+        init(plainSocket: Int32) { self.plainSocket = plainSocket }
 
         /// Indicates whether a reader would not wait.
         var isReadable: Bool { received.count > 0 || hasPeerEnded || receiveFailure != nil || end != nil }
@@ -58,13 +65,18 @@ package final class SwitchedConnection: Sendable {
         let reply: Reply<Value>
     }
 
-    let state = Locked(State())
+    let state: Locked<State>
     let transfer: Transfer
     /// The thread of the connection, as an executor.
     package let engineExecutor: EngineExecutor
 
-    /// Creates the connection of a transfer with the bytes that followed the head.
-    init(_ transfer: Transfer, received: [UInt8]) {
+    /// Creates the connection of a transfer.
+    ///
+    /// - Parameters:
+    ///   - received: The bytes that followed the head.
+    ///   - plainSocket: The socket of a connection without TLS; -1 for another one.
+    init(_ transfer: Transfer, received: [UInt8], plainSocket: Int32) {
+        state = Locked(State(plainSocket: plainSocket))
         self.transfer = transfer
         engineExecutor = transfer.engine.executor
         let isStored = state.withLock { state in
@@ -220,9 +232,12 @@ package final class SwitchedConnection: Sendable {
     /// - Throws: ``ConnectionClosed`` after ``close()``; the error of ``end(with:)``; ``EngineFailure`` if the connection has failed;
     ///   `CancellationError` if the task is cancelled while it waits: the bytes are sent nevertheless.
     package func write(_ bytes: Data) async throws {
+        let isOnEngine = engineExecutor.isCurrent
         let (mustWake, mustWait) = try state.withLock { state throws in
             if let error = state.end ?? state.sendFailure { throw error }
-            guard state.outgoing.append(bytes) else {
+            // The engine thread collects the bytes of one turn.
+            let rest = isOnEngine ? bytes : Self.sendAtOnce(bytes, &state)
+            guard state.outgoing.append(rest) else {
                 throw EngineFailure(kind: .outOfMemory, message: "no memory for the bytes to send")
             }
             let mustWake = !state.isSending && state.outgoing.count > 0

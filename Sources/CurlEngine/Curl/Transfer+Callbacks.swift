@@ -106,6 +106,7 @@ extension Transfer {
         // The refusal of the previous attempt does not apply to this one.
         refusal = StreamRefusal()
         localPort = port
+        if hasOpenedSocket { engine.didMakeConnection(for: self) }
         activity = (engine.now, engine.now)
         if options.mayBeHTTP2 {
             noteStreams()

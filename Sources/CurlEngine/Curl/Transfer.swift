@@ -40,6 +40,8 @@ package final class Transfer: @unchecked Sendable {
     var failure: EngineFailure?
     /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
     var lookup = LookupGate.Progress.none
+    /// Indicates whether the transfer leads the lookup for all engines of the session.
+    var hasClaimedName = false
     /// The part of the ``StreamGate`` that the transfer is in.
     var streamUse = StreamGate.Use.none
     /// The local port of the connection on which the transfer has a stream.

@@ -16,6 +16,11 @@ package enum FileContents {
             device = UInt(status.st_dev)
             inode = UInt(status.st_ino)
             size = Int(status.st_size)
+            // A pipe is read once: its times change with each use, and another read would wait for another writer.
+            guard status.st_mode & S_IFMT != S_IFIFO else {
+                modified = []
+                return
+            }
             modified = [
                 Int(status.st_mtim.tv_sec), Int(status.st_mtim.tv_nsec), Int(status.st_ctim.tv_sec),
                 Int(status.st_ctim.tv_nsec),

@@ -13,6 +13,12 @@ enum EngineThread {
         unsafe ccurl_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(engine).toOpaque())
     }
 
+    /// The executor whose thread calls; `nil` on a thread that is not an engine's.
+    static var current: EngineExecutor? {
+        guard let tag = unsafe ccurl_thread_tag() else { return nil }
+        return unsafe Unmanaged<AnyObject>.fromOpaque(tag).takeUnretainedValue() as? EngineExecutor
+    }
+
     /// Starts a thread that runs `body` as the thread of `engine`. Returns zero or an `errno`.
     static func start(for engine: AnyObject, _ body: @escaping @Sendable () -> Void) -> Int32 {
         let start = Start { [engine] in

@@ -1,3 +1,4 @@
+import CurlEngine
 public import HTTPTypes
 
 /// A request to a server: a value that can be changed freely before it is sent.
@@ -173,6 +174,16 @@ extension Request {
         var attachment: (any RequestAttachment)?
         var isUpload = false
         var keepsCoding = false
+
+        /// Indicates whether objects or closures of the user's may be among the properties.
+        var mayHaveUserObjects: Bool {
+            if attachment != nil || extras != nil || conversionFailure != nil { return true }
+            guard let source = body?.source else { return false }
+            switch source {
+            case .data, .file: return false
+            case .stream, .multipart: return true
+            }
+        }
     }
 
     /// The immutable storage of a request. Properties are read far more often than changed, and reading an immutable storage
@@ -181,6 +192,8 @@ extension Request {
         let parts: Parts
 
         init(_ parts: consuming Parts) { self.parts = parts }
+
+        deinit { if parts.mayHaveUserObjects { UserObjects.release([parts]) } }
     }
 
     private mutating func change(_ body: (inout Parts) -> Void) {

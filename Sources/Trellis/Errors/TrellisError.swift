@@ -21,7 +21,8 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var detail: String?
     /// Indicates whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
-    /// Indicates whether the evaluator of the server has not decided in time: the connection to the server was made.
+    /// Indicates whether the evaluator of the server has not decided in time, for which the connection to the server was made, or a file of
+    /// certificates was not read in time.
     var isOfSlowEvaluator = false
     /// Indicates whether the session was shut down before the request was made.
     var isRefused = false

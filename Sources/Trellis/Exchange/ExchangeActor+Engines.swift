@@ -144,8 +144,7 @@ extension ExchangeActor {
 
     private func admit(on engine: ExchangeEngine, isProbing: Bool) {
         // Either the exchange sees here that it must end, or the thread that ends it sees that it has started.
-        hasStarted.store(true, ordering: .sequentiallyConsistent)
-        if mustEnd.load(ordering: .sequentiallyConsistent) { return passOn(engine) }
+        guard takeStartRight(), !mustEnd.load(ordering: .sequentiallyConsistent) else { return passOn(engine) }
         self.isProbing = isProbing
         slotEngine = engine
         engine.countAdmitted()

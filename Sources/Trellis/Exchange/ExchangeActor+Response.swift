@@ -19,10 +19,13 @@ extension ExchangeActor {
 
     func metrics(_ report: consuming TransportReport?) -> Metrics {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || self.report != nil
-        return Metrics(
+        var metrics = Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
             now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID,
             proxyURL: prepared.proxyURL, serverTrust: serverTrust)
+        metrics.reporting.head = head
+        if !trailers.isEmpty { metrics.reporting.trailers = trailers }
+        return metrics
     }
 }
 

@@ -3,16 +3,22 @@ import Synchronization
 
 /// The wait of a task for an exchange. Cancelling the task cancels the exchange.
 extension ExchangeActor {
-    /// Starts the exchange and waits for the response with its complete body.
+    /// Starts the exchange and waits for the response with its complete body. If the engine becomes stuck while the exchange waits for its
+    /// slot, another exchange takes its place.
     nonisolated func collected() async throws -> CollectedResponse {
-        try await withTaskCancellationHandler {
-            try await withReply { reply in
-                // A new exchange was not abandoned.
-                _ = first.list.add(self, from: prepared.start, collecting: reply)
-                submit(reply) { $0.begin(collecting: $1) }
+        if mayBeReplaced { freeStartRight() }
+        do {
+            return try await withTaskCancellationHandler {
+                try await withReply { reply in
+                    // A new exchange was not abandoned.
+                    _ = first.list.add(self, from: prepared.start, collecting: reply)
+                    submit(reply) { $0.begin(collecting: $1) }
+                }
+            } onCancel: {
+                cancelWithTask()
             }
-        } onCancel: {
-            cancelWithTask()
+        } catch is EngineIsStuck {
+            return try await replaced().collected()
         }
     }
 

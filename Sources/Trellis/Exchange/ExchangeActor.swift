@@ -43,8 +43,12 @@ actor ExchangeActor: EngineActor {
     /// Indicates whether the exchange must end, so that it does not start any more. Set under the lock of the list, before the
     /// exchange is cancelled.
     nonisolated let mustEnd = Atomic(false)
-    /// Indicates whether the exchange was about to start with its slot.
-    nonisolated let hasStarted = Atomic(false)
+    /// The right to start with a slot.
+    nonisolated let startRight = Atomic(StartRight.ofEngine)
+    /// The exchange that takes the place of this one on another engine; `nil` if there is none.
+    nonisolated let replacement = LazyReference<ExchangeActor>()
+    /// Indicates whether another exchange may take the place of this one.
+    nonisolated let mayBeReplaced: Bool
     /// Indicates whether the registry counts the exchange.
     var isRegistered = false
     private(set) var state = ExchangeState()
@@ -121,6 +125,7 @@ actor ExchangeActor: EngineActor {
         self.flow = flow
         first = engine
         self.prefersEngine = prefersEngine
+        mayBeReplaced = !prefersEngine && flow == nil
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
         isClockRunning = !prepared.isDeferred
@@ -188,7 +193,7 @@ actor ExchangeActor: EngineActor {
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
         if hasHistory, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
-        if hasHistory, next.isEnded { tell(event, after: progress) }
+        if hasHistory, next.isEnded, !isReplaced { tell(event, after: progress) }
         // An effect has led to a further event, which has set the timer.
         if state.phase != next.phase { return }
         if event == .resume || event == .suspend {

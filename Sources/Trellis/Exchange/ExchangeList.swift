@@ -64,6 +64,17 @@ final class ExchangeList: Sendable {
             let position = exchange.listPosition
             return position >= 0 ? position : nil
         }
+
+        mutating func remove(_ exchange: ExchangeActor) {
+            guard let position = position(of: exchange) else { return }
+            exchange.listPosition = -1
+            let last = entries.count - 1
+            if position < last {
+                entries.swapAt(position, last)
+                entries[position].exchange.listPosition = position
+            }
+            entries.removeLast()
+        }
     }
 
     /// The time between two looks at an engine. An engine counts as stuck after the same time.
@@ -128,16 +139,7 @@ final class ExchangeList: Sendable {
     @discardableResult
     func remove(_ exchange: ExchangeActor) -> Bool {
         state.withLock { state in
-            let position = exchange.listPosition
-            if position >= 0 {
-                exchange.listPosition = -1
-                let last = state.entries.count - 1
-                if position < last {
-                    state.entries.swapAt(position, last)
-                    state.entries[position].exchange.listPosition = position
-                }
-                state.entries.removeLast()
-            }
+            state.remove(exchange)
             return !exchange.wasAbandoned.load(ordering: .relaxed)
         }
     }
@@ -183,6 +185,25 @@ final class ExchangeList: Sendable {
         let soon = clock.now().advanced(by: Self.interval).nanoseconds
         if soon < state.nextLook { look(at: soon, &state) }
         return true
+    }
+
+    /// Lets the task of an exchange that waits for its slot create another exchange (``EngineIsStuck``), if the engine is stuck. The
+    /// exchange ends when its engine runs again, and never starts.
+    func placeAnew(_ exchange: ExchangeActor) {
+        guard exchange.mayBeReplaced, !exchange.hasMoved, exchange.executor.isStuck else { return }
+        let reply = state.withLock { state -> Reply<CollectedResponse>? in
+            guard let position = state.position(of: exchange), state.entries[position].ending == nil,
+                state.entries[position].others.isEmpty, let reply = state.entries[position].collected,
+                exchange.giveUpStartRight()
+            else { return nil }
+            exchange.wasAbandoned.store(true, ordering: .releasing)
+            exchange.mustEnd.store(true, ordering: .sequentiallyConsistent)
+            state.remove(exchange)
+            return reply
+        }
+        guard let reply else { return }
+        reply.resume(with: .failure(EngineIsStuck()))
+        exchange.submit { $0.cancel(CancellationError()) }
     }
 
     /// Resumes the tasks that wait for an exchange with an error. The exchange ends when its engine runs again.
@@ -280,7 +301,7 @@ extension ExchangeActor {
         guard var error = error as? TrellisError, error.method == nil else { return error }
         error.method = prepared.method
         error.url = URLRedaction.redact(prepared.url)
-        error.phase = hasStarted.load(ordering: .sequentiallyConsistent) ? .sending : .queued
+        error.phase = startRight.load(ordering: .sequentiallyConsistent) == .taken ? .sending : .queued
         error.detail = "the engine thread of the request is blocked"
         error.followed = prepared.history?.redirects ?? []
         error.metrics.callID = prepared.callID

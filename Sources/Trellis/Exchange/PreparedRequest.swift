@@ -31,6 +31,14 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
             self.chunks = chunks
         }
 
+        deinit { UserObjects.release([UserParts(chunks: chunks, trailers: trailers)]) }
+
+        /// The closures that may be the user's.
+        private struct UserParts: Sendable {
+            let chunks: RequestBody.Chunks
+            let trailers: RequestTrailers?
+        }
+
         /// Returns the same body with fields behind it.
         func with(_ trailers: @escaping RequestTrailers) -> StreamedBody {
             StreamedBody(length: length, isReplayable: isReplayable, file: file, trailers: trailers, chunks: chunks)

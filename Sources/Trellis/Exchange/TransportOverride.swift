@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// A request is in an override if it was made there, however late it is sent: a handle keeps the override of the task that has made it. The
 /// requests of an override have limits on connections of their own, with the numbers of their session, so that requests of other tests do
-/// not delay them.
+/// not delay them, and addresses of names of their own.
 package final class TransportOverride: Sendable {
     /// The override of the current task; `nil` if there is none.
     @TaskLocal private static var ofTask: TransportOverride?
@@ -17,6 +17,8 @@ package final class TransportOverride: Sendable {
 
     /// The transport of the requests.
     package let transport: any Transport
+    /// The addresses of the names that the requests need.
+    private let names = NameScope()
     private let places = Locked<[ObjectIdentifier: Place]>([:])
 
     /// The place of one session's exchanges.
@@ -40,7 +42,7 @@ package final class TransportOverride: Sendable {
         _ transport: any Transport, _ operation: () async throws -> Result
     ) async rethrows -> Result {
         isUsed.store(true, ordering: .relaxed)
-        return try await $ofTask.withValue(TransportOverride(transport)) { try await operation() }
+        return try await bind(TransportOverride(transport), operation)
     }
 
     /// Runs an operation with the override of the task that has made its request; without one if `override` is `nil`.
@@ -48,7 +50,15 @@ package final class TransportOverride: Sendable {
         _ override: TransportOverride?, _ operation: () async throws -> Result
     ) async rethrows -> Result {
         if override === current { return try await operation() }
-        return try await $ofTask.withValue(override) { try await operation() }
+        return try await bind(override, operation)
+    }
+
+    private static func bind<Result>(
+        _ override: TransportOverride?, _ operation: () async throws -> Result
+    ) async rethrows -> Result {
+        try await $ofTask.withValue(override) {
+            try await NameScope.with(override?.names) { try await operation() }
+        }
     }
 
     /// Returns the engine and the admission of an exchange that would otherwise use those of its session.

@@ -33,13 +33,15 @@ final class EventHub: Sendable {
     private let dropped = Atomic(0)
     /// The number of events that are kept for each observer; at least 1.
     private let bufferSize: Int
+    /// The queues of the monitors of all calls, in the order of the configuration.
+    private let monitorQueues: [EventQueue]
     /// The deliveries to monitors, of all calls or of one, by the number of the observer.
     private let deliveries = Locked<[Int: Monitoring]>([:])
 
     init(monitors: [any EventMonitor], bufferSize: Int) {
         self.bufferSize = max(bufferSize, 1)
-        for monitor in monitors {
-            let queue = EventQueue(capacity: self.bufferSize)
+        monitorQueues = monitors.map { _ in EventQueue(capacity: bufferSize) }
+        for (monitor, queue) in zip(monitors, monitorQueues) {
             deliver(queue, to: monitor, as: add(queue, monitor.eventDetail))
         }
     }
@@ -54,6 +56,9 @@ final class EventHub: Sendable {
 
     /// The number of events that were dropped because an observer was too slow: the sum for all observers.
     var droppedCount: Int { dropped.load(ordering: .relaxed) }
+
+    /// The number of events that were dropped for each monitor of all calls, in the order of the configuration.
+    var droppedCounts: [Int] { monitorQueues.map(\.droppedCount) }
 
     /// Returns a subscription to the events from now on. If its reader is slow, the newest events are kept.
     func subscribe() -> EventSubscription {

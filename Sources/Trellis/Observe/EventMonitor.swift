@@ -13,7 +13,8 @@
 /// The events of a session are delivered one after the other, in the order in which they happened, on the concurrency pool and never on
 /// the session's thread. A slow monitor does not delay its session: the monitor falls behind by at most
 /// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that. It is told of their number
-/// (``RequestEvent/Kind/eventsDropped(_:)``); ``Session/droppedEventCount`` is the sum for all observers.
+/// (``RequestEvent/Kind/eventsDropped(_:)``); ``Session/droppedEventCounts`` are the sums for each monitor, and
+/// ``Session/droppedEventCount`` is the sum for all observers.
 public protocol EventMonitor: Sendable {
     /// The detail of the events that the monitor gets; ``EventDetail/connections``, which means all events, by default. Read once.
     var eventDetail: EventDetail { get }

@@ -66,6 +66,10 @@ public struct Metrics: Sendable, Hashable {
     }
     /// The number of times that the request was started.
     public var attemptCount = 0
+    /// The metrics that the server reports about its work in the fields `Server-Timing` of the head and of the trailers, in their order;
+    /// empty if no head was received. The fields are parsed each time that the property is read. Two values are equal whatever the server
+    /// reports.
+    public var serverTimings: [ServerTiming] { reporting.timings }
 
     /// The values that few requests have.
     private struct RareValues: Sendable, Hashable {
@@ -99,6 +103,9 @@ public struct Metrics: Sendable, Hashable {
     }
 
     private var rare: Rare?
+
+    /// The head and the trailers in which the server reports.
+    var reporting = ServerTimingFields()
 
     // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
     var queuedTime: Int64 = 0

@@ -62,22 +62,33 @@ public struct Response: Sendable {
     public var trailers: HTTPFields { storage.trailers }
 
     /// The metrics of the request so far; for the head of a stream, up to the head.
-    public var metrics: Metrics { storage.metrics }
+    public var metrics: Metrics {
+        var metrics = storage.metrics
+        metrics.reporting = ServerTimingFields(head: head, trailers: trailers.isEmpty ? nil : trailers)
+        return metrics
+    }
 
     /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it. Later calls have higher numbers.
-    public var callID: UInt64 { metrics.callID }
+    public var callID: UInt64 { storage.metrics.callID }
 
     /// The certificates of the server: ``Metrics/serverTrust``.
-    public var serverTrust: ServerTrust? { metrics.serverTrust }
+    public var serverTrust: ServerTrust? { storage.metrics.serverTrust }
 
     /// The way in which the cache has handled the request: ``Metrics/cacheStatus``.
-    public var cacheStatus: CacheStatus? { metrics.cacheStatus }
+    public var cacheStatus: CacheStatus? { storage.metrics.cacheStatus }
 
     /// Returns the response with a cache status.
     func with(_ status: CacheStatus) -> Response {
         var metrics = metrics
         metrics.cacheStatus = status
         return Response(
+            head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
+            redirects: redirects, isBodyCut: isBodyCut)
+    }
+
+    /// Returns the response with another head.
+    func with(_ head: ResponseHead) -> Response {
+        Response(
             head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
             redirects: redirects, isBodyCut: isBodyCut)
     }

@@ -146,6 +146,22 @@ extension Response {
     public var serverTimings: [ServerTiming] { head.serverTimings + trailers.serverTimings }
 }
 
+/// The parts of a response that may have the field `Server-Timing`. They are the server's and no measurements, so that they make no
+/// difference between two values of ``Metrics``.
+struct ServerTimingFields: Sendable, Hashable {
+    /// The head; `nil` if none was received.
+    var head: ResponseHead?
+    /// The trailers; `nil` if there are none.
+    var trailers: HTTPFields?
+
+    /// The metrics of the head and of the trailers, in their order.
+    var timings: [ServerTiming] { (head?.serverTimings ?? []) + (trailers?.serverTimings ?? []) }
+
+    static func == (one: ServerTimingFields, other: ServerTimingFields) -> Bool { true }
+
+    func hash(into hasher: inout Hasher) {}
+}
+
 extension HTTPFields {
     /// The metrics in the fields `Server-Timing`.
     fileprivate var serverTimings: [ServerTiming] {

@@ -18,7 +18,7 @@ extension StreamResponse {
         try await validate(.successfulStatus).validate(.acceptedContentType)
     }
 
-    /// Checks for a status in a range: see ``Validator/statusCode(_:)-(RangeExpression)``.
+    /// Checks for a status in a range: see ``Validator/statusCode(_:)-(RangeExpression<Int>)``.
     @discardableResult
     public func validate(statusCode range: some RangeExpression<Int>) async throws -> StreamResponse {
         try await validate(.statusCode(range))

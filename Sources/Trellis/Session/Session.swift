@@ -17,6 +17,8 @@ public final class Session: Sendable {
     public let configuration: SessionConfiguration
     let engines: SessionEngines
     let life = SessionLife()
+    /// The validations of stored responses for which no caller waits.
+    let validations = BackgroundValidations()
     /// The preparation that checks requests and completes them with the configuration's defaults.
     let preparation: RequestPreparation
     let clock: any EngineClock
@@ -76,6 +78,7 @@ public final class Session: Sendable {
     }
 
     deinit {
+        UserObjects.release([configuration, preparation, steps, hub, engines])
         engines.close()
         for engine in engines.all {
             engine.executor.stop()
@@ -121,8 +124,9 @@ public final class Session: Sendable {
     /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. A ``WebSocket`` has no end of its own, and is
     /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
     ///
-    /// Waits until all connections are closed, the session's threads have ended, and the event monitors have handled their events, for
-    /// which they have two seconds. The monitors get no events of calls that are made later. ``health`` tells its state.
+    /// Waits until all connections are closed, the session's threads have ended, a cache has ended its validations in the background, and
+    /// the event monitors have handled their events, for both of which they have two seconds. The monitors get no events of calls that are
+    /// made later. ``health`` tells its state.
     ///
     /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
     /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise
@@ -132,6 +136,7 @@ public final class Session: Sendable {
     public func shutdown(drainingFor grace: Duration = .zero) async {
         await engines.drain(for: grace, life)
         await engines.shutDown()
+        await validations.end(within: .seconds(2))
         network?.end()
         await configuration.saveUpgrades()
         await hub.finishMonitors(within: .seconds(2))
@@ -140,7 +145,7 @@ public final class Session: Sendable {
 }
 
 extension EngineConfiguration {
-    fileprivate init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
+    init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         self.init()
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
         // libcurl knows whole seconds, and takes zero for no limit.
@@ -150,6 +155,7 @@ extension EngineConfiguration {
             perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)
         defaultHeaderLines = preparation.defaultLines
         followsNetworkChanges = configuration.followsNetworkChanges
+        connectionObserver = configuration.steps.exchangeObserver?.connectionObserver
     }
 }
 

@@ -1,3 +1,4 @@
+package import CurlEngine
 import Synchronization
 
 /// An observer of the exchanges of a session's calls, inside of all steps: it gets each request that is sent, may add fields to
@@ -6,6 +7,8 @@ import Synchronization
 /// Its functions do not wait. They are called in the task of the call, with the task-local values of the caller (of the first one, if
 /// several calls share an exchange), and never on the session's thread.
 package protocol ExchangeObserver: AnyObject, Sendable {
+    /// The observer of the connections of each session that has this observer; `nil` if connections are not observed.
+    var connectionObserver: (any ConnectionObserver)? { get }
     /// Begins the observation of an exchange. Returns the request to send, and the observation; `nil` if the exchange is not observed.
     func begin(_ request: Request, context: CallContext) -> (Request, (any ExchangeObservation)?)
     /// Handles the decision to make another attempt after a failed one.

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// The steps of one request.
@@ -114,4 +115,6 @@ final class AttachedSteps: RequestAttachment {
         direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)
         immediateHits = nil
     }
+
+    deinit { UserObjects.release([steps, given, monitors]) }
 }

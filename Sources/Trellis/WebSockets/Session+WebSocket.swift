@@ -61,8 +61,7 @@ extension Session {
                 .webSocketFailed(.invalidArgument("the handshake of a WebSocket is a GET")), method: request.method,
                 url: request.url)
         }
-        var random = SecureRandom()
-        let handshake = WebSocketHandshake(options, &random)
+        let handshake = WebSocketHandshake(options)
         handshake.add(to: &request.headers)
         let prepared = request
         // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
@@ -82,7 +81,8 @@ extension Session {
         }
         let agreement: WebSocketHandshake.Agreement
         do throws(TrellisError.WebSocketFailure) {
-            agreement = try handshake.check(answer.response.headers)
+            agreement = try handshake.check(
+                answer.response.headers, key: answer.request?.headers[.secWebSocketKey] ?? "")
         } catch {
             connection.close()
             throw Answer(request: request, response: answer.response, body: nil).error(.webSocketFailed(error))

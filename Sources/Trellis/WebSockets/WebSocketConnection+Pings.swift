@@ -47,32 +47,59 @@ extension WebSocketConnection {
     /// The lateness of a timer from which on the process was probably stopped, so that an answer may be there and not be read yet.
     private static var noticeableLateness: Duration { .seconds(1) }
 
+    /// The pings that are sent by themselves.
+    private struct KeepAlive {
+        var lastPing: EngineInstant
+        /// The last ping while it is not answered.
+        var unanswered: SentPing?
+    }
+
     /// Sends a ping whenever the server was silent for the interval, and ends the connection if one is not answered in time. There is one
     /// timer for both, so that an idle connection wakes its thread once for each ping if both times are the same.
+    ///
+    /// Each open connection waits in this function. The steps between the waits are functions of their own, so that its frame is small.
     private func keepAlive(_ interval: Duration) async {
-        var lastPing = quietSince
-        var unanswered: SentPing?
+        var keepAlive = KeepAlive(lastPing: quietSince)
+        while let wake = nextWake(&keepAlive, interval) {
+            guard (try? await context.timekeeper().delay(until: wake)) == true, isAlive(&keepAlive, after: wake) else {
+                return
+            }
+        }
+    }
+
+    /// Sends the pings that are due. Returns the instant of the next step; `nil` if the connection is not open any more.
+    @inline(never)
+    private func nextWake(_ keepAlive: inout KeepAlive, _ interval: Duration) -> EngineInstant? {
         while state.isOpen {
             let now = context.now()
-            if let ping = unanswered, !pings.contains(ping.number) { unanswered = nil }
-            var wake = max(quietSince, lastPing).advanced(by: interval)
-            if let ping = unanswered, let limit = options.pongTimeout {
-                wake = min(ping.start.advanced(by: limit), max(wake, now.advanced(by: interval)))
-            } else if now >= wake {
-                if let ping = unanswered { pings.end(ping.number, throwing: CancellationError()) }
-                let number = nextNumber()
-                pings.add(number, at: now)
-                sendPing(number)
-                (unanswered, lastPing) = (SentPing(number: number, start: now), now)
-                continue
+            if let ping = keepAlive.unanswered, !pings.contains(ping.number) { keepAlive.unanswered = nil }
+            let wake = max(quietSince, keepAlive.lastPing).advanced(by: interval)
+            if let ping = keepAlive.unanswered, let limit = options.pongTimeout {
+                return min(ping.start.advanced(by: limit), max(wake, now.advanced(by: interval)))
             }
-            guard (try? await context.wait(until: wake)) != nil, state.isOpen else { return }
-            guard let ping = unanswered, let limit = options.pongTimeout, pings.contains(ping.number),
-                context.now() >= ping.start.advanced(by: limit)
-            else { continue }
-            guard let start = laterStart(of: ping, dueAt: wake) else { return handle(.pongIsMissing) }
-            unanswered?.start = start
+            guard now >= wake else { return wake }
+            if let ping = keepAlive.unanswered { pings.end(ping.number, throwing: CancellationError()) }
+            let number = nextNumber()
+            pings.add(number, at: now)
+            sendPing(number)
+            keepAlive = KeepAlive(lastPing: now, unanswered: SentPing(number: number, start: now))
         }
+        return nil
+    }
+
+    /// Ends the connection if a ping was not answered in time. Returns whether pings are still to be sent.
+    @inline(never)
+    private func isAlive(_ keepAlive: inout KeepAlive, after wake: EngineInstant) -> Bool {
+        guard state.isOpen else { return false }
+        guard let ping = keepAlive.unanswered, let limit = options.pongTimeout, pings.contains(ping.number),
+            context.now() >= ping.start.advanced(by: limit)
+        else { return true }
+        guard let start = laterStart(of: ping, dueAt: wake) else {
+            handle(.pongIsMissing)
+            return false
+        }
+        keepAlive.unanswered?.start = start
+        return true
     }
 
     /// Returns another beginning of the time for an answer; `nil` if the server is lost. A server whose bytes arrive is there, one that is

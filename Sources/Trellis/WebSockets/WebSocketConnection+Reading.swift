@@ -21,6 +21,9 @@ struct ReceiveWaiter: Sendable {
 }
 
 /// The incoming side of a connection: bytes become messages for the callers that receive, and pings are answered.
+///
+/// Many thousands of calls may wait for messages. A function that waits has only references in its frame; the steps between its waits are
+/// functions of their own, which are `@inline(never)` for that reason.
 extension WebSocketConnection {
     // MARK: Messages
 
@@ -28,9 +31,7 @@ extension WebSocketConnection {
     func receive() async throws -> WebSocketMessage? {
         try Task.checkCancellation()
         if let message = takeMessage() { return message }
-        while ending == nil {
-            isMessageInHands = false
-            endSettling()
+        while mustWait() {
             guard mayRead else {
                 if let message = try await waitForMessage() { return message }
                 // A message may have come since, while this call was resumed.
@@ -43,6 +44,21 @@ extension WebSocketConnection {
             passOn()
             return message
         }
+        return try takeLastMessage()
+    }
+
+    /// Begins the wait of a caller for its next message. Returns `false` if the connection has ended.
+    @inline(never)
+    private func mustWait() -> Bool {
+        guard ending == nil else { return false }
+        isMessageInHands = false
+        endSettling()
+        return true
+    }
+
+    /// Returns a message after the end of the connection; `nil` after the last one.
+    @inline(never)
+    private func takeLastMessage() throws -> WebSocketMessage? {
         // The server's last bytes, and their end, are found without a caller.
         listen()
         if let message = takeMessage() { return message }
@@ -63,24 +79,29 @@ extension WebSocketConnection {
     }
 
     private func cancelReceiver(_ number: UInt64) {
-        guard let index = receivers.firstIndex(where: { $0.number == number }) else { return }
-        receivers.remove(at: index).reply.resume(throwing: CancellationError())
+        var cancelled: ReceiveWaiter?
+        receivers.removeAll { receiver in
+            if receiver.number == number { cancelled = receiver }
+            return receiver.number == number
+        }
+        cancelled?.reply.resume(throwing: CancellationError())
     }
 
     /// Gives the messages that wait to the other callers, of which the next one reads on.
+    @inline(never)
     private func passOn() {
-        while !messages.isEmpty, !receivers.isEmpty {
-            // Removed first: the end of the connection, which may follow the message, resumes all receivers.
-            let receiver = receivers.removeFirst()
+        // Removed first: the end of the connection, which may follow the message, resumes all receivers.
+        while !messages.isEmpty, let receiver = receivers.popFirst() {
             receiver.reply.resume(returning: takeMessage())
         }
-        guard !receivers.isEmpty, mayRead else { return listen() }
-        receivers.removeFirst().reply.resume(returning: nil)
+        guard mayRead, let receiver = receivers.popFirst() else { return listen() }
+        receiver.reply.resume(returning: nil)
     }
 
     /// Indicates whether enough messages wait for their reader.
     private var isAboveMark: Bool { messages.count >= Self.mark.count || messageBytes >= Self.mark.bytes }
 
+    @inline(never)
     private func takeMessage() -> WebSocketMessage? {
         guard let message = messages.popFirst() else { return nil }
         messageBytes -= message.byteCount
@@ -109,17 +130,27 @@ extension WebSocketConnection {
     private func read() async throws {
         isBeingRead = true
         do {
-            let bytes = try await connection.read()
-            isBeingRead = false
-            take(bytes)
+            didRead(try await connection.read())
         } catch {
-            isBeingRead = false
-            if error is CancellationError, Task.isCancelled {
-                passOn()
-                throw error
-            }
-            fail(error)
+            try didFailToRead(error)
         }
+    }
+
+    @inline(never)
+    private func didRead(_ bytes: Data?) {
+        isBeingRead = false
+        take(bytes)
+    }
+
+    /// Ends the connection with the error of a read.
+    ///
+    /// - Throws: `CancellationError` if the task was cancelled, after which another caller may read.
+    @inline(never)
+    private func didFailToRead(_ error: any Error) throws {
+        isBeingRead = false
+        guard error is CancellationError, Task.isCancelled else { return fail(error) }
+        passOn()
+        throw error
     }
 
     /// Reads what was received while no caller reads.

@@ -7,7 +7,7 @@ extension WebSocketConnection {
     func send(_ message: WebSocketMessage) async throws {
         try Task.checkCancellation()
         guard state.isOpen else { throw notOpen }
-        try await takeTurn()
+        if senders == nil { senders = FIFO() } else { try await waitForTurn() }
         var mustPassTurn = true
         defer { if mustPassTurn { passTurn() } }
         guard state.isOpen else { throw notOpen }
@@ -70,11 +70,7 @@ extension WebSocketConnection {
         return TrellisError(.other("out of memory for a message of a WebSocket"))
     }
 
-    private func takeTurn() async throws {
-        guard senders != nil else {
-            senders = FIFO()
-            return
-        }
+    private func waitForTurn() async throws {
         let number = nextNumber()
         try await withTaskCancellationHandler {
             try await withThrowingContinuation { senders?.append(SendWaiter(number: number, reply: $0)) }

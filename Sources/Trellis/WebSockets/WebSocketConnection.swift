@@ -23,7 +23,7 @@ actor WebSocketConnection {
     var messages = FIFO<WebSocketMessage>()
     var messageBytes = 0
     /// The callers that wait for a message while another one reads.
-    var receivers: [ReceiveWaiter] = []
+    var receivers = FIFO<ReceiveWaiter>()
     /// The way in which the messages end, after those that wait; `nil` while the connection is open.
     private(set) var ending: Result<Void, TrellisError>?
     /// The error of calls after the end; `nil` while the connection is open.
@@ -139,8 +139,7 @@ actor WebSocketConnection {
         endError = error
         self.ending = isComplete(ending) ? .success(()) : .failure(error)
         facts.withLock { $0.note(ending) }
-        for receiver in receivers { receiver.reply.resume(returning: nil) }
-        receivers.removeAll()
+        while let receiver = receivers.popFirst() { receiver.reply.resume(returning: nil) }
         pings.endAll(throwing: error)
         while let sender = senders?.popFirst() { sender.reply.resume(throwing: error) }
         connection.endWaitsForRoom()

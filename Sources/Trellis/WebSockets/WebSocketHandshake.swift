@@ -14,35 +14,29 @@ struct WebSocketHandshake: Sendable {
         var extensions = ""
     }
 
-    /// The value of `Sec-WebSocket-Key`: 16 random bytes in Base64.
-    let key: String
     let subprotocols: [String]
     /// The compression that is offered; `nil` if there is none.
     let compression: WebSocketCompression?
 
-    /// Creates a handshake with a key of its own. Without a zlib in the process, no compression is offered.
-    init(_ options: WebSocketOptions, _ random: inout SecureRandom) {
-        key = Data(random.bytes(16)).base64EncodedString()
+    /// Creates a handshake with the settings of a connection. Without a zlib in the process, no compression is offered.
+    init(_ options: WebSocketOptions) {
         subprotocols = options.subprotocols
         let hasLibrary = ContentCoding.deflate.canDecode && ContentCoding.deflate.canEncode
         compression = hasLibrary ? options.compression : nil
     }
 
-    /// Creates a handshake with a key that is known, for tests.
-    init(key: String, subprotocols: [String] = [], compression: WebSocketCompression? = nil) {
-        self.key = key
+    /// Creates a handshake that offers exactly this.
+    init(subprotocols: [String] = [], compression: WebSocketCompression? = nil) {
         self.subprotocols = subprotocols
         self.compression = compression
     }
-
-    /// The value with which a server shows that it has read the key.
-    var accept: String { WebSocketKey.accept(key) }
 
     /// Adds the fields of the handshake to those of a request, and removes what the request has of them.
     func add(to fields: inout HTTPFields) {
         fields[.connection] = "Upgrade"
         fields[.upgrade] = "websocket"
-        fields[.secWebSocketKey] = key
+        // Each exchange gets a key of its own.
+        fields[.secWebSocketKey] = ""
         fields[.secWebSocketVersion] = "13"
         fields[.secWebSocketProtocol] = subprotocols.isEmpty ? nil : subprotocols.joined(separator: ", ")
         fields[.secWebSocketExtensions] = compression.map(WebSocketDeflate.offer)
@@ -50,8 +44,9 @@ struct WebSocketHandshake: Sendable {
 
     /// Returns the result of the handshake from a response with status 101 (RFC 6455, section 4.1, and RFC 9110, section 7.8).
     ///
+    /// - Parameter key: The key of the request that was answered: its `Sec-WebSocket-Key`.
     /// - Throws: A failure with the first field that is missing or wrong.
-    func check(_ fields: HTTPFields) throws(TrellisError.WebSocketFailure) -> Agreement {
+    func check(_ fields: HTTPFields, key: String) throws(TrellisError.WebSocketFailure) -> Agreement {
         let upgrades = fields[values: .upgrade]
         guard upgrades.count == 1, upgrades[0].lowercased().hasSameBytes(as: "websocket") else {
             throw .handshake("the server's Upgrade is \(Self.quoted(upgrades)), not \"websocket\"")
@@ -61,7 +56,7 @@ struct WebSocketHandshake: Sendable {
             throw .handshake("the server's Connection is \(Self.quoted(connections)), without \"Upgrade\"")
         }
         let accepts = fields[values: .secWebSocketAccept]
-        guard accepts.count == 1, accepts[0].hasSameBytes(as: accept) else {
+        guard accepts.count == 1, accepts[0].hasSameBytes(as: WebSocketKey.accept(key)) else {
             throw .handshake(
                 accepts.isEmpty
                     ? "the server sent no Sec-WebSocket-Accept"

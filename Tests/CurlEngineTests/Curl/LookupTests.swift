@@ -9,48 +9,7 @@ import TrellisTesting
 /// answers when the test wants it to. Each test has its own process, because the configuration of the resolver belongs to the process.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: NameServer.isAvailable, "needs root, for a resolver configuration"))
 struct LookupTests {
-    /// A server of names, a server for all of them, and engines that share a bound.
-    private struct World {
-        let names: NameServer
-        let server: LoopbackServer
-        let configuration: EngineConfiguration
-        let runs: [EngineRun]
-        var limit: LookupLimit { configuration.lookups }
-
-        static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
-        init(
-            engines: Int = 1,
-            _ serve: @escaping @Sendable (LoopbackServer.Connection) throws -> Void = { connection in
-                while try connection.nextRequest() != nil { try connection.write(Self.hello) }
-            }
-        ) async throws {
-            names = try NameServer()
-            server = try LoopbackServer(script: serve)
-            let configuration = EngineConfiguration()
-            self.configuration = configuration
-            runs = (0..<engines).map { _ in EngineRun(configuration) }
-            for run in runs {
-                let failure = await run.onEngine { () -> String? in
-                    do { try NameServer.use() } catch { return "\(error)" }
-                    return nil
-                }
-                expectInProcess(failure == nil, "a namespace: \(failure ?? "")")
-            }
-        }
-
-        func get(_ host: String, path: String = "/") throws -> TransferOptions {
-            try EngineRun.get("http://\(host).lookup.test:\(server.port)\(path)")
-        }
-
-        /// Waits until no lookup has a turn: an engine that ends returns its turns a moment after its end.
-        func untilNoneRuns() async { while limit.runningCount > 0 { await Task.yield() } }
-
-        func finish() async {
-            for run in runs { await run.finish() }
-            server.stop()
-        }
-    }
+    private typealias World = LookupWorld
 
     @Test func atMostSixteenLookupsRunAtOnceAndEqualNamesShareOne() async {
         await #expect(processExitsWith: .success) {
@@ -124,28 +83,6 @@ struct LookupTests {
             }
             expectInProcess(ends == Array(repeating: "hello", count: 40), "\(ends)")
             expectInProcess(world.limit.peakCount == 16)
-            await world.untilNoneRuns()
-            await world.finish()
-        }
-    }
-
-    /// An engine shares its addresses with no other one: each looks a name up for itself, once.
-    @Test func equalNamesAreLookedUpOnceByEachEngine() async {
-        await #expect(processExitsWith: .success) {
-            let world = try await World(engines: 2)
-            let options = try world.get("h")
-            let ends = await withTaskGroup { group in
-                for number in 0..<8 { group.addTask { await world.runs[number % 2].perform(options).text } }
-                await world.names.untilAsked(2)
-                for run in world.runs {
-                    while await run.onEngine({ run.engine.lookups.waitingCount }) < 3 { await Task.yield() }
-                }
-                expectInProcess(world.limit.runningCount == 2, "\(world.limit.runningCount)")
-                world.names.release()
-                return await group.reduce(into: [String]()) { $0.append($1) }
-            }
-            expectInProcess(ends == Array(repeating: "hello", count: 8), "\(ends)")
-            expectInProcess(world.names.names == ["h.lookup.test", "h.lookup.test"], "\(world.names.names)")
             await world.untilNoneRuns()
             await world.finish()
         }

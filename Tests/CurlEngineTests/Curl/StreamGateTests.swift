@@ -159,6 +159,29 @@ struct StreamGateTests {
         await world.run.finish()
     }
 
+    /// libcurl has used an idle connection of the second engine without a place, before the engine gets the place for which it waits.
+    @Test func aPlaceThatIsOneTooManyIsReturnedAndRequestedAgain() async throws {
+        let world = try World(gates: 2, perOrigin: 2)
+        await world.onEngine { world in
+            let first = (1...2).map { port in
+                let transfer = world.admitted(0)
+                world.connect(transfer, port: Int32(port), opens: true, 0)
+                return transfer
+            }
+            for _ in 0..<150 { #expect(!world.gates[1].admits(world.transfer())) }
+            world.connect(world.transfer(), port: 9, opens: false, 1)
+            #expect(world.gates[1].takeResumed().count == SharedOrigin.assumedLimit - 1)
+            #expect(world.budget.inUseCount(world.origin) == 3)
+            for transfer in first { world.gates[0].didEnd(transfer) }
+        }
+        await world.onEngine { world in
+            // The transfers that wait are worth another connection.
+            #expect(world.gates[1].takeResumed().count == 1)
+            #expect(world.budget.inUseCount(world.origin) == 2)
+        }
+        await world.run.finish()
+    }
+
     @Test func cancelledTransfersAreReleased() async throws {
         /// A reference that does not keep its transfer.
         struct Reference { weak var transfer: Transfer? }

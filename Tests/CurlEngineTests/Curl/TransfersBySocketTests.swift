@@ -16,7 +16,8 @@ struct TransfersBySocketTests {
         defer { unsafe nowhere.deallocate() }
         let easy = try #require(
             unsafe EasyHandle(
-                configuration: EngineConfiguration(), defaultHeaderList: nil, context: nowhere, share: nil))
+                configuration: EngineConfiguration(), defaultHeaderList: nil, context: nowhere,
+                shares: ShareHandles(own: nil, common: nil)))
         easy.socket = socket
         transfer.easy = easy
         return transfer

@@ -150,7 +150,7 @@ struct CacheSocketTests {
         let leader = Task { try await session.data(url) }
         try await server.waitUntilRequested(count: 1)
         let waiters = (1...3).map { _ in Task { try await get(session, url) } }
-        while cache.flights.waitingCount < 3 { await Task.yield() }
+        while cache.exchanges.waitingCount < 3 { await Task.yield() }
         leader.cancel()
         await #expect(throws: CancellationError.self) { try await leader.value }
         for waiter in waiters { #expect(try await waiter.value[0] == "whole") }

@@ -177,6 +177,22 @@ struct ConnectionEventTests {
         #expect(events.words[4...] == ["connected", "sent", "ended receive closed", "failed receive"])
     }
 
+    /// The end of the connection waits for the request, so that libcurl sees it in the turn in which it sends the request.
+    @Test func aServerThatHasEndedItsSideBeforeTheRequest() async throws {
+        let server = try LoopbackServer { connection in
+            connection.shutdownWrite()
+            _ = try connection.readRequest()
+        }
+        let session = try session()
+        for _ in 1...20 {
+            await expectFailure([.receive]) { try await session.data(Request(server.url(), method: .post)) }
+        }
+        await session.shutdown()
+        let words = events.words
+        #expect(words.count { $0 == "connected" } == words.count { $0 == "sent" })
+        #expect(words.count { $0 == "failed receive" } == 20)
+    }
+
     @Test func aResponseThatIsCutShort() async throws {
         let server = try LoopbackServer { connection in
             _ = try connection.readRequest()

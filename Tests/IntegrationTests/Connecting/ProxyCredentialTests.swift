@@ -14,11 +14,16 @@ struct ProxyCredentialTests {
         "pr0xySecret", "0therSecret", "zelda", "wilbur", "emVsZGE6cHIweHlT", "d2lsYnVyOjB0aGVy",
     ]
 
-    /// A monitor that keeps every text that an event can be written as.
+    /// A monitor that keeps every text that an event can be written as, with a recording.
     private final class Texts: EventMonitor {
         private let texts = Locked<[String]>([])
         private let lines = Locked<[String]>([])
-        var all: String { texts.withLock { $0.joined(separator: "\n") } + log }
+        let recorder = HARRecorder()
+        var all: String { texts.withLock { $0.joined(separator: "\n") } + log + recording }
+        /// The recording as JSON (HAR 1.2).
+        var recording: String {
+            (try? recorder.document.json()).map { String(decoding: $0, as: UTF8.self) } ?? "no recording"
+        }
         /// The lines of a log, with the fields of requests.
         var log: String { lines.withLock { $0.joined(separator: "\n") } }
 
@@ -37,6 +42,7 @@ struct ProxyCredentialTests {
         var configuration = SessionConfiguration()
         configuration.proxy = rule
         configuration.eventMonitors = [texts, texts.logger]
+        configuration.record(into: texts.recorder)
         configuration.timeouts.connect = .seconds(5)
         change(&configuration)
         return Session(configuration: configuration)
@@ -92,7 +98,10 @@ struct ProxyCredentialTests {
         #expect(inner.map { $0["Authorization"] } == ["Bearer s3rverSecret", "Bearer s3rverSecret", nil])
         #expect(inner.map { $0["Cookie"] } == ["id=s3rverSecret", "id=s3rverSecret", nil])
         isFreeOfSecrets(texts.all)
-        #expect(texts.log.contains("first.invalid") && !texts.log.contains(Self.server))
+        for text in [texts.log, texts.recording] {
+            #expect(text.contains("first.invalid") && !text.contains(Self.server))
+        }
+        #expect(texts.recording.contains("second.invalid:81"))
     }
 
     /// A redirect from `http`, which the proxy reads, to `https`, which it does not: CONNECT has the credentials of the proxy alone.
@@ -116,6 +125,7 @@ struct ProxyCredentialTests {
                 "Basic emVsZGE6cHIweHlTZWNyZXQ=", "Basic emVsZGE6cHIweHlTZWNyZXQ=",
             ])
         isFreeOfSecrets(texts.all + text(of: try #require(error)))
+        #expect(texts.recording.contains("origin.invalid") && !texts.recording.contains(Self.server))
         #expect(!texts.log.contains(Self.server) && error.map { "\($0)".contains(Self.server) } == false)
     }
 

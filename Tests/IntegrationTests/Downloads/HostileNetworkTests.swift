@@ -16,7 +16,7 @@ struct HostileNetworkTests {
         let checksum = Checksum.sha256(String(decoding: digest, as: UTF8.self))
         var request = Request(try peer.url("cut", "/large", scheme: "http"))
         // The time after which a silent connection is given up.
-        request.timeouts = Timeouts(idle: .seconds(1))
+        request.timeouts = Timeouts(idle: .milliseconds(500))
         var options = DownloadOptions()
         options.connections = connections
         let folder = try Folder()

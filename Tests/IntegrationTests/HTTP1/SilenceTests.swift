@@ -75,7 +75,7 @@ struct SilenceTests {
             try connection.writeSlowly(row.answer, every: .milliseconds(20))
         }
         var request = server.request
-        request.timeouts = Timeouts(total: .seconds(1))
+        request.timeouts = Timeouts(total: .milliseconds(300))
         await server.fails(with: .deadline, sending: request)
         try await server.isHealthyAndLeavesNothing()
     }

@@ -15,7 +15,7 @@ struct HTTP2FloodTests {
     @Test(arguments: HTTP2Peer.Way.allCases, kinds)
     func floodInABodyEndsItsRequestAndNoOther(_ way: HTTP2Peer.Way, _ kind: String) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
-        let stream = try await peer.session.stream(peer.request("/flood/\(kind)/in-body", idle: .seconds(4)))
+        let stream = try await peer.session.stream(peer.request("/flood/\(kind)/in-body", idle: .seconds(2)))
         let isBegun = LoopbackServer.Gate()
         async let end: Void = expectFlood {
             for try await _ in stream.body { isBegun.open() }
@@ -43,7 +43,7 @@ struct HTTP2FloodTests {
         let key = UUID().uuidString
         _ = try await peer.session.data(peer.request("/ok-then-flood/\(key)"))
         try await peer.answersElsewhere("/flood-now/\(key)", count: 2)
-        let next = try peer.request("/silent/before-head", idle: .seconds(4))
+        let next = try peer.request("/silent/before-head", idle: .seconds(2))
         await expectFlood { try await peer.session.data(next) }
         try await peer.answersElsewhere()
         try await peer.leavesNothing()

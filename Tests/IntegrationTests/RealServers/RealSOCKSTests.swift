@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -118,6 +119,36 @@ struct RealSOCKSTests {
         let proxy = try Proxy("https://ada:s3cret@\(place("squid-tls"))", authentication: .basic)
         configuration.proxy = .always(try proxy.reached(through: front))
         try await files(Session(configuration: configuration), pair)
+    }
+
+    private func session(_ front: String, _ name: String, login: String) throws -> Session {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        let scheme = name.hasSuffix("-tls") ? "https" : "http"
+        let proxy = try Proxy("\(scheme)://\(login)\(place(name))", authentication: .digest)
+        configuration.proxy = .always(try proxy.reached(through: Proxy("socks5h://\(front)")))
+        return Session(configuration: configuration)
+    }
+
+    /// squid has Digest authentication, and the SOCKS proxy in front of it has none.
+    @Test(.requires("sshd"), .requires("squid"), arguments: RealProxyTests.pairs, ["squid", "squid-tls"])
+    func aChainWithDigest(_ pair: RealServerTests.Pair, _ name: String) async throws {
+        try await files(session(place("ssh"), name, login: "ada:s3cret@"), pair)
+    }
+
+    /// Both proxies have credentials, which an older libcurl does not keep apart (``Proxy/reached(through:)``).
+    @Test(
+        .requires("microsocks"), .requires("squid"),
+        .enabled(if: LibcurlFeatures.current.separatesProxyCredentials, "needs libcurl 8.23"),
+        arguments: RealProxyTests.pairs, ["squid", "squid-tls"])
+    func aChainWithDigestAndCredentials(_ pair: RealServerTests.Pair, _ name: String) async throws {
+        let front = "ada:s3cret@\(try place("microsocks"))"
+        try await files(session(front, name, login: "ada:s3cret@"), pair)
+        let wrong = try session(front, name, login: "bob:wrong@")
+        let error = await expectFailure([.proxy]) { try await wrong.data(peer.url(pair.server, "/small")) }
+        let expected = TrellisError.ProxyFailure.unauthorized(proxy: try place(name), status: 407, hasCredentials: true)
+        #expect(error?.reason == .proxyFailed(expected))
+        await wrong.shutdown()
     }
 
     /// The second proxy's authority is not trusted: nothing reaches the server.

@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -83,6 +84,75 @@ struct SquidTests {
         let error = await expectFailure([.untrusted]) { try await distrustful.data(request("/small", pair)) }
         #expect(error?.untrusted?.isOfProxy == true)
         await distrustful.shutdown()
+    }
+
+    // MARK: Scripts
+
+    /// The decisions about proxies among the events of a session.
+    private final class Decisions: EventMonitor {
+        private let texts = Locked<[String]>([])
+        var all: [String] { texts.withLock { $0 } }
+        func handle(_ event: RequestEvent) async {
+            if case .proxySelected(let decision) = event.kind { texts.withLock { $0.append("\(decision)") } }
+        }
+    }
+
+    /// Returns a session whose script has this result, with the credentials of squid.
+    private func session(_ script: PACScript, _ decisions: Decisions) throws -> Session {
+        var script = script
+        script.includesLoopback = true
+        let squid = try Proxy("http://ada:s3cret@\(try place)")
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.proxy = .automatic(script, credentials: [squid])
+        configuration.eventMonitors = [decisions]
+        return Session(configuration: configuration)
+    }
+
+    private static func script(_ result: String) -> PACScript {
+        .text("function FindProxyForURL(url, host) { return '\(result)' }")
+    }
+
+    /// A script names squid after a proxy that is dead. nginx serves the script too.
+    @Test(.requiresPAC, arguments: RealProxyTests.pairs, [false, true])
+    func aScriptNamesSquid(_ pair: RealServerTests.Pair, _ isServed: Bool) async throws {
+        let (dead, squid) = ("http://127.0.0.1:9", "http://\(try place)")
+        let decisions = Decisions()
+        let script =
+            isServed && Peer.isInstalled("nginx")
+            ? try PACScript.url(try peer.url("nginx", "/proxy.pac"))
+            : Self.script("PROXY 127.0.0.1:9; PROXY \(try place)")
+        let session = try session(script, decisions)
+        let address = try place
+        for _ in 1...2 {
+            let (small, response) = try await session.data(request("/small", pair))
+            #expect(String(decoding: small, as: UTF8.self) == "hello world" && response.version == pair.version)
+            #expect(response.metrics.proxyURL == squid && response.metrics.peerAddress == address)
+        }
+        await session.shutdown()
+        let selected = decisions.all.map { $0.hasPrefix("proxy \(dead): ") ? dead : squid }
+        // The dead one is tried once.
+        #expect(selected == [dead, squid, squid], "\(decisions.all)")
+        #expect(decisions.all.allSatisfy { $0.contains("from the PAC script") }, "\(decisions.all)")
+    }
+
+    @Test(.requiresPAC, arguments: RealProxyTests.pairs)
+    func aScriptNamesADirectConnectionAtLast(_ pair: RealServerTests.Pair) async throws {
+        let decisions = Decisions()
+        let session = try session(Self.script("PROXY 127.0.0.1:9; DIRECT"), decisions)
+        let (small, response) = try await session.data(request("/small", pair))
+        #expect(String(decoding: small, as: UTF8.self) == "hello world" && response.version == pair.version)
+        #expect(response.metrics.proxyURL == nil)
+        await session.shutdown()
+        #expect(decisions.all.first == "proxy http://127.0.0.1:9: from the PAC script", "\(decisions.all)")
+    }
+
+    /// A refusal is no reason to try the next proxy.
+    @Test(.requiresPAC) func aScriptNamesSquidThatForbidsThePort() async throws {
+        let session = try session(Self.script("PROXY \(try place); DIRECT"), Decisions())
+        let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
+        #expect(error?.reason == .proxyFailed(.refused(proxy: try place, status: 403)))
+        await session.shutdown()
     }
 
     @Test(arguments: schemes, ["wrong", nil] as [String?])

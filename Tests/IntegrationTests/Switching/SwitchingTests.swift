@@ -42,6 +42,25 @@ struct SwitchingTests {
         try await finish(session, server)
     }
 
+    /// A writer sends few bytes itself, but never before bytes that wait.
+    @Test func bytesArriveInTheOrderOfTheWrites() async throws {
+        let server = try SwitchingServer.start()
+        let session = session()
+        let answer = try await session.switchProtocols(to: "echo", Request(server.url()))
+        let connection = try #require(answer.connection)
+        for round in 0..<20 {
+            let sizes = [1, 3_000, 40_000, 2, 10_000, 7]
+            let parts = sizes.enumerated().map { Data(repeating: UInt8(round * 10 + $0.offset), count: $0.element) }
+            for part in parts { try await connection.write(part) }
+            let wanted = parts.reduce(Data(), +)
+            var received = Data()
+            while received.count < wanted.count, let bytes = try await connection.read() { received += bytes }
+            #expect(received == wanted)
+        }
+        connection.close()
+        try await finish(session, server)
+    }
+
     @Test func aRefusalHasItsStatusAndItsBody() async throws {
         let server = try SwitchingServer.start([
             "/long": "HTTP/1.1 403 No\r\nContent-Length: 100000\r\n\r\n" + String(repeating: "x", count: 100_000),

@@ -39,7 +39,10 @@ struct ServerCertificateTests {
             Row("client-usage", .wrongPurpose, 0, "CN=client"),
             Row("no-san", .wrongHost("127.0.0.1", names: []), 0, "CN=localhost"),
             Row("constrained", .nameConstraint, 0, "CN=outside"),
-            Row("weak-key", .weak, 0, "CN=weak"),
+            Row("weak-key", .weak, 0, "CN=weak"), Row("weaker-key", .weak, 0, "CN=weaker"),
+            Row("weak-issuer", .weak, 1, "CN=Weak Intermediate"),
+            Row("sha1", .weak, 0, "CN=sha1"), Row("md5", .weak, 0, "CN=md5"),
+            Row("sha1-issuer", .weak, 1, "CN=SHA-1 Intermediate"),
         ])
     func aRuleIsBroken(_ row: Row) async throws {
         let host = row.port == "constrained" ? "localhost" : "127.0.0.1"

@@ -10,20 +10,22 @@ final class WebSocketServer: Sendable {
     let server: LoopbackServer
     /// The codes of the Close frames that the server has received.
     private let codes: Locked<[UInt16]>
+    private let keys: Locked<[String]>
 
     init() throws {
-        let codes = Locked<[UInt16]>([])
-        self.codes = codes
+        let (codes, keys) = (Locked<[UInt16]>([]), Locked<[String]>([]))
+        (self.codes, self.keys) = (codes, keys)
         server = try LoopbackServer { connection in
             while let request = try connection.readHead() {
                 guard let key = request.headers[.secWebSocketKey] else {
                     return try connection.write("HTTP/1.1 400 No\r\n\r\n")
                 }
+                keys.withLock { $0.append(key) }
                 if let refusal = Self.refusal(request.path, hasCookie: request.headers[.cookie] != nil) {
                     try connection.write(refusal)
                     continue
                 }
-                let head = Array(Self.head(request.path, WebSocketHandshake(key: key).accept).utf8)
+                let head = Array(Self.head(request.path, WebSocketKey.accept(key)).utf8)
                 // The first frame is in the same packet as the head.
                 let early = request.path == "/early" ? Self.frame(0x81, Array("early".utf8)) : []
                 try connection.write(head + early)
@@ -34,6 +36,9 @@ final class WebSocketServer: Sendable {
     }
 
     func url(_ path: String = "/", scheme: String = "http") -> String { server.url(path, scheme: scheme) }
+
+    /// The keys of the handshakes that the server has received, in order.
+    var receivedKeys: [String] { keys.withLock { $0 } }
 
     /// The code of the last Close frame that the server has received.
     var lastCloseCode: UInt16? { codes.withLock { $0.last } }

@@ -41,6 +41,23 @@ struct WebSocketWireTests {
         await session.shutdown()
     }
 
+    /// RFC 6455, section 4.1: the key is selected randomly for each connection, that after a redirect included.
+    @Test func eachConnectionOfAHandshakeHasAKeyOfItsOwn() async throws {
+        let server = try WebSocketServer()
+        var configuration = SessionConfiguration()
+        configuration.steps.cookies = CookieJar()
+        let session = Session(configuration: configuration)
+        for _ in 0..<2 {
+            let socket = try await session.webSocket(server.url("/redirect"))
+            try await socket.close()
+        }
+        let keys = server.receivedKeys
+        #expect(keys.count == 4 && Set(keys).count == 4)
+        #expect(keys.allSatisfy { Data(base64Encoded: $0)?.count == 16 })
+        try await server.server.waitUntilAllClosed()
+        await session.shutdown()
+    }
+
     @Test func aRefusalIsAnErrorWithItsStatusAndBody() async throws {
         let server = try WebSocketServer()
         let session = Session()

@@ -177,7 +177,7 @@ struct CachedDownloadTests {
         world.sendHead(attempt, tag: "W/\"a\"", [.cacheControl: "max-age=60"])
         try await world.receive(0..<4, attempt, download)
         async let other = world.session.data(ScriptedDownload.url)
-        try await world.wait { cache.flights.waitingCount == 1 }
+        try await world.wait { cache.exchanges.waitingCount == 1 }
         download.cancel()
         let second = try await world.transport.nextAttempt()
         world.sendFile(second)

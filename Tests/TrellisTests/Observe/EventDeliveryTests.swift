@@ -105,6 +105,31 @@ struct EventDeliveryTests {
         for name in ["lost 4", "5", "6", "7"] { #expect(await asleep.next().map(Self.name) == name) }
     }
 
+    /// One monitor waits in its first event, and the other one has room for all of them.
+    @Test func theCountOfEachMonitorIsReadable() async throws {
+        let gate = LoopbackServer.Gate(), hasBegun = LoopbackServer.Gate()
+        let lost = Locked(0)
+        let slow = ClosureEventMonitor { event in
+            if case .eventsDropped(let count) = event.kind { lost.withLock { $0 += count } }
+            hasBegun.open()
+            try? await gate.opened()
+        }
+        let few = EventWords(.calls)
+        var configuration = SessionConfiguration()
+        (configuration.eventMonitors, configuration.eventBufferSize) = ([few, slow], 2)
+        let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
+        _ = try await session.data("http://a.example/")
+        try await hasBegun.opened()
+        _ = try await session.data("http://a.example/")
+        await session.settle()
+        let counts = session.droppedEventCounts
+        gate.open()
+        await session.shutdown()
+        #expect(counts.count == 2 && counts[1] > 0)
+        #expect(session.droppedEventCounts[1] == lost.withLock { $0 })
+        #expect(session.droppedEventCounts.reduce(0, +) == session.droppedEventCount)
+    }
+
     @Test func theSumAndTheCountOfASequenceAreReadable() async throws {
         var configuration = SessionConfiguration()
         configuration.eventBufferSize = 3

@@ -148,6 +148,33 @@ struct ServerTimingTests {
                 ServerTiming(name: "total", duration: .milliseconds(-1)),
             ])
         #expect(response.head.serverTimings.map(\.name) == ["db", "cache"])
+        #expect(response.metrics.serverTimings == response.serverTimings)
+        #expect(response.metrics == Metrics(), "the reports of a server are no measurements")
+    }
+
+    /// The end of an exchange, and the error of a body that was cut off, have the reports of the server too.
+    @Test func theMetricsOfAnEndAndOfAnErrorHaveTheReports() async throws {
+        var fields = HTTPFields()
+        fields["Server-Timing"] = "db;dur=2"
+        let headers = fields
+        let transport = MockTransport { request in
+            MockResponse(headers: headers) { writer in
+                try await writer.write("x")
+                if request.path == "/cut" { throw TransportFailure(.exchangeFailed(.receive("lost"))) }
+            }
+        }
+        let session = Session(transport: transport)
+        let events = session.requestEvents
+        let (_, response) = try await session.data("http://a.example/whole")
+        #expect(response.metrics.serverTimings.map(\.name) == ["db"])
+        let error = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/cut") }
+        #expect(error?.metrics.serverTimings.map(\.name) == ["db"])
+        var ends: [[String]] = []
+        for await event in events {
+            if case .exchangeEnded(let metrics, _) = event.kind { ends.append(metrics.serverTimings.map(\.name)) }
+            if ends.count == 2 { break }
+        }
+        #expect(ends == [["db"], ["db"]])
     }
 
     /// Any text is read to its end, in time that grows with its length alone, and every name is a token.

@@ -149,11 +149,9 @@ struct RedirectStepTests {
 
     @Test func sessionsWithTheSameJarShareItsCookies() async throws {
         let jar = CookieJar()
-        let transport = MockTransport { request in
-            request.url.hasSuffix("/set")
-                ? MockResponse(status: 200, headers: [.setCookie: "shared=1; Path=/"])
-                : .text(request.request.headers[.cookie] ?? "none")
-        }
+        let transport = MockRouter()
+        transport.route(.get, "/set").respond(with: MockResponse(headers: [.setCookie: "shared=1; Path=/"]))
+        transport.route(.get, "/").respond { match in .text(match.request["Cookie"] ?? "none") }
         var configuration = SessionConfiguration()
         configuration.steps.cookies = jar
         let sessions = (0..<2).map { _ in Session(configuration: configuration, transport: transport) }
@@ -164,13 +162,10 @@ struct RedirectStepTests {
     }
 
     @Test func cookiesOfAHopAreSentWithTheNext() async throws {
-        let transport = MockTransport { request in
-            if request.url.hasSuffix("/login") {
-                let fields: HTTPFields = [.location: "/home", .setCookie: "session=1; Path=/"]
-                return MockResponse(status: 303, headers: fields)
-            }
-            return .text(request.request.headers[.cookie] ?? "none")
-        }
+        let transport = MockRouter()
+        transport.route(.get, "/login").respond(
+            with: MockResponse(status: 303, headers: [.location: "/home", .setCookie: "session=1; Path=/"]))
+        transport.route(.get, "/home").respond { match in .text(match.request["Cookie"] ?? "none") }
         var configuration = SessionConfiguration()
         configuration.steps.cookies = CookieJar()
         let session = Session(configuration: configuration, transport: transport)

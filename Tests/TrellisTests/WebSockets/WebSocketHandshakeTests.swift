@@ -24,7 +24,7 @@ struct WebSocketHandshakeTests {
     private static func result(
         _ handshake: WebSocketHandshake, _ fields: HTTPFields
     ) -> Result<WebSocketHandshake.Agreement, TrellisError.WebSocketFailure> {
-        do throws(TrellisError.WebSocketFailure) { return .success(try handshake.check(fields)) } catch {
+        do throws(TrellisError.WebSocketFailure) { return .success(try handshake.check(fields, key: key)) } catch {
             return .failure(error)
         }
     }
@@ -32,13 +32,12 @@ struct WebSocketHandshakeTests {
     private static func extensions(
         _ value: String, _ compression: WebSocketCompression? = WebSocketCompression()
     ) -> Result<WebSocketHandshake.Agreement, TrellisError.WebSocketFailure> {
-        result(WebSocketHandshake(key: key, compression: compression), fields { $0[.secWebSocketExtensions] = value })
+        result(WebSocketHandshake(compression: compression), fields { $0[.secWebSocketExtensions] = value })
     }
 
     @Test func theExampleOfTheRFCIsAccepted() throws {
-        let handshake = WebSocketHandshake(key: Self.key)
-        #expect(handshake.accept == Self.accept)
-        #expect(try handshake.check(Self.fields()) == WebSocketHandshake.Agreement())
+        #expect(WebSocketKey.accept(Self.key) == Self.accept)
+        #expect(try WebSocketHandshake().check(Self.fields(), key: Self.key) == WebSocketHandshake.Agreement())
     }
 
     @Test func theRequestHasTheFieldsOfTheHandshakeAndNoneOfItsOwn() {
@@ -47,19 +46,21 @@ struct WebSocketHandshakeTests {
         fields[.secWebSocketProtocol] = "mine"
         fields[.secWebSocketExtensions] = "mine"
         fields[.cookie] = "a=b"
-        WebSocketHandshake(key: Self.key, subprotocols: ["chat", "news"], compression: WebSocketCompression())
-            .add(to: &fields)
+        WebSocketHandshake(subprotocols: ["chat", "news"], compression: WebSocketCompression()).add(to: &fields)
         #expect(fields[.upgrade] == "websocket" && fields[.connection] == "Upgrade")
-        #expect(fields[.secWebSocketKey] == Self.key && fields[.secWebSocketVersion] == "13")
+        #expect(fields[.secWebSocketKey] == "" && fields[.secWebSocketVersion] == "13")
         #expect(fields[.secWebSocketProtocol] == "chat, news" && fields[.cookie] == "a=b")
         #expect(fields[.secWebSocketExtensions] == "permessage-deflate; client_max_window_bits")
-        WebSocketHandshake(key: Self.key).add(to: &fields)
+        WebSocketHandshake().add(to: &fields)
         #expect(fields[.secWebSocketProtocol] == nil && fields[.secWebSocketExtensions] == nil)
     }
 
     @Test func everyKeyIsOf16BytesAndNew() throws {
-        var random = SecureRandom()
-        let keys = (0..<100).map { _ in WebSocketHandshake(WebSocketOptions(), &random).key }
+        var request = Request("https://localhost/")
+        WebSocketHandshake().add(to: &request.headers)
+        let keys = try (0..<100).map { _ in
+            try #require(request.withKeyOfConnection.headers[.secWebSocketKey])
+        }
         #expect(Set(keys).count == 100)
         for key in keys { #expect(try #require(Data(base64Encoded: key)).count == 16) }
     }
@@ -81,7 +82,7 @@ struct WebSocketHandshakeTests {
 
     @Test("A response that does not belong to the request is refused", arguments: mistakes)
     func refusals(_ name: String, _ change: @Sendable (inout HTTPFields) -> Void) {
-        let result = Self.result(WebSocketHandshake(key: Self.key), Self.fields(change))
+        let result = Self.result(WebSocketHandshake(), Self.fields(change))
         #expect(throws: TrellisError.WebSocketFailure.self) { try result.get() }
     }
 
@@ -90,13 +91,14 @@ struct WebSocketHandshakeTests {
             $0[.upgrade] = "WebSocket"
             $0[.connection] = "keep-alive, UPGRADE"
         }
-        _ = try WebSocketHandshake(key: Self.key).check(fields)
+        _ = try WebSocketHandshake().check(fields, key: Self.key)
     }
 
     @Test func theServerChoosesASubprotocolThatWasOffered() throws {
-        let handshake = WebSocketHandshake(key: Self.key, subprotocols: ["chat", "news"])
-        #expect(try handshake.check(Self.fields { $0[.secWebSocketProtocol] = "news" }).subprotocol == "news")
-        #expect(try handshake.check(Self.fields()).subprotocol == nil)
+        let handshake = WebSocketHandshake(subprotocols: ["chat", "news"])
+        let fields = Self.fields { $0[.secWebSocketProtocol] = "news" }
+        #expect(try handshake.check(fields, key: Self.key).subprotocol == "news")
+        #expect(try handshake.check(Self.fields(), key: Self.key).subprotocol == nil)
         for value in ["News", "chat, news", "weather", "new"] {
             let result = Self.result(handshake, Self.fields { $0[.secWebSocketProtocol] = value })
             #expect(throws: TrellisError.WebSocketFailure.self) { try result.get() }

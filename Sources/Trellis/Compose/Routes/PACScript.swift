@@ -27,9 +27,11 @@ import CurlEngine
 /// the script cannot be fetched or read, has an error, or does not return within ten seconds. Browsers send directly then. Without the
 /// library, the error is of kind ``TrellisError/Kind/unsupported``.
 ///
-/// Scripts run one after the other in the whole process, because the library has a single script at a time, on a thread that may block.
-/// An evaluation cannot be interrupted: a request that does not wait for it any longer ends, but the script continues. While a script
-/// hangs, requests that need another evaluation fail at once, in every session; no further thread is started.
+/// Scripts run one after the other in the whole process, because the library has a single script at a time, on one thread of their own. The
+/// first evaluation starts the thread, and it ends a few seconds after the last one. An evaluation cannot be interrupted: a request that
+/// does not wait for it any longer ends, but the script continues. A script that has not returned ten seconds after its evaluation began
+/// keeps its thread and no other: until it returns, requests of every session that need an evaluation fail at once, and so do those that
+/// have been waiting for their turn.
 ///
 /// The library's JavaScript engine is old, runs in this process, and limits neither time nor memory. Use only scripts that you trust as
 /// much as the program itself, and fetch them with `https`.

@@ -18,15 +18,22 @@ public struct ProxyConfiguration: Sendable {
     /// The function of ``selecting(_:)``.
     public typealias Selection = @Sendable (URLOrigin) async throws -> [Proxy]
 
-    enum Rule: Sendable {
+    /// The rules by which proxies are chosen.
+    package enum Rule: Sendable {
+        /// No proxy.
         case direct
+        /// The same proxies for all hosts but some.
         case always([Proxy], except: ProxyExceptions)
+        /// The proxies of variables.
         case environment(ProxyEnvironment)
+        /// The proxies that a function names.
         case selecting(Selection)
+        /// The proxies that a script names.
         case automatic(PACScript, credentials: [Proxy])
     }
 
-    let rule: Rule
+    /// The rule of the choice.
+    package let rule: Rule
     /// The time for which a proxy that has failed is tried only after all others. The default is five minutes.
     public var coolDown = Duration.seconds(300)
 

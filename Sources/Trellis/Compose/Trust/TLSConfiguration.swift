@@ -29,9 +29,13 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
 /// Files are read when the first request needs them, and compared with what was read when a request starts, at most once in
 /// ``fileCheckInterval``. If their contents have changed, new requests use new connections with the new contents, and requests in flight
 /// continue on the old ones. A change that cannot be used, such as a key that is not that of the certificate, changes nothing. Both are
-/// told as ``RequestEvent/Kind/trustFilesChanged(_:_:)``.
+/// told as ``RequestEvent/Kind/trustFilesChanged(_:_:)``. A pipe is read once.
+///
+/// The first read may take as long as ``Timeouts/connect``: then, the request fails with an error of kind
+/// ``TrellisError/Kind/connectTimeout`` that names the file, and the read continues for later requests. A passphrase has its own limit.
 public struct TLSConfiguration: Sendable {
-    /// The certificate authorities that are trusted. The default is ``CertificateAuthorities/system``.
+    /// The certificate authorities that are trusted. The default is ``CertificateAuthorities/system``, whose file libcurl reads; a session
+    /// notices a change of that file up to a day later.
     public var authorities = CertificateAuthorities.system
     /// The certificate revocation lists (RFC 5280, section 5), as PEM. The default is none: revocation is not checked. With lists, each
     /// certificate of a chain must be covered by a list of its issuer that is valid now, and a chain must end in a root.

@@ -102,12 +102,21 @@ extension ConnectionAdmission {
         }
 
         /// Takes the slot of an exchange whose engine is stuck, and notifies the exchange, which requests a slot again as soon as its
-        /// engine runs. Returns the exchanges whose turn has come as a result.
+        /// engine runs, or is replaced by one on another engine. Returns the exchanges whose turn has come as a result.
         private mutating func passOver(_ applicant: Applicant, at originIndex: OriginIndex, on engine: Int = 0)
             -> [Applicant]
         {
             lost.insert(applicant)
-            defer { applicant.exchange.submit { $0.didLoseTurn() } }
+            let exchange = applicant.exchange
+            defer {
+                exchange.submit { $0.didLoseTurn() }
+                if exchange.mayBeReplaced {
+                    // The task that waits for the exchange is resumed without the lock.
+                    Task<Void, Never>(executorPreference: globalConcurrentExecutor) {
+                        exchange.first.list.placeAnew(exchange)
+                    }
+                }
+            }
             return queue.release(applicant, at: originIndex, on: engine, isShared: nil)
         }
 

@@ -59,6 +59,14 @@ package struct JSONRewriter {
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
     }
 
+    /// Returns a text with some of its values replaced, as far as it is JSON. The rest of a text that is not stays as it is.
+    package static func rewrittenAsFarAsPossible(_ text: String, replacing replacement: Replacement) -> String {
+        var rewriter = JSONRewriter(text)
+        _ = rewriter.run(replacement)
+        rewriter.copy(upTo: rewriter.bytes.count)
+        return String(decoding: rewriter.output, as: UTF8.self)
+    }
+
     private mutating func run(_ replacement: Replacement) -> Bool {
         var next = Expectation.value
         while true {

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The conditions that one reader requires of a response before the response is read.
 ///
 /// An instance is made for each reading, and passed from the reader to the call. The attempts of the call are validated by these
@@ -11,6 +13,8 @@ final class ReadingConditions: Sendable {
         self.validation = validation
         self.hasDefaults = hasDefaults
     }
+
+    deinit { UserObjects.release([validation]) }
 
     /// The conditions of readers that named no validators: the defaults.
     private static let standard = ReadingConditions(Validation(), hasDefaults: true)

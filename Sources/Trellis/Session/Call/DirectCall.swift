@@ -374,7 +374,7 @@ final class DirectCall: Sendable {
         if case .success = result, let exchange { call.note(exchange.prepared.request) }
         call.record.withLock { $0.sent = exchange?.prepared }
         return Rest(
-            actor: makeActor(after: exchange),
+            actor: makeActor(after: exchange?.latest),
             end: AttemptEnd(result: result, context: context), sent: sent)
     }
 }

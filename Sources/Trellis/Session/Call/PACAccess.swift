@@ -7,7 +7,7 @@ struct PACAccess: ProxyScriptAccess {
     /// The largest size of a script, in bytes.
     private static let sizeLimit = RequestPreparation.scriptSizeLimit
     /// The time that a script may take for its result.
-    private static let resultLimit = Duration.seconds(10)
+    private static let resultLimit = ProxyScriptRunner.limit
     private static let redirectLimit = 5, evaluationLimit = 8
 
     let context: CallContext
@@ -106,7 +106,12 @@ struct PACAccess: ProxyScriptAccess {
     private func exchange(
         _ request: Request, _ preparation: RequestPreparation, _ start: EngineInstant
     ) async throws -> (Data, Response) {
-        if preparation.trust.constant == nil { _ = try await preparation.loadTrust(for: request, now: now) }
+        if preparation.trust.constant == nil {
+            let time = preparation.configuration.timeouts.connect ?? RequestPreparation.scriptLimit
+            let limit = TrustFileLimit(
+                wait: { try await wait(for: time) }, elapsed: { .nanoseconds(now.nanoseconds(since: start)) })
+            _ = try await preparation.loadTrust(for: request, now: now) { limit }
+        }
         var evaluations = 0
         while true {
             let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())

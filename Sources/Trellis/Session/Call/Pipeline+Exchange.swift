@@ -38,11 +38,19 @@ extension Pipeline {
         let preparation = session.preparation
         guard preparation.mayLoadTrust else { return }
         let changes = try await noting(.trustFiles) {
-            try await preparation.loadTrust(for: request, now: call.clock.now())
+            try await preparation.loadTrust(for: request, now: call.clock.now()) { fileLimit(for: request) }
         }
         for change in changes {
             tell { .trustFilesChanged(change.paths, change.error) }
         }
+    }
+
+    /// Returns the limit on the first read of the files of certificates: that on connecting.
+    private func fileLimit(for request: Request) -> TrustFileLimit? {
+        let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
+        guard let limit else { return nil }
+        return TrustFileLimit(
+            wait: { try await self.context.wait(for: .nanoseconds(limit)) }, elapsed: { self.elapsed })
     }
 
     private func response(to exchange: ExchangeActor) async throws -> StepResponse {
@@ -61,8 +69,9 @@ extension Pipeline {
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
             limit: deadline.limit, start: turn?.start ?? call.clock.now(), observer: call.observer, starts: call.starts,
             permission: turn)
+        let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let prepared = try session.preparation.prepare(
-            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
+            asked, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         call.record.withLock { $0.sent = prepared }
         lastSent?.withLock { $0 = prepared }
         let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses

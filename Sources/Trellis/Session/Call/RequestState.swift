@@ -1,4 +1,4 @@
-/// The state of a request, and the state machine of the ``RequestActor`` that runs it.
+/// The state of a request, and the state machine of the `RequestActor` that runs it.
 ///
 /// | state | can become |
 /// |---|---|
@@ -7,7 +7,7 @@
 /// | `suspended` | `resumed`, `cancelled`, `finished` |
 /// | `cancelled`, `finished` | nothing: they are final |
 ///
-/// The states of a single hop, from the queue for a connection to the last byte, are those of ``ExchangeState``.
+/// The states of a single hop, from the queue for a connection to the last byte, are those of `ExchangeState`.
 public enum RequestState: String, Sendable, Hashable, CaseIterable {
     /// The request was created and has not started.
     case initialized
@@ -45,7 +45,7 @@ extension RequestState {
         case finish
     }
 
-    /// The consequence of an event, for the ``RequestActor`` to perform.
+    /// The consequence of an event, for the `RequestActor` to perform.
     package enum Effect: Hashable, Sendable {
         /// The effects, in the order in which they are declared: none; pauses or resumes the exchanges; ends the request.
         case nothing, pauseExchanges, resumeExchanges, end

@@ -118,7 +118,7 @@ extension Session {
     /// Makes the call that follows the redirect with which an exchange was answered.
     @inline(never)
     private func follow(_ exchange: ExchangeActor, of request: Request, _ redirect: StepResponse) -> RequestActor {
-        makeRequest(request, .memory, start: exchange.prepared.start, first: exchange, answered: redirect)
+        makeRequest(request, .memory, start: exchange.prepared.start, first: exchange.latest, answered: redirect)
     }
 
     /// Sends a request and returns as soon as the head of its response has come.
@@ -261,9 +261,9 @@ extension Session {
             session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
     }
 
-    /// Creates a call of the session's own, with other steps than the session's.
+    /// Creates the call of an operation that the session knows, with other steps than the session's.
     func backgroundCall(for request: Request, _ steps: AttachedSteps) -> RequestActor {
-        makeRequest(request, .stream, start: clock.now(), behind: steps)
+        makeRequest(request, .stream, start: clock.now(), isInFlight: true, behind: steps)
     }
 
     /// Creates the actor of a direct call that continues, on the engine of its first exchange.

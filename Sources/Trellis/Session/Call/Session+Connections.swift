@@ -6,6 +6,8 @@ import HTTPTypes
 package struct ProtocolSwitch: Sendable {
     /// The response: of status 101 if the server has switched protocols.
     package let response: Response
+    /// The request that was answered, as it was sent: the last one after redirects and retries; `nil` after a response that refuses.
+    package let request: Request?
     /// The connection after a response of status 101; `nil` if the server has refused. The connection stays open until it is closed or
     /// released, and its place among the connections to its origin is taken until then.
     package let connection: (any DuplexConnection)?
@@ -36,10 +38,11 @@ extension Session {
             let connection = source.connection
         {
             return ProtocolSwitch(
-                response: answer.response, connection: SessionConnection(connection, token), body: Data())
+                response: answer.response, request: source.request,
+                connection: SessionConnection(connection, token), body: Data())
         }
         let body = try await Self.start(of: answer)
-        return ProtocolSwitch(response: answer.response, connection: nil, body: body)
+        return ProtocolSwitch(response: answer.response, request: nil, connection: nil, body: body)
     }
 
     /// Returns the request with the fields that ask for a protocol.
@@ -67,5 +70,15 @@ extension Session {
             try Task.checkCancellation()
         }
         return body
+    }
+}
+
+extension Request {
+    /// The request as it is sent on one connection: with a key that is chosen for this connection, if its protocol has one (RFC 6455,
+    /// section 4.1: the key must be selected randomly for each connection).
+    var withKeyOfConnection: Request {
+        guard headers.contains(.secWebSocketKey) else { return self }
+        var random = SecureRandom()
+        return withHeader(.secWebSocketKey, Data(random.bytes(16)).base64EncodedString())
     }
 }

@@ -41,6 +41,8 @@ public struct DNSOverHTTPS: NameResolver {
     /// The method of the requests.
     public let method: Method
     private let session: Session
+    /// The settings of the resolver's own session.
+    package var configuration: SessionConfiguration { session.configuration }
 
     /// Creates a resolver.
     ///

@@ -28,12 +28,16 @@ extension RequestPreparation {
 
     /// Reads the certificates for a request, if they must be read, and returns the changes of their files that must be told.
     ///
-    /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
-    func loadTrust(for request: Request, now: EngineInstant) async throws -> [TrustEntry.Change] {
+    /// - Parameter limit: Returns the limit on the first read of files; `nil` for none. Called only if it is needed.
+    /// - Throws: ``TrellisError`` if files cannot be read and have never been, or not within the limit; `CancellationError` in a cancelled
+    ///   task.
+    func loadTrust(
+        for request: Request, now: EngineInstant, limit: @Sendable () -> TrustFileLimit?
+    ) async throws -> [TrustEntry.Change] {
         let url = try url(of: request)
         let proxyHost = try routes.route(to: url, of: request, isForQueue: true).route.secureProxyHost
         do {
-            return try await trust.load(host: tlsHost(of: url), proxyHost: proxyHost, now: now)
+            return try await trust.load(host: tlsHost(of: url), proxyHost: proxyHost, now: now, limit: limit)
         } catch let error as TrellisError {
             throw error.naming(request)
         }

@@ -14,6 +14,10 @@ extension Session {
     /// The number of events that were dropped because an observer was too slow: the sum for all monitors of the session and of its
     /// requests, and for all readers of ``requestEvents``.
     public var droppedEventCount: Int { hub.droppedCount }
+
+    /// The number of events that were dropped for each monitor of ``SessionConfiguration/eventMonitors``, in their order, because the
+    /// monitor was too slow. Can be read after the shutdown too.
+    public var droppedEventCounts: [Int] { hub.droppedCounts }
 }
 
 /// The events of a session: see ``Session/requestEvents``.

@@ -40,12 +40,8 @@ struct CacheDirectives: Hashable, Sendable {
     /// Reads the lines of a field.
     init(parsing lines: [String]) { for line in lines { read(line: line) } }
 
-    /// Reads the lines of one of several fields.
-    init(parsing name: HTTPField.Name, of headers: HTTPFields) {
-        for field in headers where field.name == name { read(line: field.value) }
-    }
-
-    private mutating func read(line: String) {
+    /// Reads a line of the field.
+    mutating func read(line: String) {
         if readPlain(line) { return }
         for element in FieldScanner.elements(of: line) { read(element) }
     }

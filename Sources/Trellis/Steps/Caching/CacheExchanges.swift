@@ -1,8 +1,34 @@
 import CurlEngine
+private import Synchronization
 
-/// The exchanges of a cache that are under way. A response is not stored if its request began before an invalidation of its URL, or before
-/// the request of a stored response of the same variant: it may be older.
+/// The exchanges of a cache that are under way, and the requests that wait for their responses.
+///
+/// A response is not stored if its request began before an invalidation of its URL, or before the request of a stored response of the same
+/// variant: it may be older. The first of equal requests leads: the others wait for its response.
 final class CacheExchanges: Sendable {
+    /// The part of a request among equal ones.
+    enum Role: Sendable {
+        /// The request is sent, and others wait for its response.
+        case leader(CacheTicket)
+        /// The request waits.
+        case waiter(CacheFlight)
+    }
+
+    /// A request that leads.
+    private struct Lead {
+        /// The number of its ticket.
+        let number: UInt64
+        /// The selection of a known variant by the request; `nil` if none is known.
+        let variant: String?
+        /// The requests that wait; `nil` before the first one.
+        var flight: CacheFlight?
+
+        func isEqual(to variant: String?) -> Bool {
+            guard let own = self.variant, let variant else { return self.variant == nil && variant == nil }
+            return own.hasSameBytes(as: variant)
+        }
+    }
+
     private struct Record {
         /// The largest number of variants that are told apart.
         static let maximumVariantCount = 64
@@ -16,6 +42,10 @@ final class CacheExchanges: Sendable {
         var stored: [String: UInt64] = [:]
         /// The largest number of those that were forgotten, because there were too many. No exchange up to it may store.
         var forgotten: UInt64 = 0
+        /// The request that leads. Those of most keys have the same variant.
+        var lead: Lead?
+        /// The requests that lead for other variants.
+        var otherLeads: [Lead] = []
 
         /// Returns whether the response of an exchange may be stored, and records that it is.
         mutating func admits(_ number: UInt64, _ variant: String) -> Bool {
@@ -29,6 +59,38 @@ final class CacheExchanges: Sendable {
             stored[variant] = number
             return true
         }
+
+        /// Returns the flight of the request that leads for a variant; `nil` if there is none.
+        mutating func flight(_ variant: String?) -> CacheFlight? {
+            if lead?.isEqual(to: variant) == true { return Self.flight(&lead) }
+            guard let index = otherLeads.firstIndex(where: { $0.isEqual(to: variant) }) else { return nil }
+            var other: Lead? = otherLeads[index]
+            defer { if let other { otherLeads[index] = other } }
+            return Self.flight(&other)
+        }
+
+        private static func flight(_ lead: inout Lead?) -> CacheFlight? {
+            if let flight = lead?.flight { return flight }
+            let flight = CacheFlight()
+            lead?.flight = flight
+            return flight
+        }
+
+        /// Adds a request that leads.
+        mutating func add(_ new: Lead) { if lead == nil { lead = new } else { otherLeads.append(new) } }
+
+        /// Ends the lead of an exchange. Returns the flight of the requests that wait; `nil` if none does.
+        mutating func endLead(_ number: UInt64) -> CacheFlight? {
+            if let ended = lead, ended.number == number {
+                lead = otherLeads.popLast()
+                return ended.flight
+            }
+            guard let index = otherLeads.firstIndex(where: { $0.number == number }) else { return nil }
+            return otherLeads.remove(at: index).flight
+        }
+
+        /// The requests that lead.
+        var leads: [Lead] { (lead.map { [$0] } ?? []) + otherLeads }
     }
 
     private struct State {
@@ -61,6 +123,15 @@ final class CacheExchanges: Sendable {
     /// The number of variants that are told apart, of all keys.
     var variantCount: Int { state.withLock { $0.records.reduce(0) { $0 + ($1?.stored.count ?? 0) } } }
 
+    /// The number of requests that others may wait for.
+    var leaderCount: Int { state.withLock { $0.records.reduce(0) { $0 + ($1?.leads.count ?? 0) } } }
+
+    /// The number of requests that wait.
+    var waitingCount: Int {
+        let flights = state.withLock { state in state.records.flatMap { $0?.leads ?? [] }.compactMap(\.flight) }
+        return flights.reduce(0) { $0 + $1.waitingCount }
+    }
+
     /// Returns the ticket of an exchange that begins. The exchange ends with its ticket.
     func begin(_ key: CacheKey) -> CacheTicket {
         let (number, place) = state.withLock { state in
@@ -69,7 +140,24 @@ final class CacheExchanges: Sendable {
             state.records[place]?.count += 1
             return (state.lastNumber, place)
         }
-        return CacheTicket(self, key, number, at: place)
+        return CacheTicket(self, key, number, at: place, isLeader: false)
+    }
+
+    /// Returns the part of a request. The exchange of a leader begins.
+    ///
+    /// - Parameter variant: The selection of a known variant by the request; `nil` if none is known.
+    func join(_ key: CacheKey, variant: String?) -> Role {
+        let (number, place, flight) = state.withLock { state -> (UInt64, Int, CacheFlight?) in
+            let place = state.place(of: key)
+            // A record with a request that leads is not a new one.
+            if let flight = state.records[place]?.flight(variant) { return (0, place, flight) }
+            state.lastNumber += 1
+            state.records[place]?.count += 1
+            state.records[place]?.add(Lead(number: state.lastNumber, variant: variant))
+            return (state.lastNumber, place, nil)
+        }
+        if let flight { return .waiter(flight) }
+        return .leader(CacheTicket(self, key, number, at: place, isLeader: true))
     }
 
     /// Records that the stored responses of a key are no longer valid.
@@ -91,14 +179,22 @@ final class CacheExchanges: Sendable {
         }
     }
 
-    fileprivate func end(_ ticket: CacheTicket) {
-        state.withLock { state in
+    /// - Parameter isLeader: Indicates whether requests may still wait for the response.
+    fileprivate func end(_ ticket: CacheTicket, isLeader: Bool) {
+        let flight = state.withLock { state in
+            let flight = isLeader ? state.records[ticket.place]?.endLead(ticket.number) : nil
             state.records[ticket.place]?.count -= 1
-            guard state.records[ticket.place]?.count == 0 else { return }
+            guard state.records[ticket.place]?.count == 0 else { return flight }
             state.records[ticket.place] = nil
             state.places[ticket.key] = nil
             state.free.append(ticket.place)
+            return flight
         }
+        flight?.settle(.left)
+    }
+
+    fileprivate func endLead(_ ticket: CacheTicket, _ outcome: CacheFlight.Outcome) {
+        state.withLock { $0.records[ticket.place]?.endLead(ticket.number) }?.settle(outcome)
     }
 
     fileprivate func isValid(_ ticket: CacheTicket) -> Bool {
@@ -111,7 +207,7 @@ final class CacheExchanges: Sendable {
     }
 }
 
-/// The ticket of an exchange under way.
+/// The ticket of an exchange under way, for whose response equal requests may wait.
 final class CacheTicket: Sendable {
     /// The key of the exchange's URL.
     let key: CacheKey
@@ -119,16 +215,27 @@ final class CacheTicket: Sendable {
     /// The place of the key's record, which stays the same as long as the ticket exists.
     fileprivate let place: Int
     private let exchanges: CacheExchanges
+    /// Indicates whether equal requests wait for the response.
+    private let isLeader: Atomic<Bool>
 
-    fileprivate init(_ exchanges: CacheExchanges, _ key: CacheKey, _ number: UInt64, at place: Int) {
+    fileprivate init(
+        _ exchanges: CacheExchanges, _ key: CacheKey, _ number: UInt64, at place: Int, isLeader: Bool
+    ) {
         (self.exchanges, self.key, self.number, self.place) = (exchanges, key, number, place)
+        self.isLeader = Atomic(isLeader)
     }
 
-    deinit { exchanges.end(self) }
+    deinit { exchanges.end(self, isLeader: isLeader.load(ordering: .relaxed)) }
 
     /// Indicates whether no invalidation has happened since the exchange began.
     var isValid: Bool { exchanges.isValid(self) }
 
     /// Returns whether the response may be stored, and records that it is.
     func mayStore(_ variant: String) -> Bool { exchanges.mayStore(self, variant) }
+
+    /// Ends the wait of equal requests for the response, unless it has ended, or there was none.
+    func settle(_ outcome: CacheFlight.Outcome) {
+        guard isLeader.load(ordering: .relaxed), isLeader.exchange(false, ordering: .relaxed) else { return }
+        exchanges.endLead(self, outcome)
+    }
 }

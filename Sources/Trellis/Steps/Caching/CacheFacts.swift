@@ -22,15 +22,16 @@ final class CacheFacts: Sendable {
 
     init(_ head: CachedHead, _ policy: CachePolicy) {
         let stored = head.stored
-        let date = stored.date
+        let values = stored.values
+        let date = stored.date(values)
         (self.head, self.policy, self.date) = (stored, policy, date)
-        freshness = CacheFreshness(stored, date: date, policy)
+        freshness = CacheFreshness(stored, values, date: date, policy)
         status = head.status
-        hasValidator = stored.hasValidator
+        hasValidator = stored.hasValidator(values)
         selection = head.selection
         part = head.part
-        isCoded = !CodedBody.codings(stored.deciding).isEmpty
-        initialAge = stored.initialAge(date: date)
+        isCoded = values.hasCodings && !CodedBody.codings(stored.deciding).isEmpty
+        initialAge = stored.initialAge(date: date, values)
     }
 
     /// Returns the age in milliseconds (RFC 9111, section 4.2.3); `nil` if the clock is behind the reception by more than a few seconds, so

@@ -22,22 +22,26 @@ struct CacheFreshness: Hashable, Sendable {
     /// Indicates whether the lifetime is the origin's, not an estimate.
     var isExplicit: Bool { source != .none && source != .heuristic }
 
-    /// - Parameter date: The date of the head, which takes long to compute.
-    init(_ head: StoredHead, date: CacheTime, _ policy: CachePolicy) {
-        let (directives, isTargeted) = Self.directives(of: head.deciding, policy)
+    /// - Parameters:
+    ///   - values: The values of the head's fields.
+    ///   - date: The date of the head, which takes long to compute.
+    init(_ head: StoredHead, _ values: DecidingFields, date: CacheTime, _ policy: CachePolicy) {
+        let (directives, isTargeted) = Self.directives(of: head, values, policy)
         self.directives = directives
-        (lifetime, source) = Self.lifetime(head, date, directives, policy, isTargeted: isTargeted)
+        (lifetime, source) = Self.lifetime(head, values, date, directives, policy, isTargeted: isTargeted)
     }
 
     // MARK: Directives
 
     /// Returns the directives that count: those of the first targeted field that is present, or else of `Cache-Control`.
-    static func directives(of headers: HTTPFields, _ policy: CachePolicy) -> (CacheDirectives, isTargeted: Bool) {
+    static func directives(
+        of head: StoredHead, _ values: DecidingFields, _ policy: CachePolicy
+    ) -> (CacheDirectives, isTargeted: Bool) {
         for name in policy.targetedFieldNames {
-            let lines = headers[values: name]
+            let lines = head.deciding[values: name]
             if !lines.isEmpty, let targeted = targeted(lines) { return (targeted, true) }
         }
-        return (CacheDirectives(parsing: .cacheControl, of: headers), false)
+        return (values.directives, false)
     }
 
     /// Returns the directives of a targeted field (RFC 9213, section 2.1); `nil` if its value is empty or malformed. A member whose value
@@ -59,12 +63,13 @@ struct CacheFreshness: Hashable, Sendable {
     // MARK: Lifetime
 
     private static func lifetime(
-        _ head: StoredHead, _ date: CacheTime, _ directives: CacheDirectives, _ policy: CachePolicy, isTargeted: Bool
+        _ head: StoredHead, _ values: DecidingFields, _ date: CacheTime, _ directives: CacheDirectives,
+        _ policy: CachePolicy, isTargeted: Bool
     ) -> (Int64, Source) {
         if policy.isShared, let lifetime = lifetime(directives.seconds("s-maxage")) { return (lifetime, .sharedMaxAge) }
         if let lifetime = lifetime(directives.seconds("max-age")) { return (lifetime, .maxAge) }
-        if !isTargeted, head.deciding.contains(.expires) { return (expiry(head, date), .expires) }
-        let heuristic = heuristic(head, date, directives, policy)
+        if !isTargeted, values.expires.arePresent { return (expiry(head, values, date), .expires) }
+        let heuristic = heuristic(head, values, date, directives, policy)
         return (heuristic, heuristic > 0 ? .heuristic : .none)
     }
 
@@ -78,8 +83,8 @@ struct CacheFreshness: Hashable, Sendable {
     }
 
     /// Returns the lifetime of `Expires`: none if its date is malformed or ambiguous (RFC 9111, section 5.3).
-    private static func expiry(_ head: StoredHead, _ date: CacheTime) -> Int64 {
-        guard let text = head.deciding.single(.expires),
+    private static func expiry(_ head: StoredHead, _ values: DecidingFields, _ date: CacheTime) -> Int64 {
+        guard let text = values.expires.single,
             let end = HTTPDate(text, now: head.responseTime.date, isExact: true)
         else { return 0 }
         let seconds = CacheTime(end).milliseconds(since: date) / 1000
@@ -88,10 +93,11 @@ struct CacheFreshness: Hashable, Sendable {
 
     /// Returns an estimate from the time since the last modification (RFC 9111, section 4.2.2).
     private static func heuristic(
-        _ head: StoredHead, _ date: CacheTime, _ directives: CacheDirectives, _ policy: CachePolicy
+        _ head: StoredHead, _ values: DecidingFields, _ date: CacheTime, _ directives: CacheDirectives,
+        _ policy: CachePolicy
     ) -> Int64 {
         guard isHeuristicallyCacheable(head.status) || directives.contains("public"),
-            let modified = head.lastModified, policy.heuristicShare > 0
+            let modified = head.lastModified(values), policy.heuristicShare > 0
         else { return 0 }
         let seconds = Double(date.milliseconds(since: CacheTime(modified))) / 1000 * policy.heuristicShare
         let limit = Double(policy.maximumHeuristicLifetime.components.seconds)

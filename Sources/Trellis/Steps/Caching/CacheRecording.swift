@@ -18,18 +18,19 @@ final class CacheRecording: Sendable {
     private let writer: any CacheWriter
     private let head: CachedHead
     private let ticket: CacheTicket
-    private let leader: CacheLeader?
     private let cache: HTTPCache
+    /// The stored bytes around the received ones; `nil` if the received ones are the complete body of the entry.
+    private let frame: StoredFrame?
     /// Is called if the storage fails, and has not failed before.
     private let onFailure: @Sendable (any Error) -> Void
     private let state = Locked(State.open)
 
     init(
-        _ writer: any CacheWriter, _ head: CachedHead, _ ticket: CacheTicket, _ leader: CacheLeader?,
-        in cache: HTTPCache, onFailure: @escaping @Sendable (any Error) -> Void
+        _ writer: any CacheWriter, _ head: CachedHead, _ ticket: CacheTicket, in cache: HTTPCache,
+        within frame: StoredFrame?, onFailure: @escaping @Sendable (any Error) -> Void
     ) {
-        (self.writer, self.head, self.ticket, self.leader) = (writer, head, ticket, leader)
-        (self.cache, self.onFailure) = (cache, onFailure)
+        (self.writer, self.head, self.ticket) = (writer, head, ticket)
+        (self.cache, self.frame, self.onFailure) = (cache, frame, onFailure)
     }
 
     deinit {
@@ -50,7 +51,7 @@ final class CacheRecording: Sendable {
     func write(_ bytes: Data) async {
         guard begin() else { return }
         do {
-            try await writer.write(bytes)
+            if let frame { try await frame.write(bytes, to: writer) } else { try await writer.write(bytes) }
             await end(.open)
         } catch {
             await fail(error)
@@ -60,8 +61,10 @@ final class CacheRecording: Sendable {
     /// Makes the entry visible, unless it was dropped, or its response is out of date.
     func commit() async {
         guard begin() else { return }
+        if let frame, !frame.isFull { return await end(.dropped) }
         guard ticket.mayStore(head.variant) else { return await end(.dropped) }
         do {
+            try await frame?.finish(writer)
             try await writer.commit()
         } catch {
             return await fail(error)
@@ -70,7 +73,7 @@ final class CacheRecording: Sendable {
         cache.recordStoring()
         // The invalidation may have removed the entries just before this one became visible.
         if !ticket.isValid, let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
-        leader?.settle(.stored)
+        ticket.settle(.stored)
     }
 
     /// Drops the entry, unless it was stored. Any thread may call the method.
@@ -90,7 +93,7 @@ final class CacheRecording: Sendable {
     }
 
     /// Ends the wait of equal requests, because they cannot have this response.
-    func release(_ outcome: CacheFlights.Outcome) { leader?.settle(outcome) }
+    func release(_ outcome: CacheFlight.Outcome) { ticket.settle(outcome) }
 
     private func begin() -> Bool {
         state.withLock { state in
@@ -108,7 +111,7 @@ final class CacheRecording: Sendable {
         }
         guard isDropped else { return }
         await writer.discard()
-        leader?.settle(.notStored)
+        ticket.settle(.notStored)
     }
 
     private func fail(_ error: any Error) async {

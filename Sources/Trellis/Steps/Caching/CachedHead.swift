@@ -43,6 +43,11 @@ public struct CachedHead: Sendable {
     /// Creates the head of a response to a request with these fields.
     init(_ stored: StoredHead, request: HTTPFields) {
         self.stored = stored
+        guard stored.mayVary else {
+            selection = VarySelection.always
+            requestHeaders = HTTPFields()
+            return
+        }
         selection = VarySelection(of: stored.deciding, request: request)
         let names = selection?.names ?? []
         requestHeaders = names.isEmpty ? HTTPFields() : request.filter { names.contains($0.name) }
@@ -56,12 +61,7 @@ public struct CachedHead: Sendable {
     }
 
     /// The part of the representation that the body is, and the length of the complete one; `nil` if the body is complete.
-    var part: (range: Range<Int64>, total: Int64)? {
-        guard stored.status == 206, let text = stored.deciding.single(.contentRange),
-            case .part(let range, let total?)? = ContentRange(text)
-        else { return nil }
-        return (range, total)
-    }
+    var part: (range: Range<Int64>, total: Int64)? { stored.part }
 
     /// The text that is the same for the responses of a URL that replace each other: the fields that `Vary` names, with the request's
     /// values in a comparable form.

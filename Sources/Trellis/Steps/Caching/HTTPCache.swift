@@ -24,10 +24,8 @@ public final class HTTPCache: Sendable {
     public let storage: any CacheStorage
     /// The policy, which says what is stored and reused. The default is that of the cache of one user.
     public let policy: CachePolicy
-    /// The exchanges that are under way.
+    /// The exchanges that are under way, and the requests that wait for their responses.
     let exchanges = CacheExchanges()
-    /// The requests for whose responses others wait.
-    let flights = CacheFlights()
     /// The keys whose stored responses are not used, because they could not be removed.
     let invalidKeys = InvalidKeys()
     private let date: @Sendable () -> Date

@@ -12,17 +12,18 @@ final class ReceivedFields: Sendable {
 
     /// The fields that decide about the storing and the use of the response, perhaps with others.
     let deciding: HTTPFields
+    /// The values of these fields.
+    let values: DecidingFields
     private let head: ResponseHead
     private let lazy = LazyReference<Complete>()
 
     init(_ head: ResponseHead, _ policy: CachePolicy) {
         self.head = head
         let fields = head.headers(nameLengths: Self.decidingLengths(policy))
-        let mayNameOthers = fields.contains { field in
-            field.name == .connection && !field.value.hasSameBytes(as: "keep-alive")
-                && !field.value.hasSameBytes(as: "close")
-        }
-        deciding = mayNameOthers ? ConnectionFields.removed(from: fields) : fields
+        let values = DecidingFields(fields)
+        let deciding = values.mayNameOthers ? ConnectionFields.removed(from: fields) : fields
+        self.deciding = deciding
+        self.values = values.mayNameOthers ? DecidingFields(deciding) : values
     }
 
     /// All fields without those that concern only the connection.

@@ -47,6 +47,30 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
+    /// The values of these fields. Those of a head that was received are known; for any other one, each access is a pass over all fields.
+    var values: DecidingFields {
+        switch fields {
+        case .complete(let headers): DecidingFields(headers)
+        case .received(let received): received.values
+        }
+    }
+
+    /// Indicates whether there may be a `Vary`.
+    var mayVary: Bool {
+        switch fields {
+        case .complete: true
+        case .received(let received): received.values.hasVary
+        }
+    }
+
+    /// Indicates whether the body may have a content coding.
+    var mayBeCoded: Bool {
+        switch fields {
+        case .complete(let headers): headers.contains(.contentEncoding)
+        case .received(let received): received.values.hasCodings
+        }
+    }
+
     /// The number of bytes that the fields take in memory, about.
     var size: Int {
         switch fields {
@@ -59,36 +83,57 @@ struct StoredHead: Hashable, Sendable {
     }
 
     /// The instant at which the origin made the response; that of its reception without a valid `Date` (RFC 9110, section 6.6.1).
-    var date: CacheTime {
-        deciding.single(.date).flatMap { HTTPDate($0, now: responseTime.date) }.map { CacheTime($0) } ?? responseTime
+    var date: CacheTime { date(values) }
+
+    /// Returns the ``date``.
+    ///
+    /// - Parameter values: The ``values``, which take long to find.
+    func date(_ values: DecidingFields) -> CacheTime {
+        values.date.single.flatMap { HTTPDate($0, now: responseTime.date) }.map { CacheTime($0) } ?? responseTime
     }
 
     /// The strong or weak entity tag; `nil` without a single one.
     var entityTag: String? { deciding.single(.eTag) }
 
     /// The date of the last modification; `nil` without a single valid one.
-    var lastModified: HTTPDate? {
-        deciding.single(.lastModified).flatMap { HTTPDate($0, now: responseTime.date) }
+    var lastModified: HTTPDate? { lastModified(values) }
+
+    /// Returns the date of the last modification.
+    func lastModified(_ values: DecidingFields) -> HTTPDate? {
+        values.lastModified.single.flatMap { HTTPDate($0, now: responseTime.date) }
     }
 
     /// Indicates whether the origin can be asked whether the response is still valid (RFC 9111, section 4.3.1).
-    var hasValidator: Bool { entityTag != nil || lastModified != nil }
+    var hasValidator: Bool { hasValidator(values) }
+
+    /// Returns whether the origin can be asked whether the response is still valid.
+    func hasValidator(_ values: DecidingFields) -> Bool {
+        values.entityTag.single != nil || lastModified(values) != nil
+    }
+
+    /// The part of the representation that the body is, and the length of the complete one; `nil` if the body is complete, or the length is
+    /// not known.
+    var part: (range: Range<Int64>, total: Int64)? {
+        guard status == 206, let text = deciding.single(.contentRange),
+            case .part(let range, let total?)? = ContentRange(text)
+        else { return nil }
+        return (range, total)
+    }
 
     // MARK: Age
 
     /// Returns the age at the reception, in milliseconds (RFC 9111, section 4.2.3).
     ///
     /// - Parameter date: The value of ``date``, which takes long to compute.
-    func initialAge(date: CacheTime) -> Int64 {
+    func initialAge(date: CacheTime, _ values: DecidingFields) -> Int64 {
         let apparent = max(responseTime.milliseconds(since: date), 0)
         let delay = max(responseTime.milliseconds(since: requestTime), 0)
-        return max(apparent, receivedAge.addingWithLimit(delay))
+        return max(apparent, Self.receivedAge(values).addingWithLimit(delay))
     }
 
-    /// The first number of `Age`, in milliseconds; zero if it is not a number (RFC 9111, section 5.1).
-    private var receivedAge: Int64 {
-        guard let line = deciding.first(where: { $0.name == .age })?.value,
-            let text = FieldScanner.elements(of: line).first?.utf8.trimmingBlanks,
+    /// Returns the first number of `Age`, in milliseconds; zero if it is not a number (RFC 9111, section 5.1).
+    private static func receivedAge(_ values: DecidingFields) -> Int64 {
+        guard let line = values.age, let text = FieldScanner.elements(of: line).first?.utf8.trimmingBlanks,
             let seconds = DeltaSeconds.parse(String(Substring(text)))
         else { return 0 }
         return min(seconds, CacheDirectives.Seconds.maximum) * 1000
@@ -97,7 +142,7 @@ struct StoredHead: Hashable, Sendable {
     /// Returns the age in milliseconds (RFC 9111, section 4.2.3); `nil` if the clock is behind the reception by more than a few seconds, so
     /// that the age is not known.
     ///
-    /// - Parameter initialAge: The value of ``initialAge(date:)``.
+    /// - Parameter initialAge: The value of ``initialAge(date:_:)``.
     func age(at now: CacheTime, initialAge: Int64) -> Int64? {
         let resident = now.milliseconds(since: responseTime)
         guard resident >= -Self.clockTolerance else { return nil }

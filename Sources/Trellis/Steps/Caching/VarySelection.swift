@@ -15,6 +15,11 @@ struct VarySelection: Hashable, Sendable {
 
     private let fields: [Field]
 
+    /// The selection of a response without `Vary`, which answers every request.
+    static let always = VarySelection(fields: [])
+
+    private init(fields: [Field]) { self.fields = fields }
+
     /// Creates the selection of a response.
     ///
     /// - Returns: `nil` if the response answers no other request: its `Vary` has a `*`, something that is no field name,

@@ -115,6 +115,12 @@ final class ProxyScriptState: Sendable {
                     "PAC scripts need the library \(ProxyScriptRunner.library); its package is libpacparser1 in Debian")
             )
         case .script(let why): TrellisError(.proxyFailed(.script(why, mayBeTransient: false)))
+        case .overdue:
+            TrellisError(
+                .proxyFailed(
+                    .script(
+                        "it has not returned within \(ProxyScriptRunner.limit.components.seconds) s",
+                        mayBeTransient: true)))
         case .hung:
             TrellisError(
                 .proxyFailed(.script("an earlier evaluation of a script has not ended", mayBeTransient: true)))

@@ -42,6 +42,9 @@ final class ResolverCache: Sendable {
 
     init(_ resolver: any NameResolver) { self.resolver = resolver }
 
+    /// Returns a cache for the same resolver that knows no addresses yet.
+    func emptyCopy() -> ResolverCache { ResolverCache(resolver) }
+
     /// The number of names whose addresses are kept.
     var count: Int { state.withLock { $0.known.count } }
 

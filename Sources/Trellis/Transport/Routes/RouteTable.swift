@@ -46,19 +46,23 @@ final class RouteTable: Sendable {
     private let isPlain: Bool
     /// Indicates whether the session has a resolver, so that libcurl looks up no name that the resolver can know.
     let hasResolver: Bool
-    /// The addresses from the session's resolver, or from the system's for requests with a source of their own.
-    let names: ResolverCache
+    /// The addresses that the session keeps.
+    private let ownNames: ResolverCache
     private let state = Locked(State())
 
     init(proxies: ProxyConfiguration, route: Route, resolver: (any NameResolver)? = nil) {
         self.proxies = proxies
         self.route = route
         hasResolver = resolver != nil
-        names = ResolverCache(resolver ?? SystemNameResolver())
+        ownNames = ResolverCache(resolver ?? SystemNameResolver())
         isPlain = route == Route()
         isDirect = isPlain && proxies.isDirect && !hasResolver
         mustSelectByDefault = route.unixSocket == nil && (proxies.mustSelect || hasResolver)
     }
+
+    /// The addresses from the session's resolver, or from the system's for requests with a source of their own. The requests of a
+    /// ``NameScope`` have addresses of their own.
+    var names: ResolverCache { NameScope.names(inPlaceOf: ownNames) }
 
     /// Indicates whether the way of a request has to be found before its exchange is made, which needs a call with a task: its proxies are
     /// chosen by a function, or tried one after the other, or a resolver is asked.

@@ -23,11 +23,14 @@ struct TrustContents: Sendable {
     private var bytes: [CertificateSource: [UInt8]] = [:]
 
     /// Reads all sources of a configuration. Waits for a disk.
-    init(reading configuration: TLSConfiguration) throws(TrellisError) {
+    ///
+    /// - Parameter willRead: Called with the path of each file before it is read.
+    init(reading configuration: TLSConfiguration, willRead: (String) -> Void) throws(TrellisError) {
         for source in Self.sources(of: configuration) where bytes[source] == nil {
             switch source {
             case .bytes(let data): bytes[source] = [UInt8](data)
             case .path(let path):
+                willRead(path)
                 do throws(FileReader.Failure) {
                     bytes[source] = try FileContents.read(path: path)
                 } catch {

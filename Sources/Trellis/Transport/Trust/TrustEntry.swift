@@ -33,6 +33,8 @@ final class TrustEntry: Sendable {
         var loadedStamps: [FileContents.Stamp?] = []
         /// The read in progress, which all requests that need it wait for.
         var work: Task<Void, Never>?
+        /// The path of the file for which this read waits; `nil` if it waits for a passphrase, or for no file.
+        var pendingPath: String?
         /// The error of the last read before the first that succeeded.
         var failure: TrellisError?
         /// The change that no request has told yet.
@@ -86,8 +88,10 @@ final class TrustEntry: Sendable {
 
     /// Reads the files, if they must be read, and returns the change that must be told; `nil` if there is none.
     ///
-    /// - Throws: ``TrellisError`` if the files cannot be read and have never been; `CancellationError` in a cancelled task.
-    func refresh(now: EngineInstant) async throws -> Change? {
+    /// - Parameter limit: Returns the limit on the first read; `nil` for none. Called only if it is needed.
+    /// - Throws: ``TrellisError`` if the files cannot be read and have never been, or not within the limit; `CancellationError` in a
+    ///   cancelled task.
+    func refresh(now: EngineInstant, limit: @Sendable () -> TrustFileLimit?) async throws -> Change? {
         guard isDue(now: now) else { return nil }
         let (work, isUsable) = state.withLock { state in
             if let work = state.work { return (work, state.loaded != nil) }
@@ -97,6 +101,8 @@ final class TrustEntry: Sendable {
         }
         if isUsable {
             await waitForChange(work, now: now)
+        } else if let limit = limit() {
+            try await waitForFirstRead(work, limit)
         } else {
             await BlockingThreadPool.waitUnlessCancelled(for: work)
         }
@@ -107,6 +113,26 @@ final class TrustEntry: Sendable {
         }
         if let failure { throw failure }
         return change
+    }
+
+    /// Waits for the first read. The limit ends the wait if a file is the reason for it, and not a passphrase, which has a limit of its
+    /// own. The read continues after that, for later requests.
+    private func waitForFirstRead(_ work: Task<Void, Never>, _ limit: TrustFileLimit) async throws {
+        let hasEnded = try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await BlockingThreadPool.waitUnlessCancelled(for: work)
+                return true
+            }
+            group.addTask {
+                try await limit.wait()
+                return false
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? true
+        }
+        guard !hasEnded else { return }
+        if let path = state.withLock({ $0.pendingPath }) { throw limit.failure(path) }
+        await BlockingThreadPool.waitUnlessCancelled(for: work)
     }
 
     /// Waits for the read of a change, for a limited time. Then, other requests do not wait for it until the next check.
@@ -126,7 +152,13 @@ final class TrustEntry: Sendable {
     // MARK: Reading
 
     private func update(now: EngineInstant) async {
-        let stamps = await BlockingThreadPool.run { [paths] in paths.map { FileContents.Stamp(path: $0) } }
+        setPending(paths.first)
+        let stamps = await BlockingThreadPool.run { [self] in
+            paths.map { path -> FileContents.Stamp? in
+                setPending(path)
+                return FileContents.Stamp(path: path)
+            }
+        }
         let known = state.withLock { $0.loaded != nil && $0.stamps == stamps }
         guard !known else { return finish(now: now) { _ in } }
         do throws(TrellisError) {
@@ -164,11 +196,13 @@ final class TrustEntry: Sendable {
         }
     }
 
+    private func setPending(_ path: String?) { state.withLock { $0.pendingPath = path } }
+
     /// Ends a read, and sets the time of the next check.
     private func finish(now: EngineInstant, _ change: (inout State) -> Void) {
         state.withLock { state in
             change(&state)
-            state.work = nil
+            (state.work, state.pendingPath) = (nil, nil)
             guard state.loaded != nil else { return }
             let next = paths.isEmpty ? UInt64.max : now.advanced(by: configuration.fileCheckInterval).nanoseconds
             nextCheck.store(max(next, 1), ordering: .releasing)
@@ -176,8 +210,8 @@ final class TrustEntry: Sendable {
     }
 
     private func read() async throws(TrellisError) -> TrustContents {
-        try await BlockingThreadPool.trying { [configuration] () throws(TrellisError) in
-            try TrustContents(reading: configuration)
+        try await BlockingThreadPool.trying { [self] () throws(TrellisError) in
+            try TrustContents(reading: configuration, willRead: { self.setPending($0) })
         }
     }
 
@@ -221,6 +255,7 @@ final class TrustEntry: Sendable {
     private func keyLog() throws(TrellisError) -> KeyLogFile? {
         guard let path = configuration.keyLogFile else { return nil }
         if let known = state.withLock({ $0.keyLog }) { return known }
+        setPending(path)
         do throws(FileReader.Failure) {
             let file = try KeyLogFile(path: path)
             state.withLock { $0.keyLog = file }
@@ -239,6 +274,7 @@ final class TrustEntry: Sendable {
         } catch {
             guard error == .encrypted, identity.passphrase != nil else { throw Self.failure(error, identity) }
         }
+        setPending(nil)
         let passphrase = try await identity.readPassphrase()
         do throws(ClientCertificate.Failure) {
             return try await pem(identity, contents, passphrase: passphrase)

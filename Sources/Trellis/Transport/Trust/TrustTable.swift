@@ -52,12 +52,16 @@ final class TrustTable: Sendable {
     /// - Parameters:
     ///   - host: The host of the URL; `nil` if the server has no TLS.
     ///   - proxyHost: The host of the HTTPS proxy; `nil` if there is none.
-    /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
-    func load(host: String?, proxyHost: String?, now: EngineInstant) async throws -> [TrustEntry.Change] {
+    ///   - limit: Returns the limit on the first read of each configuration's files; `nil` for none. Called only if it is needed.
+    /// - Throws: ``TrellisError`` if files cannot be read and have never been, or not within the limit; `CancellationError` in a cancelled
+    ///   task.
+    func load(
+        host: String?, proxyHost: String?, now: EngineInstant, limit: @Sendable () -> TrustFileLimit? = { nil }
+    ) async throws -> [TrustEntry.Change] {
         guard constant == nil else { return [] }
         let server = host.map(entry(for:)), proxy = proxyHost.map(entry(for:))
-        let first = try await server?.refresh(now: now)
-        let second = proxy === server ? nil : try await proxy?.refresh(now: now)
+        let first = try await server?.refresh(now: now, limit: limit)
+        let second = proxy === server ? nil : try await proxy?.refresh(now: now, limit: limit)
         return [first, second].compactMap { $0 }
     }
 

@@ -22,18 +22,12 @@ struct AttemptValidationTests {
 
     private func session(
         _ asked: any RequestRetrier, _ answer: @escaping @Sendable (Int) -> MockResponse
-    ) -> (Session, MockTransport) {
-        let count = Locked(0)
-        let transport = MockTransport { _ in
-            answer(
-                count.withLock { count in
-                    count += 1
-                    return count
-                })
-        }
+    ) -> (Session, MockRoute) {
+        let router = MockRouter()
+        let route = router.route(.get, "/").respond { match in answer(match.count) }
         var configuration = SessionConfiguration()
         configuration.steps.retriers.append(asked)
-        return (Session(configuration: configuration, transport: transport), transport)
+        return (Session(configuration: configuration, transport: router), route)
     }
 
     /// A step that turns a refused page into an accepted one.
@@ -60,12 +54,12 @@ struct AttemptValidationTests {
 
     @Test func anAnswerThatIsRefusedIsAFailedAttempt() async throws {
         let asked = Asked()
-        let (session, transport) = session(asked) { .text($0 == 1 ? "stale" : "fresh") }
+        let (session, route) = session(asked) { .text($0 == 1 ? "stale" : "fresh") }
         let text = try await session.request("http://a.example/")
             .validate { _, _, body in if body == Data("stale".utf8) { throw Stale() } }
             .string()
         #expect(text == "fresh")
-        #expect(transport.startedCount == 2)
+        #expect(route.requests.count == 2)
         let failed = try #require(asked.attempts.withLock { $0 }.first)
         #expect(failed.response?.status == .ok)
         #expect(failed.body == Data("stale".utf8))
@@ -74,7 +68,7 @@ struct AttemptValidationTests {
 
     @Test func anAnswerThatStaysRefusedIsTheReadersError() async throws {
         let asked = Asked()
-        let (session, transport) = session(asked) { _ in .text("stale") }
+        let (session, route) = session(asked) { _ in .text("stale") }
         let count = Locked(0)
         await #expect(throws: Stale.self) {
             try await session.request("http://a.example/").validate { _, _, _ in
@@ -82,7 +76,7 @@ struct AttemptValidationTests {
                 throw Stale()
             }.bytes()
         }
-        #expect(transport.startedCount == 2)
+        #expect(route.requests.count == 2)
         // The validator runs once for each attempt: the reader uses the validationResult of the last one.
         #expect(count.withLock { $0 } == 2)
     }
@@ -96,11 +90,11 @@ struct AttemptValidationTests {
     }
 
     @Test func aTransientStatusIsRetriedWhateverRefusesIt() async throws {
-        let (session, transport) = session(RetryPolicy(random: { 0 })) { .text("", status: $0 == 1 ? 503 : 200) }
+        let (session, route) = session(RetryPolicy(random: { 0 })) { .text("", status: $0 == 1 ? 503 : 200) }
         _ = try await session.request("http://a.example/").validate { _, response, _ in
             if response.status.code != 200 { throw Stale() }
         }.bytes()
-        #expect(transport.startedCount == 2)
+        #expect(route.requests.count == 2)
     }
 
     @Test func readersWithOtherConditionsJudgeForThemselves() async throws {

@@ -23,25 +23,19 @@ struct EarlierTrafficTests {
         try #require(await #expect(throws: TrellisError.self) { try await body() })
     }
 
-    /// A transport that answers a POST with a redirect, and cannot connect for the GET behind the redirect.
-    private static let redirecting = MockTransport { exchange in
-        if exchange.request.method == .get {
-            throw TransportFailure(.connectionFailed(.unreachable("refused")))
-        }
-        return MockResponse(status: 303, headers: [.location: "/next"])
-    }
-
     @Test(arguments: [false, true], [HTTPRequest.Method.post, .put])
     func anAnsweredRequestBeforeARedirectWasSent(hasSteps: Bool, _ method: HTTPRequest.Method) async throws {
-        let session = session(Self.redirecting) {
+        let redirect = MockTransport { _ in MockResponse(status: 303, headers: [.location: "/next"]) }
+        let transport = FaultTransport(wrapping: redirect, faults: [.always(.refusedConnection).on(path: "/next")])
+        let session = session(transport) {
             if hasSteps { $0.steps.adapters.append(Adapter { request, _ in request }) }
         }
         let error = try await failure {
             _ = try await session.data(
                 Request("http://a.example/", method: method, body: .string("x", contentType: "a/b")))
         }
-        #expect(error.reason == .connectionFailed(.unreachable("refused")))
-        #expect(error.method == .get)
+        #expect(transport.faults == [.refusedConnection])
+        #expect(error.kind == .connect && error.method == .get)
         #expect(error.mayHaveSentBytes)
         #expect(error.isRetryable == (method == .put))
     }

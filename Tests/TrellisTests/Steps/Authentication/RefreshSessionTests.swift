@@ -135,26 +135,23 @@ struct RefreshSessionTests {
 
     @Test func aValueIsDecodedAfterAValidation() async throws {
         struct Reply: Decodable { let token: String }
-        let status = Locked(503)
-        let transport = MockTransport { request in
-            switch request.request.headers[.authorization] {
-            case nil: .json(#"{"token": "token-1"}"#, status: status.withLock { $0 })
-            case "Bearer token-1": .text("yes")
-            default: MockResponse(status: 401)
-            }
-        }
+        let router = MockRouter()
+        let token = #"{"token": "token-1"}"#
+        router.route(.get, "/token").then(.json(token, status: 503)).then(.json(token))
+        router.route(.get, "/", .header("Authorization", "Bearer token-1")).respond(with: .text("yes"))
+        router.route(.get, "/").respond(with: MockResponse(status: 401))
         let configuration = Self.configuration {
             $0.steps.intercept(
                 with: Self.interceptor { session in
                     Token(try await session.decode(Reply.self, from: "http://a.example/token").token)
                 })
         }
-        let session = Session(configuration: configuration, transport: transport)
+        let session = Session(configuration: configuration, transport: router)
         let error = await #expect(throws: TrellisError.self) { try await Self.get(session) }
         #expect(error?.kind == .unacceptableStatus)
         #expect(error?.response?.status.code == 503)
-        status.withLock { $0 = 200 }
         #expect(try await Self.get(session) == "yes")
+        try router.verify()
     }
 
     /// A refused stream does not keep the connection slot that the request of the refresh waits for.

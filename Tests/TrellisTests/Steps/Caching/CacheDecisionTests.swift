@@ -93,7 +93,7 @@ struct CacheDecisionTests {
             [control("max-age=60, stale-while-revalidate=10"), tag], [control("max-age=65")], after: 62,
             .validate(.stale)),
         Row([control("max-age=60, stale-while-revalidate=x"), tag], after: 61, .validate(.stale)),
-        // The modes of the Fetch standard.
+        // The modes of the Fetch standard, which 4, 5.2.1.5 and 5.2.1.7 allow.
         Row([minute], after: 1, .forward(.bypass), mode: .noStore),
         Row([minute, tag], after: 1, .forward(.bypass), mode: .reload),
         Row([minute, tag], after: 1, .validate(.request), mode: .noCache),
@@ -101,10 +101,10 @@ struct CacheDecisionTests {
         Row([minute], after: 1000, .use, mode: .onlyIfCached),
         Row([control("max-age=60, no-cache")], after: 1, .unsatisfiable, mode: .onlyIfCached),
         Row([minute], after: 1, .unsatisfiable, mode: .onlyIfCached, method: .post),
-        // RFC 8246
+        // RFC 8246, section 2
         Row([control("max-age=60, immutable"), tag], after: 1, .use, mode: .noCache),
         Row([control("max-age=60, immutable"), tag], after: 61, .validate(.stale), mode: .noCache),
-        // 4.1
+        // 4.1: another field that Vary names.
         Row([minute, "Vary: X"], ["X: 1"], after: 1, .forward(.varyMiss)),
         // 4.3.2: the conditions of the request.
         Row([minute, tag], ["If-None-Match: \"a\""], after: 1, .notModified),
@@ -140,6 +140,7 @@ struct CacheDecisionTests {
             case .use(let use): use.isValidatedAfterwards ? .background : use.isNotModified ? .notModified : .use
             case .forward(let reason, validating: nil): .forward(reason)
             case .forward(let reason, validating: _): .validate(reason)
+            case .complete: .forward(.partial)
             case .unsatisfiable: .unsatisfiable
             }
         #expect(outcome == row.outcome)
@@ -169,9 +170,18 @@ struct CacheDecisionTests {
         (["Range: bytes=0-4", "If-Range: \"b\""], nil, .whole),
         (["Range: bytes=0-4", "If-Range: \(CacheSamples.date(0))"], nil, .whole),
         ([], 2..<6, .forward(.partial)), (["Range: bytes=2-5"], 2..<6, .bytes(2..<6)),
-        (["Range: bytes=3-4"], 2..<6, .bytes(3..<5)), (["Range: bytes=3-6"], 2..<6, .forward(.partial)),
-        (["Range: bytes=0-3"], 2..<6, .forward(.partial)), (["Range: bytes=-4"], 6..<10, .bytes(6..<10)),
-        (["Range: bytes=-5"], 6..<10, .forward(.partial)), (["Range: bytes=0-1,3-4"], 2..<6, .forward(.partial)),
+        (["Range: bytes=3-4"], 2..<6, .bytes(3..<5)), (["Range: bytes=3-6"], 2..<6, .complete(6..<7)),
+        (["Range: bytes=0-3"], 2..<6, .complete(0..<2)), (["Range: bytes=-4"], 6..<10, .bytes(6..<10)),
+        (["Range: bytes=-5"], 6..<10, .complete(5..<6)), (["Range: bytes=0-1,3-4"], 2..<6, .forward(.partial)),
+        ([], 0..<6, .complete(6..<10)), ([], 1..<10, .complete(0..<1)),
+        (["Range: bytes=3-"], 0..<6, .complete(6..<10)), (["Range: bytes=-30"], 2..<10, .complete(0..<2)),
+        // No byte that is asked for is stored, or bytes at both ends are missing.
+        (["Range: bytes=6-7"], 2..<6, .forward(.partial)), (["Range: bytes=0-1"], 2..<6, .forward(.partial)),
+        (["Range: bytes=1-8"], 2..<6, .forward(.partial)),
+        // The caller's own conditions.
+        (["Range: bytes=3-6", "If-Range: \"a\""], 2..<6, .complete(6..<7)),
+        (["Range: bytes=3-6", "If-Range: \"b\""], 2..<6, .forward(.partial)),
+        (["If-None-Match: \"b\""], 0..<6, .forward(.partial)),
     ]
 
     /// The decision about a range in short.
@@ -179,6 +189,8 @@ struct CacheDecisionTests {
         case whole
         case bytes(Range<Int64>)
         case forward(CacheStatus.ForwardReason)
+        /// These bytes are requested.
+        case complete(Range<Int64>)
     }
 
     @Test(arguments: ranges)
@@ -190,6 +202,7 @@ struct CacheDecisionTests {
         switch decision {
         case .use(let use): #expect(outcome == use.range.map { .bytes($0) } ?? .whole)
         case .forward(let reason, validating: nil): #expect(outcome == .forward(reason))
+        case .complete(let completion): #expect(outcome == .complete(completion.missing))
         case .forward, .unsatisfiable: Issue.record("\(decision)")
         }
     }
@@ -199,7 +212,6 @@ struct CacheDecisionTests {
         arguments: [
             (["Range: bytes=2-5"], 2..<6, .forward(.stale, validating: 0)),
             ([], 0..<10, .forward(.stale, validating: 0)), ([], 2..<6, .forward(.partial, validating: nil)),
-            (["Range: bytes=4-8"], 2..<6, .forward(.partial, validating: nil)),
             (["Range: bytes=10-"], 2..<6, .forward(.request, validating: nil)),
             (["Range: bytes=2-5", "If-Range: \"b\""], 2..<6, .forward(.partial, validating: nil)),
         ] as [([String], Range<Int64>, CacheDecision)])

@@ -8,6 +8,7 @@ struct CacheDirectivesTests {
 
     /// The sections are those of RFC 9111.
     static let ages: [([String], Seconds)] = [
+        // 5.2.2.1: names in any case, among others.
         (["max-age=60"], .value(60)), (["MaX-aGe=60"], .value(60)), (["foo, max-age=60 , bar=1"], .value(60)),
         // 5.2: a quoted argument is an argument.
         (["max-age=\"60\""], .value(60)), (["extension=\"max-age=3600\", max-age=1"], .value(1)),

@@ -101,6 +101,7 @@ struct CacheFreshnessTests {
 
     // MARK: Age (RFC 9111, section 4.2.3)
 
+    /// 4.2.3: the larger one of the apparent and the corrected age, with the time in the cache.
     static let ages: [([String], delay: Double, after: Double, Int64?)] = [
         ([], 0, 0, 0), ([], 0, 7.5, 7500), ([], 2, 7, 9000), (["Age: 10"], 2, 7, 19_000),
         (["Date: \(CacheSamples.date(-30))"], 2, 7, 37_000),

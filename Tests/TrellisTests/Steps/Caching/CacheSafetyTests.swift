@@ -48,6 +48,22 @@ struct CacheSafetyTests {
         #expect(world.transport.requests.count == 3)
     }
 
+    /// RFC 9111, section 4.4: the responses to requests with other credentials are those in the cache of another user.
+    @Test func aChangeLeavesTheResponsesToOtherCredentials() async throws {
+        let world = World { _ in World.response("one") }
+        for user in ["Bearer a", "Bearer b"] {
+            _ = try await world.get(Request(World.url, headers: [.authorization: user]))
+        }
+        _ = try await world.get(Request(World.url, method: .post, headers: [.authorization: "Bearer a"]))
+        let statuses = ["Bearer b": "trellis; hit; ttl=60", "Bearer a": "trellis; fwd=uri-miss; ttl=60; stored"]
+        for (user, status) in statuses {
+            #expect(try await world.get(Request(World.url, headers: [.authorization: user]))[1] == status)
+        }
+        // The owner of all credentials can remove all responses.
+        try await world.cache.remove(World.url)
+        #expect(try await world.storedCount == 0)
+    }
+
     @Test func routesSeparateResponses() async throws {
         let world = World { _ in World.response("one") }
         for path in ["/tmp/one", "/tmp/two"] {

@@ -14,7 +14,7 @@ struct CacheSharingTests {
     private static func fields(_ more: HTTPFields = [:]) -> HTTPFields { [.cacheControl: "max-age=60"] + more }
 
     private func untilWaiting(_ count: Int, _ world: CacheWorld) async {
-        while world.cache.flights.waitingCount != count { await Task.yield() }
+        while world.cache.exchanges.waitingCount != count { await Task.yield() }
     }
 
     // MARK: Equal requests
@@ -37,7 +37,7 @@ struct CacheSharingTests {
         #expect(results.count { $0[1] == "trellis; fwd=uri-miss; ttl=60; collapsed" } == 19)
         let statistics = world.cache.statistics
         #expect(statistics.collapsedCount == 19 && statistics.missCount == 1 && statistics.storedCount == 1)
-        #expect(world.cache.flights.count == 0 && world.cache.exchanges.count == 0)
+        #expect(world.cache.exchanges.leaderCount == 0 && world.cache.exchanges.count == 0)
     }
 
     /// A response for one request alone is shared with no other.
@@ -205,7 +205,7 @@ struct CacheSharingTests {
         try await world.transport.waitUntilRequested(count: 2)
         gate.open()
         try await world.transport.waitUntilIdle()
-        while world.cache.flights.count > 0 { await Task.yield() }
+        while world.cache.exchanges.leaderCount > 0 { await Task.yield() }
         #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
         #expect(world.transport.requests.count == 2)
     }

@@ -206,7 +206,7 @@ struct CacheShortcutTests {
         let error = await #expect(throws: TrellisError.self) { try await world.get() }
         #expect(error?.kind == .contentCoding && error?.url == World.url && error?.method == .get)
         #expect(try await world.storedCount == 0)
-        #expect(world.cache.flights.count == 0 && world.cache.exchanges.count == 0)
+        #expect(world.cache.exchanges.leaderCount == 0 && world.cache.exchanges.count == 0)
     }
 
     @Test func aResponseThatIsNotStoredRemovesTheOneItReplaces() async throws {
@@ -221,7 +221,7 @@ struct CacheShortcutTests {
     @Test func aFailureEndsTheFlight() async throws {
         let world = World { _ in throw TrellisError(.other("no server")) }
         await #expect(throws: TrellisError.self) { try await world.get() }
-        #expect(world.cache.flights.count == 0 && world.cache.exchanges.count == 0)
+        #expect(world.cache.exchanges.leaderCount == 0 && world.cache.exchanges.count == 0)
     }
 
     // MARK: The order of uses

@@ -29,12 +29,13 @@ struct CacheStorabilityTests {
 
     /// The sections are those of RFC 9111.
     static let rows: [Row] = [
+        // 3: explicit freshness, or else 4.2.2 and 4.3.1: a response that can be validated.
         Row([fresh], .storable), Row([], .refused(.notReusable)), Row(["ETag: \"a\""], .storable),
         Row(["Last-Modified: \(CacheSamples.date(-1))"], .storable),
         Row(["Cache-Control: max-age=0"], .refused(.notReusable)),
         Row(["Cache-Control: max-age=0", "ETag: \"a\""], .storable),
         Row(["Cache-Control: s-maxage=60"], .refused(.notReusable), shared: .storable),
-        // RFC 5861
+        // RFC 5861, sections 3 and 4
         Row(["Cache-Control: max-age=0, stale-while-revalidate=60"], .storable),
         Row(["Cache-Control: max-age=0, stale-if-error=60"], .storable),
         Row(["Cache-Control: max-age=0, stale-while-revalidate=0"], .refused(.notReusable)),
@@ -92,6 +93,7 @@ struct CacheStorabilityTests {
 
     // MARK: Vary
 
+    /// 4.1: equal fields, or those that differ in what makes no difference; the preferences are those of RFC 9110, section 12.5.
     static let selections: [(vary: [String], first: [String], second: [String], Bool)] = [
         (["Vary: Accept"], ["Accept: a"], ["Accept: a"], true), (["Vary: Accept"], ["Accept: a"], ["Accept: b"], false),
         (["Vary: Accept"], ["Accept: a"], [], false), (["Vary: Accept"], [], ["Accept: "], false),

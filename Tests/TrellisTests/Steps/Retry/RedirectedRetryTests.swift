@@ -9,36 +9,26 @@ import TrellisTesting
 /// Retries behind redirects: a retry starts at the hop that failed, and hops with a response are not repeated.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectedRetryTests {
-    /// A server that answers `/form` with a redirect, and `/result` the first time with a failure.
-    private final class Site: Sendable {
-        private let visits = Locked<[String]>([])
-        let status: Int
-        let failure: @Sendable (TransportRequest) throws -> MockResponse
-
-        init(_ status: Int, failure: @escaping @Sendable (TransportRequest) throws -> MockResponse) {
-            self.status = status
-            self.failure = failure
-        }
-
-        var all: [String] { visits.withLock { $0 } }
-
-        func answer(_ request: TransportRequest, location: String = "/result") throws -> MockResponse {
-            let line = "\(request.request.method.rawValue) \(request.url)"
-            let isFirst = visits.withLock { visits in
-                defer { visits.append(line) }
-                return !visits.contains(line)
-            }
-            if request.url.hasSuffix("/form") {
-                return MockResponse(status: status, headers: [.location: location])
-            }
-            return isFirst ? try failure(request) : .text("done")
-        }
+    /// Returns a site that answers `/form` with a redirect, and `/result` the first time with a failure.
+    private static func site(
+        _ status: Int, location: String = "/result", failure: @escaping MockRoute.Responder
+    ) -> MockRouter {
+        let router = MockRouter()
+        router.route(nil, "/form").respond(with: MockResponse(status: status, headers: [.location: location]))
+        router.route(nil, "/result").then(failure).thenAlways(.text("done"))
+        return router
     }
+
+    private static func lines(_ router: MockRouter) -> [String] {
+        router.requests.map { "\($0.method.rawValue) \($0.url)" }
+    }
+
+    private static func postCount(_ router: MockRouter) -> Int { router.requests.count { $0.method == .post } }
 
     private static let once = Retrier { _, context in context.attempt < 3 ? .retry : .doNotRetry }
 
     private func session(
-        _ transport: MockTransport, _ change: (inout Steps) -> Void = { $0.retriers = [RetryPolicy(random: { 0 })] }
+        _ transport: MockRouter, _ change: (inout Steps) -> Void = { $0.retriers = [RetryPolicy(random: { 0 })] }
     ) -> Session {
         var configuration = SessionConfiguration()
         change(&configuration.steps)
@@ -49,35 +39,37 @@ struct RedirectedRetryTests {
 
     @Test(arguments: [301, 302, 303], [429, 503])
     func aGetBehindAPostIsRepeatedAlone(status: Int, failure: Int) async throws {
-        let site = Site(status) { _ in MockResponse(status: failure) }
-        let session = session(MockTransport { try site.answer($0) })
+        let site = Self.site(status) { _ in MockResponse(status: failure) }
+        let session = session(site)
         let (data, response) = try await session.data(form)
         #expect(String(decoding: data, as: UTF8.self) == "done")
         #expect(
-            site.all == ["POST http://a.example/form", "GET http://a.example/result", "GET http://a.example/result"])
+            Self.lines(site) == [
+                "POST http://a.example/form", "GET http://a.example/result", "GET http://a.example/result",
+            ])
         #expect(response.redirects.map(\.to) == ["http://a.example/result"])
         #expect(response.metrics.attemptCount == 2)
     }
 
     @Test func aGetThatIsCutOffBehindAPostIsRepeatedAlone() async throws {
-        let site = Site(303) { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) }
-        let session = session(MockTransport { try site.answer($0) })
+        let site = Self.site(303) { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) }
+        let session = session(site)
         _ = try await session.data(form)
-        #expect(site.all.count { $0.hasPrefix("POST") } == 1)
-        #expect(site.all.count == 3)
+        #expect(Self.postCount(site) == 1)
+        #expect(site.requests.count == 3)
     }
 
     @Test func aStreamIsRepeatedAtItsHopToo() async throws {
-        let site = Site(303) { _ in MockResponse(status: 503) }
-        let session = session(MockTransport { try site.answer($0) })
+        let site = Self.site(303) { _ in MockResponse(status: 503) }
+        let session = session(site)
         let stream = try await session.stream(form)
         #expect(stream.response.status == .ok)
-        #expect(site.all.count { $0.hasPrefix("POST") } == 1)
+        #expect(Self.postCount(site) == 1)
     }
 
     @Test func aBodyThatCannotBeMadeAgainDoesNotMatterBehindTheRedirectThatLeftIt() async throws {
-        let site = Site(303) { _ in MockResponse(status: 503) }
-        let session = session(MockTransport { try site.answer($0) })
+        let site = Self.site(303) { _ in MockResponse(status: 503) }
+        let session = session(site)
         let chunks = AsyncStream<Data> {
             $0.yield(Data("a".utf8)); $0.finish()
         }
@@ -86,61 +78,58 @@ struct RedirectedRetryTests {
     }
 
     @Test func theNetworkIsWaitedForAtTheHopThatFailed() async throws {
-        let site = Site(303) { _ in throw TransportFailure(.connectionFailed(.unreachable("no route"))) }
-        let session = session(MockTransport { try site.answer($0) }) {
+        let site = Self.site(303) { _ in throw TransportFailure(.connectionFailed(.unreachable("no route"))) }
+        let session = session(site) {
             $0.retriers = [OfflineRetrier(waitingForNetwork: { true })]
         }
         _ = try await session.data(form)
-        #expect(site.all.count { $0.hasPrefix("POST") } == 1)
+        #expect(Self.postCount(site) == 1)
     }
 
     @Test func aRenewedCredentialIsSentWhereTheOldOneWasRefused() async throws {
-        let site = Site(303) { request in
-            request.request.headers[.authorization] == "new" ? .text("done") : MockResponse(status: 401)
+        let site = Self.site(303) { match in
+            match.request.headers[.authorization] == "new" ? .text("done") : MockResponse(status: 401)
         }
-        let transport = MockTransport { try site.answer($0) }
-        let session = session(transport) { $0.intercept(with: Renewing()) }
+        let session = session(site) { $0.intercept(with: Renewing()) }
         _ = try await session.data(form)
-        let requests = transport.requests
-        #expect(requests.map(\.request.method.rawValue) == ["POST", "GET", "GET"])
-        #expect(requests.map { $0.request.headers[.authorization] } == ["old", "old", "new"])
+        #expect(site.requests.map(\.method) == [.post, .get, .get])
+        #expect(site.requests.map { $0.headers[.authorization] } == ["old", "old", "new"])
     }
 
     @Test func adaptersDoNotRunAgainForAnotherOrigin() async throws {
-        let site = Site(307) { _ in MockResponse(status: 503) }
-        let transport = MockTransport { try site.answer($0, location: "http://b.example/result") }
-        let session = session(transport) {
+        let site = Self.site(307, location: "http://b.example/result") { _ in MockResponse(status: 503) }
+        let session = session(site) {
             $0.adapters.append(Adapter { request, _ in request.withHeader(.authorization(bearerToken: "secret")) })
             $0.retriers.append(Self.once)
         }
         _ = try await session.data(form)
-        #expect(transport.requests.map(\.url).suffix(2) == ["http://b.example/result", "http://b.example/result"])
-        #expect(transport.requests.map { $0.request.headers.contains(.authorization) } == [true, false, false])
+        #expect(site.requests.map(\.url).suffix(2) == ["http://b.example/result", "http://b.example/result"])
+        #expect(site.requests.map { $0.headers.contains(.authorization) } == [true, false, false])
     }
 
     @Test func aPostWhoseRedirectIsRefusedIsNotRepeated() async throws {
-        let site = Site(303) { _ in .text("done") }
-        let session = session(MockTransport { try site.answer($0) }) {
+        let site = Self.site(303) { _ in .text("done") }
+        let session = session(site) {
             $0.redirects = RedirectPolicy(maximumRedirects: 0)
             $0.retriers = [Self.once]
         }
         let error = await #expect(throws: TrellisError.self) { try await session.data(form) }
         #expect(error?.kind == .tooManyRedirects)
-        #expect(site.all == ["POST http://a.example/form"])
+        #expect(Self.lines(site) == ["POST http://a.example/form"])
         // With an idempotency key the request may be retried.
         _ = try? await session.data(form.withHeader(HTTPField(name: .idempotencyKey, value: "1")))
-        #expect(site.all.count == 4)
+        #expect(site.requests.count == 4)
     }
 
     @Test func aHedgedGetBehindAPostIsRepeatedAlone() async throws {
-        let site = Site(303) { _ in MockResponse(status: 503) }
-        let session = session(MockTransport { try site.answer($0) }) {
+        let site = Self.site(303) { _ in MockResponse(status: 503) }
+        let session = session(site) {
             $0.hedging = HedgingPolicy(after: .seconds(60))
             $0.retriers = [Self.once]
         }
         _ = try await session.data(form)
-        #expect(site.all.count { $0.hasPrefix("POST") } == 1)
-        #expect(site.all.count == 3)
+        #expect(Self.postCount(site) == 1)
+        #expect(site.requests.count == 3)
     }
 
     /// An interceptor that sends `old` until the server refuses it, and then `new`.

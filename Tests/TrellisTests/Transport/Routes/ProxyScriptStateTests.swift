@@ -70,6 +70,7 @@ struct ProxyScriptStateTests {
         arguments: [
             (.missingLibrary, .unsupported, "libpacparser.so.1; its package is libpacparser1 in Debian"),
             (.hung, .proxy, "an earlier evaluation of a script has not ended"),
+            (.overdue, .proxy, "the PAC script names no proxies: it has not returned within 10 s"),
             (.script("line 3"), .proxy, "the PAC script names no proxies: line 3"),
         ] as [(ProxyScriptRunner.Failure, TrellisError.Kind, String)])
     func aFailureSaysWhatToDo(_ failure: ProxyScriptRunner.Failure, _ kind: TrellisError.Kind, _ text: String) async {
@@ -77,7 +78,7 @@ struct ProxyScriptStateTests {
         access.state.withLock { $0.failure = failure }
         let error = await #expect(throws: TrellisError.self) { _ = try await ask(access) }
         #expect(error?.kind == kind && error?.description.hasSuffix(text) == true)
-        #expect(error?.isRetryable == (failure == .hung))
+        #expect(error?.isRetryable == [.hung, .overdue].contains(failure))
     }
 
     @Test func aResultIsUsedForAMinute() async throws {

@@ -42,7 +42,10 @@ final class CacheLookup: Sendable {
     }
 
     /// Returns the partitions in which the response to an unsafe request invalidates: that of the request, and that of requests without
-    /// credentials. Those of other credentials are not known.
+    /// credentials.
+    ///
+    /// The partition of other credentials is the cache of another user. An invalidation reaches the caches that the request travels
+    /// through, and no others (RFC 9111, section 4.4).
     func invalidPartitions(_ key: CacheKey, _ routes: RouteTable) -> [String] {
         guard fields.presence.contains(.authorization), !policy.isShared else { return [key.partition] }
         let plain = CacheRequestFields(fields.headers.filter { $0.name != .authorization })
@@ -79,7 +82,9 @@ final class CacheLookup: Sendable {
         // A part that is validated has no such beginning either.
         case .forward(let reason, validating: let index?) where !hasNeededBytes(entries[index]):
             return .forward(reason, validating: nil)
-        case .use, .forward, .unsatisfiable: return decision
+        case .complete(let completion) where fields.presence.contains(.range) && isDecoded(entries[completion.index]):
+            return .forward(.partial, validating: nil)
+        case .use, .forward, .complete, .unsatisfiable: return decision
         }
     }
 

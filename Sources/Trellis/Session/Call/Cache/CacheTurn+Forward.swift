@@ -14,17 +14,17 @@ extension CacheTurn {
     ///
     /// - Parameters:
     ///   - index: The index of the stored response that is validated; `nil` for none.
-    ///   - leader: The leader of the requests that wait for the response; `nil` if none may.
+    ///   - leader: The ticket of the exchange if others wait for the response; `nil` if none may.
     func forwarded(
         _ reason: CacheStatus.ForwardReason, _ key: CacheKey, validating index: Int?, _ entries: [CacheEntry],
-        _ leader: CacheLeader? = nil
+        _ leader: CacheTicket? = nil
     ) async throws -> StepResponse {
         let conditions = index.map { self.conditions(for: entries[$0].head.stored) } ?? HTTPFields()
-        let ticket = cache.exchanges.begin(key)
+        let ticket = leader ?? cache.exchanges.begin(key)
         let start = cache.now
         let answer: StepResponse
         do {
-            answer = try await send(adding: conditions)
+            answer = try await send(with: conditions)
         } catch {
             guard (error as? TrellisError)?.isTransient == true,
                 let stale = try await staleResponse(among: entries, reason, nil)
@@ -39,21 +39,22 @@ extension CacheTurn {
             return stale
         }
         guard received.status == 304, !conditions.isEmpty else {
-            return try await kept(answer, received, reason, ticket, leader)
+            return try await kept(answer, received, reason, ticket)
         }
         if let validated = try await validated(received, entries, index, reason, ticket) {
             await answer.discard(pipeline.context)
-            leader?.settle(.stored)
+            ticket.settle(.stored)
             return validated
         }
         // The response is about none that is stored, which the caller could not use.
         await answer.discard(pipeline.context)
         let second = cache.now
-        let whole = try await send(adding: HTTPFields())
-        return try await kept(whole, head(of: whole, second), reason, ticket, leader)
+        let whole = try await send(with: HTTPFields())
+        return try await kept(whole, head(of: whole, second), reason, ticket)
     }
 
-    private func head(of answer: StepResponse, _ start: CacheTime) -> StoredHead {
+    /// Returns the head of a response that was just received.
+    func head(of answer: StepResponse, _ start: CacheTime) -> StoredHead {
         StoredHead(answer.response.head, requestTime: start, responseTime: cache.now, cache.policy)
     }
 
@@ -62,11 +63,12 @@ extension CacheTurn {
         lookup.fields.isConditional ? HTTPFields() : CacheUpdate.conditions(for: head)
     }
 
-    /// Sends the request. Its response has the body as it was received, in its content coding.
-    private func send(adding conditions: HTTPFields) async throws -> StepResponse {
+    /// Sends the request with some fields in place of those of the same names. Its response has the body as it was received, in its content
+    /// coding.
+    func send(with fields: HTTPFields) async throws -> StepResponse {
         var sent = request
         if decodes { sent.keepsCoding = true }
-        for field in conditions { sent.headers.append(field) }
+        for field in fields { sent.headers[field.name] = field.value }
         return try await pipeline.exchangeForCache(sent)
     }
 

@@ -6,15 +6,14 @@ import HTTPTypes
 extension CacheTurn {
     /// Returns the response of the server, and stores it if that is allowed.
     func kept(
-        _ answer: StepResponse, _ received: StoredHead, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket,
-        _ leader: CacheLeader?
+        _ answer: StepResponse, _ received: StoredHead, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket
     ) async throws -> StepResponse {
         var status = CacheStatus(reason)
         await invalidate(after: received, ticket)
         await freshen(after: received, ticket)
-        let recording = answer.response.isBodyCut ? nil : await recording(of: received, answer, ticket, leader, &status)
+        let recording = answer.response.isBodyCut ? nil : await recording(of: received, ticket, &status)
         if recording == nil {
-            leader?.settle(.notStored)
+            ticket.settle(.notStored)
             await removeReplaced(by: received, ticket)
         }
         return try await delivered(answer, recording, named(status))
@@ -56,7 +55,7 @@ extension CacheTurn {
     }
 
     /// Removes the stored responses that a newer one replaces, although it is not stored itself.
-    private func removeReplaced(by received: StoredHead, _ ticket: CacheTicket) async {
+    func removeReplaced(by received: StoredHead, _ ticket: CacheTicket) async {
         guard lookup.replacesStored(received), ticket.isValid else { return }
         for entry in await matchingEntries(ticket.key) { note(await cache.removeInvalid(entry, for: ticket.key)) }
     }
@@ -68,13 +67,19 @@ extension CacheTurn {
     // MARK: Storing
 
     /// Begins to store a response; `nil` if the response is not stored.
-    private func recording(
-        of received: StoredHead, _ answer: StepResponse, _ ticket: CacheTicket, _ leader: CacheLeader?,
-        _ status: inout CacheStatus
+    ///
+    /// - Parameter frame: The stored bytes with which the received ones are the body of the response; `nil` without any.
+    func recording(
+        of received: StoredHead, _ ticket: CacheTicket, _ status: inout CacheStatus, within frame: StoredFrame? = nil
     ) async -> CacheRecording? {
         if let refusal = lookup.refusal(of: received) {
             status.detail = refusal.detail
             return nil
+        }
+        var (received, frame) = (received, frame)
+        if received.status == 206, frame == nil, let joined = await joinedPart(received, ticket) {
+            received = joined.head
+            frame = joined.frame
         }
         var head = CachedHead(received, request: headers)
         if let handler = pipeline.steps.cachedResponseHandler {
@@ -98,7 +103,7 @@ extension CacheTurn {
             let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
             status.isStored = true
             status.timeToLive = facts.timeToLive(at: cache.now)
-            return CacheRecording(writer, head, ticket, leader, in: cache) { error in
+            return CacheRecording(writer, head, ticket, in: cache, within: frame) { error in
                 pipeline.tell { .cacheFailed(error) }
             }
         } catch {
@@ -115,6 +120,20 @@ extension CacheTurn {
             entry.head.part == nil && entry.head.status == .ok
                 && entry.head.stored.entityTag.map { head.stored.entityTag?.hasSameBytes(as: $0) ?? false } ?? false
         }
+    }
+
+    /// Returns the head of a received part together with a stored one that it touches, and the stored bytes; `nil` if the received part is
+    /// stored alone.
+    private func joinedPart(
+        _ received: StoredHead, _ ticket: CacheTicket
+    ) async -> (head: StoredHead, frame: StoredFrame)? {
+        for entry in await matchingEntries(ticket.key) {
+            let stored = entry.head.stored
+            guard let combination = PartCombination(stored, received, isConditional: false), combination.isWorthCopying
+            else { continue }
+            return (combination.head(stored, received, cache.policy), StoredFrame(entry.body, combination))
+        }
+        return nil
     }
 
     /// Returns the response with the body for the caller, which is stored as it is read.

@@ -50,12 +50,12 @@ struct CacheTurn {
                 } catch let error as Unreadable {
                     try await drop(entries[use.index], key, because: error)
                 }
+            case .complete(let completion): return try await completed(completion, key, entries)
             case .forward(let reason, let index):
                 guard mayWait, reason != .request, reason != .partial else {
                     return try await forwarded(reason, key, validating: index, entries)
                 }
-                let name = CacheFlights.Key(key: key, variant: variant(among: entries))
-                switch cache.flights.join(name) {
+                switch cache.exchanges.join(key, variant: variant(among: entries)) {
                 case .leader(let leader):
                     return try await led(leader) {
                         try await forwarded(reason, key, validating: index, entries, leader)
@@ -103,12 +103,12 @@ struct CacheTurn {
 
     private func validateInBackground(_ entry: CacheEntry) {
         guard let key else { return }
-        let name = CacheFlights.Key(key: key, variant: variant(among: [entry]))
-        guard case .leader(let leader) = cache.flights.join(name) else { return }
+        guard case .leader(let leader) = cache.exchanges.join(key, variant: variant(among: [entry])) else { return }
         pipeline.session.validateInBackground(asked, pipeline.steps, leader)
     }
 
-    private func drop(_ entry: CacheEntry, _ key: CacheKey, because error: Unreadable) async throws {
+    /// Removes a stored response whose body cannot be read.
+    func drop(_ entry: CacheEntry, _ key: CacheKey, because error: Unreadable) async throws {
         try Task.checkCancellation()
         note(error.underlying)
         do {
@@ -129,7 +129,7 @@ struct CacheTurn {
     /// Waits for the end of an equal request.
     ///
     /// - Parameter rest: The longest time for the wait, from which the time that has passed is taken off.
-    private func outcome(of flight: CacheFlight, _ rest: inout Duration) async throws -> CacheFlights.Outcome {
+    private func outcome(of flight: CacheFlight, _ rest: inout Duration) async throws -> CacheFlight.Outcome {
         let (context, limit, start) = (pipeline.context, rest, pipeline.context.now)
         guard limit > .zero else { return .notStored }
         context.call.record.withLock { $0.wait = .sharedAnswer(since: start) }
@@ -137,7 +137,7 @@ struct CacheTurn {
             context.call.record.withLock { $0.wait = nil }
             rest -= .nanoseconds(context.now.nanoseconds(since: start))
         }
-        let outcome = await withTaskGroup(of: CacheFlights.Outcome?.self) { group in
+        let outcome = await withTaskGroup(of: CacheFlight.Outcome?.self) { group in
             group.addTask { await flight.wait() }
             group.addTask {
                 try? await context.wait(for: limit)
@@ -153,7 +153,7 @@ struct CacheTurn {
 
     /// Performs the request for which others wait. After a failure, each of them sends its own.
     private func led(
-        _ leader: CacheLeader, _ body: () async throws -> StepResponse
+        _ leader: CacheTicket, _ body: () async throws -> StepResponse
     ) async throws -> StepResponse {
         do {
             return try await body()

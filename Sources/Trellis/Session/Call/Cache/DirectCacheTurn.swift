@@ -19,18 +19,16 @@ final class DirectCacheTurn: Sendable {
     private let immediate: ImmediateCache
     private let reason: CacheStatus.ForwardReason
     private let ticket: CacheTicket
-    /// The leader of the requests that wait for the response; `nil` if none may.
-    private let leader: CacheLeader?
     private let start: CacheTime
 
     private var cache: HTTPCache { immediate.cache }
 
     private init(
         _ lookup: CacheLookup, _ immediate: ImmediateCache, _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket,
-        _ leader: CacheLeader?, _ start: CacheTime
+        _ start: CacheTime
     ) {
         (self.lookup, self.immediate, self.reason) = (lookup, immediate, reason)
-        (self.ticket, self.leader, self.start) = (ticket, leader, start)
+        (self.ticket, self.start) = (ticket, start)
     }
 
     /// Begins the passage of a request.
@@ -49,15 +47,12 @@ final class DirectCacheTurn: Sendable {
             guard immediate.stores != nil, !lookup.fields.isConditional, !lookup.fields.presence.contains(.range) else {
                 return .waiting
             }
-            var leader: CacheLeader?
-            if lookup.isLikeOthers {
-                guard case .leader(let first) = cache.flights.join(CacheFlights.Key(key: key, variant: nil)) else {
-                    return .waiting
-                }
-                leader = first
+            guard lookup.isLikeOthers else {
+                return .sending(DirectCacheTurn(lookup, immediate, reason, cache.exchanges.begin(key), now))
             }
-            return .sending(DirectCacheTurn(lookup, immediate, reason, cache.exchanges.begin(key), leader, now))
-        case .forward, .unsatisfiable: return .waiting
+            guard case .leader(let ticket) = cache.exchanges.join(key, variant: nil) else { return .waiting }
+            return .sending(DirectCacheTurn(lookup, immediate, reason, ticket, now))
+        case .forward, .complete, .unsatisfiable: return .waiting
         }
     }
 
@@ -74,10 +69,10 @@ final class DirectCacheTurn: Sendable {
         let stored = response.isBodyCut ? nil : headToStore(head, &status)
         let decoded: Data
         do {
-            decoded = try response.isBodyCut ? body : self.decoded(body, head.deciding, limit)
+            decoded = try response.isBodyCut ? body : self.decoded(body, head, limit)
         } catch {
             // A body whose content coding is not valid is not stored.
-            leader?.settle(.notStored)
+            ticket.settle(.notStored)
             var failure = error
             (failure.method, failure.metrics) = (lookup.request.method, response.metrics)
             failure.url = URLRedaction.redact(lookup.url.text)
@@ -86,7 +81,7 @@ final class DirectCacheTurn: Sendable {
         if let stored {
             store(stored, body, &status, observer)
         } else {
-            leader?.settle(.notStored)
+            ticket.settle(.notStored)
             removeReplaced(by: head)
         }
         cache.record(status)
@@ -95,13 +90,15 @@ final class DirectCacheTurn: Sendable {
     }
 
     /// Ends the passage without a response: the call begins another one, or another request takes its place.
-    func leave() { leader?.settle(.left) }
+    func leave() { ticket.settle(.left) }
 
     /// Handles the failure of the request: each of the requests that wait sends its own, unless this one was cancelled.
-    func failed() { leader?.settle(Task.isCancelled ? .left : .notStored) }
+    func failed() { ticket.settle(Task.isCancelled ? .left : .notStored) }
 
-    private func decoded(_ body: Data, _ headers: HTTPFields, _ limit: ByteLimit) throws(TrellisError) -> Data {
-        guard lookup.decodes, !body.isEmpty, let coded = try CodedBody(headers) else { return body }
+    private func decoded(_ body: Data, _ head: StoredHead, _ limit: ByteLimit) throws(TrellisError) -> Data {
+        guard lookup.decodes, !body.isEmpty, head.mayBeCoded, let coded = try CodedBody(head.deciding) else {
+            return body
+        }
         return try coded.decoded(body, limit: limit.bytes)
     }
 
@@ -130,7 +127,7 @@ final class DirectCacheTurn: Sendable {
     ) {
         guard ticket.mayStore(head.variant) else {
             status.detail = "storage"
-            leader?.settle(.notStored)
+            ticket.settle(.notStored)
             return
         }
         do {
@@ -138,14 +135,14 @@ final class DirectCacheTurn: Sendable {
         } catch {
             if cache.recordFailure() { observer?.tell(.cacheFailed(error)) }
             status.detail = "storage"
-            leader?.settle(.notStored)
+            ticket.settle(.notStored)
             return
         }
         status.isStored = true
         cache.recordStoring()
         // The invalidation may have removed the entries just before this one became visible.
         if !ticket.isValid { immediate.storage.removeEntriesAtOnce(for: ticket.key) }
-        leader?.settle(.stored)
+        ticket.settle(.stored)
     }
 
     private func removeReplaced(by received: StoredHead) {

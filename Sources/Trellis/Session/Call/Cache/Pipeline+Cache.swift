@@ -21,12 +21,12 @@ extension Pipeline {
 }
 
 extension Session {
-    /// Validates a stored response in the background, as a call of the session's own (RFC 5861, section 3).
+    /// Validates a stored response in the background, as an operation of the session's own (RFC 5861, section 3), which ends with it.
     ///
     /// - Parameters:
     ///   - steps: The steps of the request that used the stale response.
-    ///   - leader: The leader of the flight in which no other request validates the same response.
-    func validateInBackground(_ request: Request, _ steps: Steps, _ leader: CacheLeader) {
+    ///   - leader: The ticket with which no other request validates the same response.
+    func validateInBackground(_ request: Request, _ steps: Steps, _ leader: CacheTicket) {
         var request = request
         request.attachment = nil
         request.cacheMode = .noCache
@@ -36,7 +36,7 @@ extension Session {
         background.cachedResponseHandler = steps.cachedResponseHandler
         (background.redirectHandler, background.exchangeObserver) = (.doNotFollow, steps.exchangeObserver)
         let call = backgroundCall(for: request, AttachedSteps(background))
-        Task(executorPreference: globalConcurrentExecutor) {
+        validations.begin(in: actor) {
             // A failure leaves the stored response as it is.
             if let answer = try? await call.run() {
                 let body = StreamResponse(answer).body

@@ -23,6 +23,14 @@ struct DiskCacheIndex: Sendable {
 
     private var capacity: Int { words.count / Self.wordCount }
 
+    /// The number of bytes that the table takes: 43 to 86 for each file, as three of four to three of eight buckets are taken.
+    var memorySize: Int { words.count * MemoryLayout<UInt64>.size }
+
+    init() {}
+
+    /// Creates an empty index with room for a number of files.
+    init(minimumCount: Int) { while 4 * minimumCount > 3 * capacity { grow() } }
+
     /// The records.
     var records: [Record] {
         stride(from: 0, to: words.count, by: Self.wordCount).filter { words[$0 + 3] != 0 }.map { record(at: $0) }

@@ -166,16 +166,28 @@ final class DiskCacheOwner: Sendable {
         guard words.count >= 3, words[0] == Self.mark, words[1] == UInt64(words.count - 1),
             words.count % DiskCacheIndex.wordCount == 3, WordFile.checksum(words.dropLast()) == words.last
         else { return false }
-        var (count, size) = (0, Int64(0))
-        for start in stride(from: 2, to: words.count - 1, by: DiskCacheIndex.wordCount) {
+        // A cache may have a million entries: the tables are made with their final sizes, and their locks are taken once.
+        let starts = stride(from: 2, to: words.count - 1, by: DiskCacheIndex.wordCount)
+        var counts = [Int](repeating: 0, count: DiskCacheFolder.shardCount)
+        for start in starts { counts[CacheFileName(high: words[start], low: 0).shard] += 1 }
+        var indices = counts.map { DiskCacheIndex(minimumCount: $0) }
+        var latest: UInt64 = 0
+        for start in starts {
             let record = DiskCacheIndex.record(words[start..<start + DiskCacheIndex.wordCount])
-            shards[record.name.shard].withLock { $0.insert(record) }
-            uses.withLock { $0.pass(record.lastUse) }
-            (count, size) = (count + 1, size + record.size)
+            indices[record.name.shard].insert(record)
+            latest = max(latest, record.lastUse)
         }
-        totals.withLock { $0 = CacheUsage(count: count, size: size) }
+        uses.withLock { $0.pass(latest) }
+        for (shard, index) in zip(shards, indices) { shard.withLock { $0 = index } }
+        totals.withLock { totals in
+            totals.count = indices.reduce(0) { $0 + $1.count }
+            totals.size = indices.reduce(0) { $0 + $1.size }
+        }
         return true
     }
+
+    /// The number of bytes of memory that the records take.
+    var memorySize: Int { shards.reduce(0) { $0 + $1.withLock { $0.memorySize } } }
 }
 
 extension DiskCacheFolder {

@@ -13,6 +13,12 @@ extension SuiteTables {
             "Without Last-Modified, the condition is compared with Date, which is later (RFC 9111, section 4.3.2).",
         "vary-normalise-lang-select":
             "The cache does not choose among languages in place of the origin (RFC 9111, section 4.1).",
+        "partial-store-partial-reuse-partial": partOfAnotherLength,
+        "partial-store-partial-reuse-partial-byterange": partOfAnotherLength,
+        "partial-store-partial-reuse-partial-absent": partOfAnotherLength,
+        "partial-store-partial-reuse-partial-suffix": partOfAnotherLength,
+        "partial-store-partial-complete":
+            "Without a strong validator, the parts may be of two representations (RFC 9110, section 15.3.7.3).",
         "freshness-expires-wrong-case-weekday": "Dates are case-sensitive (RFC 9110, section 5.6.7).",
         "freshness-expires-wrong-case-month": "Dates are case-sensitive (RFC 9110, section 5.6.7).",
         "freshness-expires-wrong-case-tz": "Dates are case-sensitive (RFC 9110, section 5.6.7).",
@@ -54,4 +60,7 @@ extension SuiteTables {
         "304-etag-update-response-Set-Cookie (shared)":
             "The cookie of one user's validation is not stored for others (RFC 9111, section 7.3).",
     ]
+
+    private static let partOfAnotherLength =
+        "The part has five bytes, and its range six: its bytes may be in other places (RFC 9110, section 14.4)."
 }

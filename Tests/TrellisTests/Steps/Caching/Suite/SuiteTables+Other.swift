@@ -54,7 +54,7 @@ extension SuiteTables {
 
     // MARK: Parts
 
-    /// The cases whose complete response is stored.
+    /// The parts that the origin sends have no validator, and all but the last have another length than their range.
     static let partial: [SuiteCase] = [
         .optimal(
             "partial-store-complete-reuse-partial", complete("01234567890"), part("bytes=0-1", "01")),
@@ -65,10 +65,6 @@ extension SuiteTables {
         .required(
             "partial-use-stored-headers", complete("01234567890", ["A: 1"]),
             part("bytes=0-1", "01").expecting(.cached, 206, with: ["A: 1"])),
-    ]
-
-    /// The cases whose part is stored, or completed. They are not played: 5 cases.
-    static let pending: [SuiteCase] = [
         .optimal(
             "partial-store-partial-reuse-partial", stored("4-9/10").arriving(with: ["Range: bytes=-5"]),
             part("bytes=-5", "01234")),

@@ -60,7 +60,7 @@ final class SuiteWorld: Sendable {
 
     /// Waits for the end of the validation in the background, if there is one.
     func waitUntilIdle() async throws {
-        while cache.flights.count > 0 {
+        while cache.exchanges.leaderCount > 0 {
             try Task.checkCancellation()
             await Task.yield()
         }

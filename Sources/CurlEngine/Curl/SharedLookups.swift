@@ -1,0 +1,154 @@
+import CCurl
+
+/// The part of the lookups of host names that all engines of a session share: libcurl's cache of addresses, the names that it holds, and
+/// the names that are being looked up.
+///
+/// One gate at a time leads the lookup of a name: it claims the name, and ends its claim when the lookup has ended. Until then, the gates
+/// of other engines that claim the name follow it, and are notified of the end. A gate whose engine is stuck leads no longer: the next gate
+/// that claims the name does.
+final class SharedLookups: Sendable {
+    /// The result of a claim.
+    enum Claim {
+        /// libcurl has the addresses, which were looked up at an instant of the system's clock.
+        case known(EngineInstant)
+        /// The gate leads the lookup, and must end its claim.
+        case leads
+        /// Another gate leads. The gate is notified of the end of the lookup.
+        case follows
+    }
+
+    /// The end of a claim.
+    enum End: Sendable {
+        /// libcurl has the addresses.
+        case resolved
+        /// The system has no addresses.
+        case failed(EngineFailure)
+        /// The name was not looked up, or the lookup was given up.
+        case unknown
+    }
+
+    /// The age from which libcurl's cache certainly does not hold the result of a lookup.
+    static let forgottenAge: Duration = .seconds(64)
+
+    private struct Flight {
+        let leader: any LookupFollower
+        var followers: [any LookupFollower] = []
+    }
+
+    private struct State {
+        /// The names that are being looked up, or wait for that.
+        var flights: [String: Flight] = [:]
+        /// The instants of the last lookups, on the system's clock.
+        var known: [String: EngineInstant] = [:]
+        /// The number of entries in `known` at which old entries are removed.
+        var knownLimit = 256
+        var lastCache = 0
+    }
+
+    private let state = Locked(State())
+    private let cache = Locked<AddressCache?>(nil)
+
+    // MARK: libcurl's cache
+
+    /// libcurl's share handle for the cache, which is made for the first engine that starts; `nil` if memory has run out.
+    var shareHandle: UnsafeMutableRawPointer? {
+        let cache = cache.withLock { cache -> AddressCache? in
+            if cache == nil { cache = AddressCache() }
+            return cache
+        }
+        return unsafe cache?.handle
+    }
+
+    /// Returns the number of a cache that one engine has for itself. The names in such a cache have this number.
+    func makeCacheNumber() -> Int {
+        state.withLock { state in
+            state.lastCache += 1
+            return state.lastCache
+        }
+    }
+
+    // MARK: Names that are known
+
+    /// Returns the instant at which a name was last looked up, on the system's clock; `nil` if it was not, or long ago.
+    func lastLookup(of name: String) -> EngineInstant? { state.withLock { $0.known[name] } }
+
+    /// Records that libcurl has the addresses of a name.
+    func note(_ name: String, _ now: EngineInstant) {
+        state.withLock { state in
+            // The addresses may be from libcurl's cache, and as old as that.
+            if let instant = state.known[name], now < instant.advanced(by: Self.forgottenAge) { return }
+            state.known[name] = now
+            guard state.known.count > state.knownLimit else { return }
+            state.known = state.known.filter { now < $0.value.advanced(by: Self.forgottenAge) }
+            state.knownLimit = max(256, 2 * state.known.count)
+        }
+    }
+
+    // MARK: Names that are being looked up
+
+    /// Claims a name for a gate.
+    ///
+    /// - Parameter age: The age up to which an earlier lookup counts.
+    func claim(_ name: String, for gate: any LookupFollower, age: Duration, now: EngineInstant) -> Claim {
+        state.withLock { state -> Claim in
+            if let instant = state.known[name], now < instant.advanced(by: age) { return .known(instant) }
+            guard let flight = state.flights[name], flight.leader !== gate, !flight.leader.isStuck else {
+                let followers = state.flights[name]?.followers.filter { $0 !== gate } ?? []
+                state.flights[name] = Flight(leader: gate, followers: followers)
+                return .leads
+            }
+            if !flight.followers.contains(where: { $0 === gate }) { state.flights[name]?.followers.append(gate) }
+            return .follows
+        }
+    }
+
+    /// Ends the claim of a gate, and notifies the gates that follow it. Does nothing if the gate does not lead any more.
+    func end(_ name: String, for gate: any LookupFollower, _ end: End) {
+        let followers = state.withLock { state -> [any LookupFollower] in
+            guard let flight = state.flights[name], flight.leader === gate else { return [] }
+            state.flights[name] = nil
+            return flight.followers
+        }
+        for follower in followers { follower.lookupDidEnd(name, end) }
+    }
+
+    /// Returns the names whose lookups no running engine leads.
+    func namesWithoutLeader(among names: [String]) -> [String] {
+        state.withLock { state in names.filter { state.flights[$0]?.leader.isStuck ?? true } }
+    }
+}
+
+/// A gate that waits for a lookup of another engine.
+protocol LookupFollower: AnyObject, Sendable {
+    /// Notifies the gate of the end of a lookup that it has followed. Called from any thread.
+    func lookupDidEnd(_ name: String, _ end: SharedLookups.End)
+    /// Indicates whether the gate cannot end a lookup at present, because its engine is stuck.
+    var isStuck: Bool { get }
+}
+
+/// The share handles of the transfers of one engine.
+@safe
+struct ShareHandles {
+    /// The handle of transfers whose routes have addresses of their own: for TLS sessions, if libcurl itself does not share them; `nil`
+    /// otherwise. The addresses are in the cache of the multi handle.
+    let own: UnsafeMutableRawPointer?
+    /// The handle of all other transfers: for the cache of addresses that all engines of the session share; `nil` if there is none.
+    let common: UnsafeMutableRawPointer?
+}
+
+/// The owner of libcurl's cache of addresses for several engines.
+@safe
+private final class AddressCache: @unchecked Sendable {
+    // Unchecked: the pointer never changes, and libcurl accesses the cache only inside locks, which the C code has for it.
+    private let cache: UnsafeMutableRawPointer
+
+    init?() {
+        let sharesSessions = LibcurlFeatures.current.sharesTLSSessions
+        guard let cache = unsafe ccurl_shared_cache_create(!sharesSessions) else { return nil }
+        unsafe self.cache = cache
+    }
+
+    deinit { unsafe ccurl_shared_cache_free(cache) }
+
+    var handle: UnsafeMutableRawPointer { unsafe ccurl_shared_cache_handle(cache) }
+}

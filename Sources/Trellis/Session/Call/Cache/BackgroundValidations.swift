@@ -1,0 +1,79 @@
+import CurlEngine
+
+/// The validations of stored responses in the background of a session (RFC 5861, section 3). They end with the session.
+final class BackgroundValidations: Sendable {
+    /// A validation, which the session waits for while it drains, and cancels after that.
+    private final class Validation: SessionOperation {
+        private struct State {
+            var task: Task<Void, Never>?
+            var isCancelled = false
+        }
+
+        private let state = Locked(State())
+
+        var task: Task<Void, Never>? { state.withLock { $0.task } }
+
+        /// Keeps the task that performs the validation.
+        func keep(_ task: Task<Void, Never>) {
+            let isCancelled = state.withLock { state in
+                state.task = task
+                return state.isCancelled
+            }
+            if isCancelled { task.cancelOffEngine() }
+        }
+
+        func cancel(_ error: any Error) {
+            let task = state.withLock { state in
+                state.isCancelled = true
+                return state.task
+            }
+            task?.cancelOffEngine()
+        }
+    }
+
+    private let running = Locked<[ObjectIdentifier: Validation]>([:])
+
+    /// The number of validations that have not ended.
+    var count: Int { running.withLock { $0.count } }
+
+    /// Begins a validation, unless the session is being shut down.
+    ///
+    /// - Parameter actor: The actor that knows the operations of the session.
+    func begin(in actor: SessionActor, _ work: @escaping @Sendable () async -> Void) {
+        let validation = Validation()
+        running.withLock { $0[ObjectIdentifier(validation)] = validation }
+        validation.keep(
+            Task(executorPreference: globalConcurrentExecutor) { [self] in
+                if await actor.begin(validation) {
+                    await work()
+                    actor.submit { $0.didEnd(validation) }
+                }
+                running.withLock { $0[ObjectIdentifier(validation)] = nil }
+            })
+    }
+
+    /// Cancels the validations, and waits until they have ended, at most for `limit`: a storage or a handler of the user's may take longer.
+    func end(within limit: Duration) async {
+        let tasks = running.withLock { Array($0.values) }.compactMap(\.task)
+        guard !tasks.isEmpty else { return }
+        for task in tasks { task.cancel() }
+        await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let waiter = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let resume = { @Sendable in
+                waiter.withLock { waiter in
+                    defer { waiter = nil }
+                    return waiter
+                }?.resume()
+            }
+            let timer = Task {
+                try? await Task.sleep(for: limit)
+                resume()
+            }
+            Task {
+                for task in tasks { await task.value }
+                timer.cancel()
+                resume()
+            }
+        }
+    }
+}

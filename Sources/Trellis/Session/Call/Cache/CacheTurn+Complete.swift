@@ -1,0 +1,104 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The completion of stored parts.
+extension CacheTurn {
+    /// Requests the bytes that a stored part lacks, and returns the response that has them and the stored ones.
+    ///
+    /// If the origin has another representation, its complete response is the response. A response that is neither is dropped, and the
+    /// request is sent as the caller has made it: no other bytes than those that were asked for are put together.
+    func completed(
+        _ completion: PartCompletion, _ key: CacheKey, _ entries: [CacheEntry]
+    ) async throws -> StepResponse {
+        let entry = entries[completion.index]
+        let ticket = cache.exchanges.begin(key)
+        let start = cache.now
+        let answer = try await send(with: completion.fields)
+        let received = head(of: answer, start)
+        if let combination = completion.combination(entry.head.stored, received),
+            let combined = try await combined(answer, received, entry, combination, ticket)
+        {
+            return combined
+        }
+        guard [206, 304, 416].contains(received.status) else {
+            return try await kept(answer, received, .partial, ticket)
+        }
+        await answer.discard(pipeline.context)
+        let second = cache.now
+        let whole = try await send(with: HTTPFields())
+        return try await kept(whole, head(of: whole, second), .partial, ticket)
+    }
+
+    /// Returns the response from a stored part and the received bytes that it lacked, and stores both as one if that is allowed; `nil` if
+    /// the received bytes are not as many as they should be, or the stored ones cannot be read.
+    private func combined(
+        _ answer: StepResponse, _ received: StoredHead, _ entry: CacheEntry, _ combination: PartCombination,
+        _ ticket: CacheTicket
+    ) async throws -> StepResponse? {
+        let data = answer.data
+        guard !answer.response.isBodyCut, data.map({ $0.count == combination.received.count }) ?? true else {
+            return nil
+        }
+        let head = combination.head(entry.head.stored, received, cache.policy)
+        let body = CombinedBody(stored: entry.body, received: data ?? Data(), combination: combination)
+        let whole = CacheEntry(id: entry.id, head: CachedHead(head, request: headers), body: body)
+        let usability = CacheUsability(whole.facts(cache.policy), CacheDirectives(), .forceCache, at: cache.now)
+        guard let use = lookup.use(whole, usability) else { return nil }
+        var status = CacheStatus(.partial)
+        if use.range == nil { status.forwardStatus = received.status }
+        let frame = StoredFrame(entry.body, combination)
+        let recording = await recording(of: head, ticket, &status, within: frame)
+        if recording == nil { await removeReplaced(by: head, ticket) }
+        guard data != nil else {
+            return try streamed(answer, recording, entry, whole, combination, use, named(status))
+        }
+        return try await collected(answer, recording, entry, whole, use, status)
+    }
+
+    /// Returns the response whose bytes are all there.
+    private func collected(
+        _ answer: StepResponse, _ recording: CacheRecording?, _ entry: CacheEntry, _ whole: CacheEntry,
+        _ use: CacheDecision.Use, _ status: CacheStatus
+    ) async throws -> StepResponse? {
+        let made: StepResponse
+        do {
+            made = try await response(whole, use, status)
+        } catch let error as Unreadable {
+            recording?.discard()
+            if let key { try await drop(entry, key, because: error) }
+            return nil
+        }
+        if let data = answer.data { await recording?.write(data) }
+        await recording?.commit()
+        var status = status
+        if let recording, !recording.isStored {
+            status.isStored = false
+            status.detail = "storage"
+        }
+        return made.replacing(answer.response.with(made.response.head).with(named(status)), made.content)
+    }
+
+    /// Returns the response whose bytes are received while they are read.
+    private func streamed(
+        _ answer: StepResponse, _ recording: CacheRecording?, _ entry: CacheEntry, _ whole: CacheEntry,
+        _ combination: PartCombination, _ use: CacheDecision.Use, _ status: CacheStatus
+    ) throws -> StepResponse {
+        let head = lookup.head(whole, use).0
+        let response = answer.response.with(head).with(status)
+        let coded = decodes ? try CodedBody(head.headers) : nil
+        let (storage, key, needed) = (storage, key, use.range ?? 0..<combination.total)
+        func source(_ range: Range<Int64>) -> CachedBodySource {
+            let bytes = combination.stored(range.clamped(to: needed))
+            return CachedBodySource(entry.body, bytes, nil, response, limit: .unlimited) {
+                if let key { try? await storage.remove(entry, for: key) }
+            }
+        }
+        let surroundings = StoringSource.Surroundings(
+            head, before: source(combination.before), receiving: combination.received.count,
+            after: source(combination.after))
+        let content = StoringSource(
+            answer.reader, recording, coded, limit: streamLimit, status, within: surroundings)
+        return answer.replacing(response, .source(TransferToken(content)))
+    }
+}

@@ -1,0 +1,65 @@
+import CurlEngine
+
+/// The requests that wait for the response to an equal one.
+final class CacheFlight: Sendable {
+    /// The end of a request, for those that wait for its response.
+    enum Outcome: Hashable, Sendable {
+        /// The response is stored.
+        case stored
+        /// The response is not stored, or there is none.
+        case notStored
+        /// The request was cancelled: another one takes its place.
+        case left
+    }
+
+    private typealias Waiter = CheckedContinuation<Outcome?, Never>
+
+    private struct State {
+        var outcome: Outcome?
+        var waiters: [UInt64: Waiter] = [:]
+        /// The waits that were cancelled before they began.
+        var cancelled: Set<UInt64> = []
+        var lastNumber: UInt64 = 0
+    }
+
+    private let state = Locked(State())
+
+    /// The number of requests that wait.
+    var waitingCount: Int { state.withLock { $0.waiters.count } }
+
+    /// Ends the wait.
+    func settle(_ outcome: Outcome) {
+        let waiters = state.withLock { state in
+            if state.outcome == nil { state.outcome = outcome }
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume(returning: outcome) }
+    }
+
+    /// Waits for the end of the request. Returns `nil` in a cancelled task.
+    func wait() async -> Outcome? {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        return await withTaskCancellationHandler {
+            await withContinuation { (waiter: Waiter) in
+                let (mustWait, outcome) = state.withLock { state -> (Bool, Outcome?) in
+                    if let outcome = state.outcome { return (false, outcome) }
+                    if state.cancelled.remove(number) != nil { return (false, nil) }
+                    state.waiters[number] = waiter
+                    return (true, nil)
+                }
+                if !mustWait { waiter.resume(returning: outcome) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: number)
+                if waiter == nil, state.outcome == nil { state.cancelled.insert(number) }
+                return waiter
+            }
+            waiter?.resume(returning: nil)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import CurlEngine
+
+/// A call whose remaining steps and exchange can be performed by a shared call.
+protocol CallOrigin: Sendable {
+    /// Returns a call that performs the rest of this call, without a limit in total.
+    ///
+    /// - Parameter depth: The number of steps around the call that have run.
+    func sharedCall(for request: Request, depth: Int) -> any SharedCall
+    /// The sum of the epochs of the credentials of the call: the sum changes whenever the user sets one of these credentials.
+    var credentialEpoch: Int { get }
+}
+
+/// A call that stands for several others.
+protocol SharedCall: Sendable {
+    var id: UInt64 { get }
+    /// Starts the call and returns its response. Cancelling the task cancels the call, once no other reader waits.
+    func answer() async throws -> StepResponse
+}

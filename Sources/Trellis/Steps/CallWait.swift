@@ -1,0 +1,64 @@
+import CurlEngine
+
+/// The reason why a call waits, besides the wait for a connection.
+enum CallWait: Sendable {
+    /// The call waits for its turn at a rate limiter.
+    case rate(any WaitReporter, host: String, ticket: UInt64, since: EngineInstant)
+    /// The call waits for the response to an identical request.
+    case sharedAnswer(since: EngineInstant)
+    /// The call waits for a function of the session's owner.
+    case function(CallFunction, since: EngineInstant)
+
+    /// The instant at which the wait began.
+    var start: EngineInstant {
+        switch self {
+        case .rate(_, _, _, let start), .sharedAnswer(let start), .function(_, let start): start
+        }
+    }
+
+    /// Indicates whether the call waits for its turn.
+    var isQueue: Bool { if case .function = self { false } else { true } }
+
+    /// The reason in words, for the detail of an error.
+    var description: String {
+        switch self {
+        case .rate(let limiter, let host, let ticket, _): limiter.reasonForWaiting(ticket, host: host)
+        case .sharedAnswer: "an identical request is under way, and its response has not come"
+        case .function(let function, _): function.description
+        }
+    }
+}
+
+/// A function of the session's owner that a call asks before its request is sent.
+enum CallFunction: Sendable {
+    /// The ``NameResolver`` of the session.
+    case resolver(host: String)
+    /// The function of ``ProxyConfiguration/selecting(_:)``.
+    case proxySelection
+    /// The ``PACScript``, with its file or its download.
+    case script
+    /// The reading of the files of ``TLSConfiguration``, with the passphrase of a key.
+    case trustFiles
+    /// The evaluator of a host (``ServerTrustManager``).
+    case evaluator(host: String)
+
+    /// Indicates whether the function is the evaluator of a server.
+    var isEvaluator: Bool { if case .evaluator = self { true } else { false } }
+
+    /// The state of a function that has not returned, for the detail of an error.
+    var description: String {
+        switch self {
+        case .resolver(let host): "the resolver has not found the addresses of \(host)"
+        case .proxySelection: "the function that selects the proxies has not returned"
+        case .script: "the PAC script has not named the proxies"
+        case .trustFiles: "the certificates and keys, or their passphrase, have not been read"
+        case .evaluator(let host): "the evaluator of \(host) has not decided"
+        }
+    }
+}
+
+/// A limiter that explains why a call waits.
+protocol WaitReporter: AnyObject, Sendable {
+    /// Returns the reason, in words, why the holder of a ticket waits.
+    func reasonForWaiting(_ ticket: UInt64, host: String) -> String
+}

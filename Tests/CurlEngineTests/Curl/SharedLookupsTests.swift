@@ -1,0 +1,72 @@
+import Testing
+
+@testable import CurlEngine
+
+/// The claims of names, which the gates of several engines make.
+@Suite struct SharedLookupsTests {
+    /// A gate that stores the ends of which it is notified.
+    private final class Follower: LookupFollower {
+        private let stored = Locked<[String]>([])
+        private let stuck = Locked(false)
+
+        /// The words for the ends.
+        var ends: [String] { stored.withLock { $0 } }
+        var isStuck: Bool { stuck.withLock { $0 } }
+        func becomeStuck() { stuck.withLock { $0 = true } }
+        func lookupDidEnd(_ name: String, _ end: SharedLookups.End) {
+            let word =
+                switch end {
+                case .resolved: "resolved"
+                case .failed: "failed"
+                case .unknown: "unknown"
+                }
+            stored.withLock { $0.append("\(name) \(word)") }
+        }
+    }
+
+    private let lookups = SharedLookups()
+
+    /// Returns the word for the result of a claim.
+    private func claim(_ gate: Follower, at seconds: UInt64 = 0) -> String {
+        let now = EngineInstant(nanoseconds: seconds * 1_000_000_000)
+        return switch lookups.claim("a", for: gate, age: .seconds(56), now: now) {
+        case .known: "known"
+        case .leads: "leads"
+        case .follows: "follows"
+        }
+    }
+
+    @Test func oneGateLeadsAndTheOthersAreNotifiedOnce() {
+        let gates = (0..<3).map { _ in Follower() }
+        #expect(gates.map { claim($0) } == ["leads", "follows", "follows"])
+        #expect(claim(gates[1]) == "follows")
+        lookups.end("a", for: gates[1], .resolved)
+        #expect(gates.map(\.ends) == [[], [], []])
+        lookups.end("a", for: gates[0], .unknown)
+        #expect(gates.map(\.ends) == [[], ["a unknown"], ["a unknown"]])
+        #expect(claim(gates[2]) == "leads")
+    }
+
+    @Test func aNameIsKnownUntilItsLookupIsOld() {
+        let gate = Follower()
+        lookups.note("a", EngineInstant(nanoseconds: 0))
+        // The addresses may be from the cache.
+        lookups.note("a", EngineInstant(nanoseconds: 40_000_000_000))
+        #expect(claim(gate, at: 55) == "known")
+        #expect(claim(gate, at: 57) == "leads")
+    }
+
+    @Test func aGateWhoseEngineIsStuckLeadsNoLonger() {
+        let gates = (0..<3).map { _ in Follower() }
+        #expect(gates.map { claim($0) } == ["leads", "follows", "follows"])
+        #expect(lookups.namesWithoutLeader(among: ["a"]) == [])
+        gates[0].becomeStuck()
+        #expect(lookups.namesWithoutLeader(among: ["a", "b"]) == ["a", "b"])
+        #expect(claim(gates[1]) == "leads")
+        #expect(claim(gates[2]) == "follows")
+        lookups.end("a", for: gates[0], .unknown)
+        #expect(gates.map(\.ends) == [[], [], []])
+        lookups.end("a", for: gates[1], .failed(.outOfMemory))
+        #expect(gates.map(\.ends) == [[], [], ["a failed"]])
+    }
+}

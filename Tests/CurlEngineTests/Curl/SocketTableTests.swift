@@ -1,0 +1,82 @@
+import Glibc
+import Testing
+
+@testable import CurlEngine
+
+/// The engine shuts down its own connections only: libcurl may have closed a socket whose number the engine remembers.
+@Suite struct SocketTableTests {
+    /// Two sockets that are connected with each other.
+    private struct Pair {
+        let socket: Int32
+        let peer: Int32
+
+        init() throws {
+            var sockets: [Int32] = [-1, -1]
+            let code = unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets)
+            try #require(code == 0)
+            (socket, peer) = (sockets[0], sockets[1])
+        }
+
+        /// Indicates whether the peer has not been told of an end.
+        var isOpen: Bool {
+            var entry = pollfd(fd: peer, events: Int16(POLLIN), revents: 0)
+            return unsafe poll(&entry, 1, 0) == 0
+        }
+
+        func end() {
+            close(socket)
+            close(peer)
+        }
+    }
+
+    private final class User {}
+
+    @Test func aConnectionIsCutWhileItIsOpen() throws {
+        let pair = try Pair(), user = User()
+        defer { pair.end() }
+        var table = SocketTable()
+        table.didOpen(pair.socket, for: ObjectIdentifier(user))
+        let generation = table.generation(of: pair.socket)
+        table.cut(pair.socket, generation: generation &+ 1)
+        #expect(pair.isOpen)
+        table.cut(pair.socket, generation: generation)
+        #expect(!pair.isOpen)
+    }
+
+    @Test func aSocketThatBearsTheNumberOfAClosedOneIsNotCut() throws {
+        let pair = try Pair(), user = User()
+        defer { pair.end() }
+        var table = SocketTable()
+        table.didOpen(pair.socket, for: ObjectIdentifier(user))
+        table.willClose(pair.socket)
+        table.cut(pair.socket, generation: table.generation(of: pair.socket))
+        #expect(pair.isOpen)
+    }
+
+    @Test func aSocketThatTheTableDoesNotKnowIsNotCut() throws {
+        let pair = try Pair()
+        defer { pair.end() }
+        var table = SocketTable()
+        table.cut(pair.socket, generation: 0)
+        #expect(pair.isOpen)
+    }
+
+    /// The generation is the one from when libcurl named the socket, not that of a later socket with the same number.
+    @Test func theSocketOfATransferKeepsItsGeneration() async {
+        let run = EngineRun()
+        let found = await run.onEngine { () -> [Int]? in
+            let context = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
+            defer { unsafe context.deallocate() }
+            let shares = unsafe ShareHandles(own: nil, common: nil)
+            guard
+                let easy = unsafe EasyHandle(
+                    configuration: EngineConfiguration(), defaultHeaderList: nil, context: context, shares: shares)
+            else { return nil }
+            (easy.socket, easy.socketGeneration) = (1000, 7)
+            let socket = run.engine.socket(of: easy)
+            return [Int(socket.descriptor), Int(socket.generation)]
+        }
+        #expect(found == [1000, 7])
+        await run.finish()
+    }
+}

@@ -1,0 +1,16 @@
+import CurlEngine
+import Testing
+
+@testable import Trellis
+
+/// The settings of a session as its engines use them.
+@Suite struct EngineConfigurationTests {
+    /// libcurl knows whole seconds, and takes zero for no limit.
+    @Test(arguments: [(0.001, 1), (0.5, 1), (1, 1), (90.7, 90)] as [(Double, Int)])
+    func aShortLifetimeOfConnectionsIsALimit(_ seconds: Double, _ expected: Int) {
+        var configuration = SessionConfiguration()
+        configuration.limits.maximumLifetime = .seconds(seconds)
+        let engine = EngineConfiguration(configuration, RequestPreparation(configuration))
+        #expect(engine.maximumLifetimeSeconds == expected)
+    }
+}
