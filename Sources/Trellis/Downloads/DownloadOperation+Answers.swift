@@ -126,9 +126,8 @@ extension DownloadOperation {
             parts = DownloadSegments(total: total)
             return try await receiveParts(beginningWith: answer)
         }
-        // A short file is downloaded again for less than its checkpoint costs, which takes a file of its own; if the download is slow, a
-        // second passes, and a checkpoint is written then.
-        if new.total ?? .max > 1 << 20 { checkpointBeginning() }
+        // A short file arrives as fast as its checkpoint would be written.
+        if new.total ?? .max > 256 << 10 { checkpointBeginning() }
         return try await receive(answer, upTo: nil)
     }
 
