@@ -228,6 +228,7 @@ step "instructions" Benchmarks/run.sh --no-build --check-instructions
 [ -z "${current:-}" ] ||
     step "instructions on the current libcurl" Benchmarks/run.sh --no-build --libcurl "$current" --check-instructions
 step "package from outside" .scripts/outside-package.sh
+step "documentation" .scripts/documentation.sh "$PWD/.build-peers/documentation"
 formatting() {
     find Package.swift Sources Tests Benchmarks Examples -path '*/.build*' -prune -o -name '*.swift' -print0 |
         xargs -0 swift format lint --strict --parallel && echo "All files are formatted."

@@ -115,6 +115,10 @@ def check_metrics(named, metrics):
     named("a series for each outcome", ["", "200", "302", "404"], codes)
     named("the time of a point", True, all(
         is_count(point["timeUnixNano"]) and int(point["startTimeUnixNano"]) <= int(point["timeUnixNano"]) for point in points))
+    units = {"http.client.active_requests": "{request}", "http.client.open_connections": "{connection}"}
+    # Connections that are made and closed within a few milliseconds have no number.
+    named("the units of the sums", [(name, unit) for name, unit in units.items() if name in found],
+          [(name, found[name]["unit"]) for name in units if name in found])
     active = found["http.client.active_requests"]["sum"]
     named("no request is active", [0] * len(active["dataPoints"]), [point["asDouble"] for point in active["dataPoints"]])
     named("the active requests are a sum that goes up and down", [False, 2], [active["isMonotonic"], active["aggregationTemporality"]])

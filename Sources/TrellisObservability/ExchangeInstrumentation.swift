@@ -128,7 +128,7 @@ extension CacheStatus {
         if isUnsatisfiable { return "unsatisfiable" }
         if isHit { return "hit" }
         if isCollapsed { return "collapsed" }
-        if isFromCache { return forwardStatus == 304 ? "revalidated" : "stale" }
+        if isFromCache { return isValidated ? "revalidated" : "stale" }
         return switch forwardReason {
         case .bypass, .method, .request: "bypass"
         case .uriMiss, .varyMiss, .stale, .partial, nil: "miss"

@@ -52,6 +52,8 @@ final class OTLPInstrument: CounterHandler, MeterHandler, RecorderHandler, Timer
         if kind == .counter || kind == .meter { data["isMonotonic"] = .bool(kind == .counter) }
         let (name, unit) =
             switch kind {
+            case .meter where label == "http.client.open_connections": ("sum", "{connection}")
+            case .meter where label == "http.client.active_requests": ("sum", "{request}")
             case .counter, .meter: ("sum", "1")
             case .gauge: ("gauge", "1")
             case .sizes: ("histogram", "By")

@@ -34,12 +34,11 @@ func useService(_ tokens: Tokens) async throws {
     }
 }
 
-func serve(_ urls: [[String]], with session: Session) async throws {
+func serve(_ urls: [String], with session: Session) async throws {
+    let executors = session.executors  // one for each engine
     try await withThrowingTaskGroup(of: Void.self) { group in
-        for (executor, share) in zip(session.executors, urls) {  // one executor for each engine
-            group.addTask(executorPreference: executor) {
-                for url in share { _ = try await session.bytes(url) }
-            }
+        for (index, url) in urls.enumerated() {
+            group.addTask(executorPreference: executors[index % executors.count]) { _ = try await session.bytes(url) }
         }
         try await group.waitForAll()
     }

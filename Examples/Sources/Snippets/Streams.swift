@@ -25,7 +25,7 @@ func follow(_ url: String, session: Session) async throws {
 }
 
 func printEvents(_ url: String, session: Session) async throws {
-    var reconnection = EventSourceReconnection()
+    var reconnection = ReconnectionPolicy()
     reconnection.initialDelay = .seconds(1)
     reconnection.maximumFailures = 10
     for try await event in session.serverSentEvents(url, reconnecting: reconnection) {

@@ -354,7 +354,7 @@ final class EasyHandle {
         unsafe TransferReport(transfer, curl, peer: transfer.attempts > 0 ? peer : nil)
     }
 
-    var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
+    var statusCode: Int { Int(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 
     /// Indicates whether the TLS handshake of the current connection selected a protocol with streams.
     var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }

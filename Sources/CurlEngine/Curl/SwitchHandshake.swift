@@ -226,7 +226,7 @@ final class SwitchHandshake {
 
     /// Returns the framing of the body that follows a head (RFC 9112, section 6.3).
     private func body(of head: WireHead) throws(HeadFailure) -> Part {
-        if transfer.options.method == "HEAD" || head.status == 204 || head.status == 304 { return .nothing }
+        if WireHead.hasNoBody(method: transfer.options.method, status: head.status) { return .nothing }
         let codings = head.fields.values(of: "transfer-encoding")
         if let coding = codings.first {
             guard codings.count == 1, unsafe coding.withUnsafeBytes({ unsafe $0.isEqualIgnoringCase("chunked") }) else {

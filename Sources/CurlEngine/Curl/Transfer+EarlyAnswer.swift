@@ -40,7 +40,7 @@ extension Transfer {
     /// Ends the transfer as soon as its response is complete.
     func finishEarlyIfWhole() {
         guard isUploadUnderWay, unsafe parser.hasFinalHead, let easy else { return }
-        guard options.method == "HEAD" || easy.hasStatusWithoutBody || hasWholeBody else { return }
+        guard WireHead.hasNoBody(method: options.method, status: easy.statusCode) || hasWholeBody else { return }
         finishEarly()
     }
 

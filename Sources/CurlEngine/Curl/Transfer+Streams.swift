@@ -60,7 +60,7 @@ extension Transfer {
             return EngineFailure(kind: .http2, message: "the server closed the connection without a response")
         }
         guard let length = unsafe parser.contentLength, length != receivedBytes else { return nil }
-        guard options.method != "HEAD", easy?.hasStatusWithoutBody == false else { return nil }
+        guard let easy, !WireHead.hasNoBody(method: options.method, status: easy.statusCode) else { return nil }
         return EngineFailure(kind: .bodyCutShort, message: "only \(receivedBytes) of \(length) bytes arrived")
     }
 

@@ -25,6 +25,14 @@ package struct WireHead: Hashable, Sendable {
         self.reason = reason
         self.fields = fields
     }
+
+    /// Returns whether a final response with a status has no body, whatever its fields say (RFC 9112, section 6.3).
+    package static func hasNoBody(status: Int) -> Bool { status == 204 || status == 304 }
+
+    /// Returns whether the final response to a request has no body, whatever its fields say (RFC 9112, section 6.3).
+    package static func hasNoBody(method: String, status: Int) -> Bool {
+        method == "HEAD" || hasNoBody(status: status)
+    }
 }
 
 /// Field lines, each with a `name`, a colon, a `value` with the white space before it, and a line feed.

@@ -36,6 +36,29 @@ package struct FileLock: ~Copyable, Sendable {
     ) throws(FileReader.Failure) -> Result { try body() }
 }
 
+extension FileLock {
+    /// Performs work that takes the lock of a file, and performs it again while another process has the lock.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file; that of its lock has the ending `.lock`.
+    ///   - isPatient: Indicates whether the lock is waited for, about five seconds. Otherwise, the work is performed once.
+    ///   - work: The work, which runs on a thread that may wait for a disk. It returns `nil` if another process has the lock.
+    /// - Throws: The failure of the work, or that of a lock that was not free in time.
+    package static func trying<Value: Sendable>(
+        for path: String, isPatient: Bool, _ work: @escaping @Sendable () throws(FileReader.Failure) -> Value?
+    ) async throws(FileReader.Failure) -> Value {
+        for attempt in 0..<(isPatient ? 250 : 1) {
+            if attempt > 0 {
+                // The pause is random, so that the waiting processes do not all try at the same time.
+                let pause = Int.random(in: 1...(min(2 * attempt, 40)))
+                try? await Task.sleep(for: .milliseconds(pause))
+            }
+            if let value = try await BlockingThreadPool.trying(work) { return value }
+        }
+        throw FileReader.Failure(why: "another process holds its lock, \(path).lock")
+    }
+}
+
 extension FileReader.Failure {
     /// The failure of the last system call, from `errno`.
     static var system: FileReader.Failure { FileReader.Failure(why: unsafe String(cString: strerror(errno))) }

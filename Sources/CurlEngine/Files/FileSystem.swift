@@ -30,21 +30,17 @@ package enum FileSystem {
     }
 
     /// Creates a folder and the missing folders that lead to it.
-    package static func makeFolder(_ path: String) throws(FileReader.Failure) {
-        if unsafe mkdir(path, 0o777) == 0 { return }
-        if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {
-            try makeFolder(String(path[..<slash]))
-            if unsafe mkdir(path, 0o777) == 0 { return }
-        }
-        guard errno == EEXIST, try kind(at: path) == .folder else { throw .system }
-    }
+    package static func makeFolder(_ path: String) throws(FileReader.Failure) { try makeFolder(path, 0o777) }
 
-    /// Creates a folder that only its user may use, and the missing folders that lead to it.
-    package static func makePrivateFolder(_ path: String) throws(FileReader.Failure) {
-        if unsafe mkdir(path, 0o700) == 0 { return }
+    /// Creates a folder that only its user may use, and the missing folders that lead to it, which others may use.
+    package static func makePrivateFolder(_ path: String) throws(FileReader.Failure) { try makeFolder(path, 0o700) }
+
+    /// Creates a folder with permissions, and the missing folders that lead to it with those of the process.
+    private static func makeFolder(_ path: String, _ permissions: mode_t) throws(FileReader.Failure) {
+        if unsafe mkdir(path, permissions) == 0 { return }
         if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {
-            try makeFolder(String(path[..<slash]))
-            if unsafe mkdir(path, 0o700) == 0 { return }
+            try makeFolder(String(path[..<slash]), 0o777)
+            if unsafe mkdir(path, permissions) == 0 { return }
         }
         guard errno == EEXIST, try kind(at: path) == .folder else { throw .system }
     }
@@ -72,16 +68,11 @@ package enum FileSystem {
         return path.isEmpty ? "/tmp" : path
     }
 
-    /// Deletes a file, if there is one.
+    /// Deletes a file, if there is one and the system allows it: ``delete(_:)`` without its errors.
     ///
     /// - Returns: `true` if a file was deleted.
     @discardableResult
-    package static func remove(_ path: String) -> Bool {
-        let isRemoved = try? FileOperationHook.watching(.remove(path: path)) { () throws(FileReader.Failure) in
-            unsafe unlink(path) == 0
-        }
-        return isRemoved ?? false
-    }
+    package static func deleteIfPossible(_ path: String) -> Bool { (try? delete(path)) ?? false }
 
     /// Deletes a file, if there is one.
     ///

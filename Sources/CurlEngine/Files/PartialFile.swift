@@ -142,7 +142,7 @@ package final class PartialFile: Sendable {
     /// Throws an error if another process has shortened the file: bytes that were written would be zeros.
     package func check() throws(FileReader.Failure) {
         let extent = extent.withLock { $0 }
-        guard length >= extent else { throw FileReader.Failure(why: "somebody else has written to its partial file") }
+        guard length >= extent else { throw FileReader.Failure(why: "another program has written to its partial file") }
     }
 
     /// Writes all of the bytes at their offset.
@@ -150,23 +150,10 @@ package final class PartialFile: Sendable {
         try check()
         try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
             () throws(FileReader.Failure) in
-            try fill(data, at: offset)
-        }
-    }
-
-    /// Writes all of the bytes, and extends the length that the file must have.
-    private func fill(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
-        var written = 0
-        while written < data.count {
-            let count = unsafe data.withUnsafeBytes { bytes in
-                unsafe pwrite(
-                    descriptor, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written,
-                    off_t(offset) + off_t(written))
+            try WholeWrite.perform(data, to: descriptor, at: offset) { end in
+                // The file must have this length from now on.
+                extent.withLock { $0 = max($0, end) }
             }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .system }
-            written += count
-            extent.withLock { $0 = max($0, offset + Int64(written)) }
         }
     }
 

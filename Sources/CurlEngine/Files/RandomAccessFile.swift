@@ -89,17 +89,7 @@ package final class RandomAccessFile: Sendable {
     package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
         try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
             () throws(FileReader.Failure) in
-            var written = 0
-            while written < data.count {
-                let count = unsafe data.withUnsafeBytes { bytes in
-                    unsafe pwrite(
-                        descriptor, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written,
-                        off_t(offset) + off_t(written))
-                }
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw .system }
-                written += count
-            }
+            try WholeWrite.perform(data, to: descriptor, at: offset)
         }
     }
 

@@ -7,14 +7,16 @@ import CCurl
 /// starts with the first work and ends with ``shutDown()``. Work that arrives later still runs, one item after the other, on a short-lived
 /// thread, so that no task waits forever.
 @usableFromInline package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
-    // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only accessed on the engine thread. There is never more than
-    // one engine thread at a time, which `WorkQueue.thread` guarantees.
+    // Unchecked: `queue` has its lock, and `loop`, `batch`, `position` and `leftovers` are only accessed on the engine thread. There is
+    // never more than one engine thread at a time, which `WorkQueue.thread` guarantees.
     private let queue = Locked(WorkQueue())
     private let loop: EventLoop
     /// The work that was taken from the queue, accessed only on the engine thread.
     private var batch: [EngineWork] = []
     /// The number of items of the batch that were started.
     private var position = 0
+    /// The objects that are released on the pool after the present work, accessed only on the engine thread.
+    private var leftovers: [any Sendable] = []
 
     /// The counters of the thread.
     package let meter: EngineMeter
@@ -72,6 +74,25 @@ import CCurl
         if let descriptor = loop.wakeUpDescriptor { Poller.signal(descriptor) }
         meter.countWakeUp()
         queue.withLock { $0.signallers -= 1 }
+    }
+
+    /// Lets objects be released on the pool, those of one turn together. Only for code on the engine thread.
+    func releaseOnPool(_ objects: [any Sendable]) {
+        guard !objects.isEmpty else { return }
+        leftovers += objects
+        guard leftovers.count == objects.count else { return }
+        // At the next work of the engine, the owners are gone, and these references are the last of the engine thread.
+        submit { [self] in
+            let kept = Locked(leftovers)
+            leftovers = []
+            Task<Void, Never>(executorPreference: globalConcurrentExecutor) {
+                let released = kept.withLock { objects in
+                    defer { objects = [] }
+                    return objects
+                }
+                withExtendedLifetime(released) {}
+            }
+        }
     }
 
     // MARK: Isolation

@@ -4,16 +4,6 @@ package enum UserObjects {
     /// owns.
     package static func release(_ objects: @autoclosure () -> [any Sendable]) {
         guard let executor = EngineThread.current else { return }
-        let kept = Locked(objects())
-        // At the next work of the engine, the owner is gone, and these references are the last of the engine thread.
-        executor.submit {
-            Task<Void, Never>(executorPreference: globalConcurrentExecutor) {
-                let released = kept.withLock { objects in
-                    defer { objects = [] }
-                    return objects
-                }
-                withExtendedLifetime(released) {}
-            }
-        }
+        executor.releaseOnPool(objects())
     }
 }

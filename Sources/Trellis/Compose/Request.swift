@@ -177,7 +177,8 @@ extension Request {
 
         /// Indicates whether objects or closures of the user's may be among the properties.
         var mayHaveUserObjects: Bool {
-            if attachment != nil || extras != nil || conversionFailure != nil { return true }
+            if attachment != nil || conversionFailure != nil { return true }
+            if extras?.extras.mayHaveUserObjects == true { return true }
             guard let source = body?.source else { return false }
             switch source {
             case .data, .file: return false

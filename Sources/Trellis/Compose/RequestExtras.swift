@@ -30,6 +30,9 @@ struct RequestExtras: Sendable {
     /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
     var alternative: AlternativeService?
 
+    /// Indicates whether objects or closures of the user's may be among the properties.
+    var mayHaveUserObjects: Bool { trailers != nil || informationalReceiver != nil || proxy != nil || route != nil }
+
     /// The immutable reference to the extras of a request.
     final class Box: Sendable {
         let extras: RequestExtras

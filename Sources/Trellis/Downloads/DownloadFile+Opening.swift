@@ -139,7 +139,7 @@ extension DownloadFile {
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
         let file = try await adopting(other)
-        FileSystem.remove(
+        FileSystem.deleteIfPossible(
             String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.checkpointSuffix)
         return file
     }

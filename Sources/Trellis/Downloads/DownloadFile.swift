@@ -96,9 +96,9 @@ final class DownloadFile: Sendable {
     /// Deletes the checkpoint, and the temporary file of a checkpoint.
     func removeCheckpoint() {
         guard let checkpointPath else { return }
-        FileSystem.remove(checkpointPath)
+        FileSystem.deleteIfPossible(checkpointPath)
         // The temporary file of a process that ended while it wrote a checkpoint.
-        FileSystem.remove(checkpointPath + ".new")
+        FileSystem.deleteIfPossible(checkpointPath + ".new")
     }
 
     /// Deletes the checkpoint, and makes sure of that before the bytes change: a checkpoint must never be about other bytes, also
@@ -219,7 +219,7 @@ final class DownloadFile: Sendable {
         }
         // The copy may be incomplete.
         try Task.checkCancellation()
-        try await waiting { _ = FileSystem.remove(path) }
+        try await waiting { _ = FileSystem.deleteIfPossible(path) }
     }
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.

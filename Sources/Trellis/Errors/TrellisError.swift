@@ -21,9 +21,9 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var detail: String?
     /// Indicates whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
-    /// Indicates whether the evaluator of the server has not decided in time, for which the connection to the server was made, or a file of
-    /// certificates was not read in time.
-    var isOfSlowEvaluator = false
+    /// Indicates whether the limit on connecting was reached because the trust in the server was not known in time: its evaluator had not
+    /// decided, or a file of certificates had not been read. Another proxy or service would not help.
+    var isTrustTimeout = false
     /// Indicates whether the session was shut down before the request was made.
     var isRefused = false
     /// The error that caused this one, for example an error that a body's source threw.

@@ -17,7 +17,7 @@ extension Session {
     ///     validated: also that of the 204 which ends the sequence, and that of a response that is refused. An error that the
     ///     closure throws ends the sequence.
     public func serverSentEvents(
-        _ request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
+        _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil,
@@ -31,7 +31,7 @@ extension Session {
 
     /// Returns the events as the public method does, with the caller's random numbers.
     func serverSentEvents(
-        _ make: @escaping @Sendable () throws -> Request, _ reconnection: EventSourceReconnection,
+        _ make: @escaping @Sendable () throws -> Request, _ reconnection: ReconnectionPolicy,
         _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
         _ onResponse: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
     ) -> EventSource {

@@ -52,7 +52,7 @@ public struct EventSource: AsyncSequence, Sendable {
         /// Returns the next event, however long that takes; `nil` if the server has responded 204 and wants no more connections.
         ///
         /// - Throws: ``TrellisError`` that no new attempt can correct, or the last error of
-        ///   ``EventSourceReconnection/maximumFailures`` in a row; `CancellationError` in a cancelled task; the error of the
+        ///   ``ReconnectionPolicy/maximumFailures`` in a row; `CancellationError` in a cancelled task; the error of the
         ///   request's conversion. After an error the sequence has ended.
         public mutating func next() async throws -> ServerSentEvent? {
             do {

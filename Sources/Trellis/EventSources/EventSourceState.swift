@@ -14,14 +14,14 @@ struct EventSourceState {
         case fail(TrellisError.ValidationFailure)
     }
 
-    let reconnection: EventSourceReconnection
+    let reconnection: ReconnectionPolicy
     /// The `Last-Event-ID` to send, unless it is empty; `nil` until the first connection.
     var lastEventID: String?
     /// The time of the server's last `retry` field.
     var reconnectionTime: Duration?
     private var failures = 0
 
-    init(_ reconnection: EventSourceReconnection) { self.reconnection = reconnection }
+    init(_ reconnection: ReconnectionPolicy) { self.reconnection = reconnection }
 
     /// Returns the decision about the head of a response: only 200 with `text/event-stream` is a stream of events, and 204 ends
     /// the sequence (WHATWG HTML, section 9.2.3).

@@ -71,7 +71,9 @@ extension ExchangeActor {
         }
         // An exchange that is about to be cancelled takes no slot.
         if mustEnd.load(ordering: .relaxed) { return }
-        let entry = admission.enter(self, ticket: ticket)
+        // An exchange that takes the place of another one begins with the number of that one.
+        let inherited = originIndex == nil && self.ticket > 0 ? self.ticket : nil
+        let entry = admission.enter(self, ticket: ticket ?? inherited)
         originIndex = entry.originIndex
         switch entry.result {
         case .admitted(let isProbing): admit(on: home, isProbing: isProbing)

@@ -45,12 +45,18 @@ extension ExchangeActor {
         startRight.compareExchange(expected: .free, desired: .replaced, ordering: .sequentiallyConsistent).exchanged
     }
 
-    /// Creates the exchange that takes the place of this one, on an engine that is not stuck. The request has its place at the end of the
-    /// queue.
+    /// The number of the exchange in the queue since it last began to wait; 0 before that.
+    nonisolated var ticket: Int {
+        get { ticketNumber.load(ordering: .relaxed) }
+        set { ticketNumber.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Creates the exchange that takes the place of this one, on an engine that is not stuck. The request keeps its place in the queue.
     nonisolated func replaced() -> ExchangeActor {
         let exchange = ExchangeActor(
             prepared, engine: admission.engine(for: prepared.queue), prefersEngine: false, admission: admission,
             readers: readers, isInFlight: true)
+        exchange.ticketNumber.store(ticket, ordering: .relaxed)
         return replacement.storeIfNil(exchange)
     }
 }

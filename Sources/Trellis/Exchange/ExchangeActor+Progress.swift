@@ -61,9 +61,7 @@ extension ExchangeActor {
 
     /// Reports the size that the head announces to the meter, unless the response has no body.
     func expectDownload() {
-        guard let head, prepared.method != .head, head.status != .noContent, head.status != .notModified else {
-            return
-        }
+        guard let head, !head.status.hasNoBody(after: prepared.method) else { return }
         downloadMeter?.expect(head.headers[.contentLength].flatMap { Int64($0) })
     }
 

@@ -29,7 +29,7 @@ actor ExchangeActor: EngineActor {
     /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
     var originIndex: ConnectionAdmission.OriginIndex?
     /// The number of the exchange in the queue since it last began to wait.
-    var ticket = 0
+    nonisolated let ticketNumber = Atomic(0)
     /// The engine on which the exchange has its slot; `nil` before it has one.
     var slotEngine: ExchangeEngine?
     /// Indicates whether the exchange has ended, for other threads.

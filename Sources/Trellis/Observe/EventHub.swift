@@ -112,29 +112,11 @@ final class EventHub: Sendable {
             defer { deliveries = [:] }
             return deliveries
         }
-        guard !ending.isEmpty else { return }
         for (id, delivery) in ending {
             remove(id)
             delivery.queue.finish()
         }
-        await withContinuation { continuation in
-            let waiter = Locked<CheckedContinuation<Void, Never>?>(continuation)
-            let resume = { @Sendable in
-                waiter.withLock { waiter in
-                    defer { waiter = nil }
-                    return waiter
-                }?.resume()
-            }
-            let timer = Task {
-                try? await Task.sleep(for: limit)
-                resume()
-            }
-            Task {
-                for delivery in ending.values { await delivery.task.value }
-                timer.cancel()
-                resume()
-            }
-        }
+        await waitForEnd(of: ending.values.map(\.task), within: limit)
     }
 
     /// Sends an event of a detail to all observers of all calls that get it.

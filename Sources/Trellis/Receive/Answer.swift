@@ -53,8 +53,8 @@ package struct Answer: Sendable {
     /// Indicates whether the body is empty or, before it has been received, the head announces no content.
     var hasNoContent: Bool {
         if let body { return body.isEmpty }
-        // Statuses and methods without content: RFC 9110, section 6.4.1.
-        return request.method == .head || [204, 205, 304].contains(response.status.code)
+        // A 205 has no content, but its framing may be that of an empty body (RFC 9110, section 15.3.6).
+        return response.status.hasNoBody(after: request.method) || response.status.code == 205
             || response.headers[.contentLength] == "0"
     }
 

@@ -42,9 +42,11 @@ public struct CacheStatus: Sendable, Hashable {
     /// Indicates whether the response was used without sending a request.
     public var isHit: Bool { forwardReason == nil && !isUnsatisfiable }
     /// Indicates whether the response is a stored one, with or without a request that has confirmed it.
-    public var isFromCache: Bool {
-        isHit || isCollapsed || isStaleIfError || forwardReason != nil && forwardStatus == 304
-    }
+    public var isFromCache: Bool { isHit || isCollapsed || isStaleIfError || isValidated }
+    /// Indicates whether the response is a stored one that the server has confirmed with a 304.
+    package var isValidated: Bool { forwardReason != nil && forwardStatus == 304 }
+    /// Indicates whether a request was sent, and its response is that of the server.
+    var isMiss: Bool { forwardReason != nil && !isFromCache }
     /// Indicates whether there was neither a response nor a request, because the request must not be sent.
     package var isUnsatisfiable = false
     /// Indicates whether a stale response was used in place of a failure.

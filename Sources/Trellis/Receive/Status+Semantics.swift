@@ -1,3 +1,4 @@
+import CurlEngine
 package import HTTPTypes
 
 /// The classification of statuses. Each property is decided here and nowhere else.
@@ -17,5 +18,11 @@ extension HTTPResponse.Status {
         case 301, 302, 303, 307, 308: true
         default: false
         }
+    }
+
+    /// Returns whether a final response with this status to a request with a method has no body, whatever its fields say (RFC 9112,
+    /// section 6.3).
+    package func hasNoBody(after method: HTTPRequest.Method) -> Bool {
+        WireHead.hasNoBody(method: method.rawValue, status: code)
     }
 }

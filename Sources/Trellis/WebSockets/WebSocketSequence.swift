@@ -15,11 +15,11 @@ public import HTTPTypes
 /// ```
 ///
 /// A connection is opened when it is requested. The next iteration closes the one before, and waits: for
-/// ``EventSourceReconnection/initialDelay`` after a connection that was closed with the code 1000 or none, with a random part after 1001
+/// ``ReconnectionPolicy/initialDelay`` after a connection that was closed with the code 1000 or none, with a random part after 1001
 /// (so that the clients of a server that restarts do not all return at once), and with the backoff after one that was lost, could not be
 /// opened, or was closed with another code. A connection on which the server has sent a message begins a new count of failures. Errors that
 /// no new connection can correct end the sequence, such as a status that is not transient or an untrusted certificate, and so does the last
-/// of ``EventSourceReconnection/maximumFailures`` failures in a row. Leaving the loop closes the connection.
+/// of ``ReconnectionPolicy/maximumFailures`` failures in a row. Leaving the loop closes the connection.
 public struct WebSocketSequence: AsyncSequence, Sendable {
     /// An open connection.
     public typealias Element = WebSocket
@@ -27,7 +27,7 @@ public struct WebSocketSequence: AsyncSequence, Sendable {
     let session: Session
     /// A closure that opens a connection.
     let open: @Sendable () async throws -> WebSocket
-    let reconnection: EventSourceReconnection
+    let reconnection: ReconnectionPolicy
     /// A closure that returns random numbers from 0 up to 1.
     let random: @Sendable () -> Double
 
@@ -86,11 +86,11 @@ public struct WebSocketSequence: AsyncSequence, Sendable {
 
 /// The waits between the connections of a sequence. A pure value.
 struct WebSocketBackoff {
-    let rules: EventSourceReconnection
+    let rules: ReconnectionPolicy
     /// The number of failures since a connection that ended properly, or on which the server has sent a message.
     private var failures = 0
 
-    init(_ rules: EventSourceReconnection) { self.rules = rules }
+    init(_ rules: ReconnectionPolicy) { self.rules = rules }
 
     /// Returns the time to wait after a connection that was open; `nil` if another one is not allowed.
     mutating func delay(after code: WebSocketCloseCode?, hasMessages: Bool, random: Double) -> Duration? {
@@ -121,10 +121,10 @@ extension Session {
     /// - Parameters:
     ///   - request: The request of the handshake, converted for each connection.
     ///   - options: The settings of each connection.
-    ///   - reconnection: The rules for opening the connection again, those of event sources.
+    ///   - reconnection: The rules for opening the connection again.
     public func webSockets(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        reconnecting reconnection: EventSourceReconnection = .init(), headers: HTTPFields = HTTPFields(),
+        reconnecting reconnection: ReconnectionPolicy = .init(), headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
     ) -> WebSocketSequence {
         webSockets(reconnection, random: { Double.random(in: 0..<1) }) {
@@ -135,7 +135,7 @@ extension Session {
 
     /// Returns the connections as the public method does, with the caller's random numbers.
     func webSockets(
-        _ reconnection: EventSourceReconnection, random: @escaping @Sendable () -> Double,
+        _ reconnection: ReconnectionPolicy, random: @escaping @Sendable () -> Double,
         open: @escaping @Sendable () async throws -> WebSocket
     ) -> WebSocketSequence {
         WebSocketSequence(session: self, open: open, reconnection: reconnection, random: random)

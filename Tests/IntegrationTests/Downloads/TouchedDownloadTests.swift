@@ -49,7 +49,7 @@ struct TouchedDownloadTests {
     @Test(arguments: [0, 699_999]) func aPartialFileThatIsCut(_ length: UInt64) async throws {
         let (_, request) = try await touching { _ in try open(Self.part).truncate(atOffset: length) }
         let error = await fails(.file) { try await request.value }
-        #expect(error?.description.contains("somebody else has written to its partial file") == true)
+        #expect(error?.description.contains("another program has written to its partial file") == true)
         #expect(request.resumeData == nil && folder.names == [])
     }
 

@@ -149,7 +149,7 @@ struct WebSocketWireTests {
     @Test func aSequenceOpensAgainAfterEachEnd() async throws {
         let server = try WebSocketServer()
         let session = Session()
-        let rules = EventSourceReconnection(initialDelay: .milliseconds(1), minimumDelay: .milliseconds(1))
+        let rules = ReconnectionPolicy(initialDelay: .milliseconds(1), minimumDelay: .milliseconds(1))
         var texts: [String] = []
         for try await socket in session.webSockets(server.url("/once"), reconnecting: rules) {
             for try await message in socket.messages { if let text = message.text { texts.append(text) } }

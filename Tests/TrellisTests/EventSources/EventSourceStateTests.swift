@@ -44,13 +44,13 @@ struct EventSourceStateTests {
     func theDelayIsTheReconnectionTimeAndARandomPart(
         _ failures: Int, _ reconnectionTime: Int?, _ random: Double, _ delay: Int
     ) {
-        let wait = EventSourceReconnection().delay(
+        let wait = ReconnectionPolicy().delay(
             failures: failures, reconnectionTime: reconnectionTime.map { .milliseconds($0) }, random: random)
         #expect(wait == .milliseconds(delay))
     }
 
     @Test func aTimeWithoutEndDoesNotOverflow() {
-        let wait = EventSourceReconnection().delay(
+        let wait = ReconnectionPolicy().delay(
             failures: 9, reconnectionTime: .milliseconds(Int64.max), random: 0.999)
         #expect(wait > .seconds(1_000_000))
     }
@@ -65,7 +65,7 @@ struct EventSourceStateTests {
     }
 
     @Test func failuresInARowHaveTheirLimit() {
-        var reconnection = EventSourceReconnection()
+        var reconnection = ReconnectionPolicy()
         reconnection.maximumFailures = 2
         var state = EventSourceState(reconnection)
         let lost = TrellisError(.exchangeFailed(.receive("x")))

@@ -13,9 +13,9 @@ struct EventSourceTests {
 
     /// Reads until the end; returns the data of each event, and the result.
     private func read(
-        _ request: Request = Request("http://localhost/"), _ change: (inout EventSourceReconnection) -> Void = { _ in }
+        _ request: Request = Request("http://localhost/"), _ change: (inout ReconnectionPolicy) -> Void = { _ in }
     ) -> Task<Outcome, Never> {
-        var reconnection = EventSourceReconnection()
+        var reconnection = ReconnectionPolicy()
         change(&reconnection)
         let source = scripted.session.serverSentEvents({ request }, reconnection) { 0.5 }
         return outcome {

@@ -6,8 +6,8 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(1)))
 struct EventSourceWireTests {
     /// A reconnection without a delay.
-    static var atOnce: EventSourceReconnection {
-        var reconnection = EventSourceReconnection()
+    static var atOnce: ReconnectionPolicy {
+        var reconnection = ReconnectionPolicy()
         (reconnection.initialDelay, reconnection.minimumDelay, reconnection.maximumBackoff) = (.zero, .zero, .zero)
         return reconnection
     }

@@ -82,7 +82,7 @@ struct ReceivedBytesTests {
     }
 
     @Test func aTypeEndsAtItsSemicolon() {
-        var state = EventSourceState(EventSourceReconnection())
+        var state = EventSourceState(ReconnectionPolicy())
         #expect(state.judge(status: 200, contentType: "text/event-stream;\u{301}x=1") == .read)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 /// The waits of a sequence of connections.
 struct WebSocketBackoffTests {
-    private static let rules = EventSourceReconnection(initialDelay: .seconds(3), maximumBackoff: .seconds(60))
+    private static let rules = ReconnectionPolicy(initialDelay: .seconds(3), maximumBackoff: .seconds(60))
 
     @Test(arguments: [1000, 1001, 1005] as [UInt16])
     func afterAProperEndTheWaitIsTheFirstOne(_ code: UInt16) {
@@ -51,11 +51,11 @@ struct WebSocketBackoffTests {
     }
 
     @Test func theLastOfTheAllowedFailuresEndsTheSequence() {
-        var backoff = WebSocketBackoff(EventSourceReconnection(maximumFailures: 2))
+        var backoff = WebSocketBackoff(ReconnectionPolicy(maximumFailures: 2))
         let error = TrellisError(.connectionFailed(.unreachable("refused")))
         #expect(backoff.delay(after: error, random: 1) != nil)
         #expect(backoff.delay(after: error, random: 1) == nil)
-        backoff = WebSocketBackoff(EventSourceReconnection(maximumFailures: 2))
+        backoff = WebSocketBackoff(ReconnectionPolicy(maximumFailures: 2))
         #expect(backoff.delay(after: error, random: 1) != nil)
         #expect(backoff.delay(after: .abnormalClosure, hasMessages: false, random: 1) == nil)
     }

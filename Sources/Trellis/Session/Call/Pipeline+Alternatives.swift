@@ -56,7 +56,7 @@ extension Pipeline {
 extension TrellisError {
     /// Indicates whether the connection failed, and not the request.
     fileprivate var isOfConnection: Bool {
-        guard !isOfSlowEvaluator else { return false }
+        guard !isTrustTimeout else { return false }
         return switch reason {
         case .connectionFailed, .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.untrusted),
             .securityFailed(.pinMismatch), .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect),

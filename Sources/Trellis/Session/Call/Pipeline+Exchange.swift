@@ -5,20 +5,20 @@ import FoundationEssentials
 extension Pipeline {
     /// Sends a request on the wire, and returns the response, with its body in memory or as a stream.
     ///
-    /// - Parameter turn: The permit that the host's limits have given to the exchange; `nil` if the host has no limits.
+    /// - Parameter permit: The permit that the host's limits have given to the exchange; `nil` if the host has no limits.
     @inline(__always)
-    func send(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
+    func send(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         session.preparation.mayWaitForTrust
-            ? try await sendEvaluated(request, turn) : try await sendOnce(request, turn)
+            ? try await sendEvaluated(request, permit) : try await sendOnce(request, permit)
     }
 
     /// Sends a request as an exchange of its own.
     @inline(never)
-    func sendOnce(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
+    func sendOnce(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         if request.isForm { try await MIMETypes.load() }
         if first == nil { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
-        let exchange = try first ?? makeExchange(request, turn, sizes)
+        let exchange = try first ?? makeExchange(request, permit, sizes)
         do {
             let answer = try await response(to: exchange)
             session.learnUpgrades(from: answer.response.head, of: exchange.prepared)
@@ -63,12 +63,12 @@ extension Pipeline {
         }
     }
 
-    private func makeExchange(_ request: Request, _ turn: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {
+    private func makeExchange(_ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {
         let deadline = call.deadline
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            limit: deadline.limit, start: turn?.start ?? call.clock.now(), observer: call.observer, starts: call.starts,
-            permission: turn)
+            limit: deadline.limit, start: permit?.start ?? call.clock.now(), observer: call.observer,
+            starts: call.starts, permission: permit)
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let prepared = try session.preparation.prepare(
             asked, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)

@@ -25,7 +25,7 @@ extension Pipeline {
                 var error = TrellisError(.timedOut(.connect), phase: .connecting)
                 error.metrics.total = elapsed
                 error.detail = function.description
-                error.isOfSlowEvaluator = function.isEvaluator
+                error.isTrustTimeout = function.isEvaluator
                 throw error
             }
         }

@@ -9,11 +9,11 @@ extension Pipeline {
     /// byte of the request is sent. The evaluator is asked, and then the request is sent again: neither of the two
     /// counts as an attempt.
     @inline(never)
-    func sendEvaluated(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
+    func sendEvaluated(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         var evaluations = 0
         while true {
             do {
-                return try await sendOnce(request, turn)
+                return try await sendOnce(request, permit)
             } catch let error as TrellisError {
                 guard let pending = error.pendingTrust else { throw error }
                 guard evaluations < Self.maximumEvaluations else {
@@ -58,7 +58,7 @@ extension TrellisError {
             other.reason, method: method, phase: phase, metrics: metrics, underlying: other.underlying)
         error.url = url
         error.detail = other.detail
-        error.isOfSlowEvaluator = other.isOfSlowEvaluator
+        error.isTrustTimeout = other.isTrustTimeout
         error.followed = followed
         return error
     }

@@ -364,17 +364,17 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func exchangeInTurn(_ request: Request) async throws -> StepResponse {
-        try await exchange(request, self.request.steps.turn(for: request, context))
+        try await exchange(request, self.request.steps.permit(for: request, context))
     }
 
     @inline(never)
-    private func exchange(_ request: Request, _ turn: LimitPermit) async throws -> StepResponse {
+    private func exchange(_ request: Request, _ permit: LimitPermit) async throws -> StepResponse {
         do {
-            let answer = try await exchangeOnRoute(request, turn)
-            turn.end(with: .success(answer), context)
+            let answer = try await exchangeOnRoute(request, permit)
+            permit.end(with: .success(answer), context)
             return answer
         } catch {
-            turn.end(with: .failure(error), context)
+            permit.end(with: .failure(error), context)
             throw error
         }
     }

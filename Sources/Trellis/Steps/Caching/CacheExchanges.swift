@@ -27,6 +27,9 @@ final class CacheExchanges: Sendable {
             guard let own = self.variant, let variant else { return self.variant == nil && variant == nil }
             return own.hasSameBytes(as: variant)
         }
+
+        /// Returns the bytes of a variant's text, which distinguish it; `nil` if none is known.
+        static func name(of variant: String?) -> [UInt8]? { variant.map { Array($0.utf8) } }
     }
 
     private struct Record {
@@ -44,8 +47,8 @@ final class CacheExchanges: Sendable {
         var forgotten: UInt64 = 0
         /// The request that leads. Those of most keys have the same variant.
         var lead: Lead?
-        /// The requests that lead for other variants.
-        var otherLeads: [Lead] = []
+        /// The requests that lead for other variants, by the names of these.
+        var otherLeads: [[UInt8]?: Lead] = [:]
 
         /// Returns whether the response of an exchange may be stored, and records that it is.
         mutating func admits(_ number: UInt64, _ variant: String) -> Bool {
@@ -62,35 +65,42 @@ final class CacheExchanges: Sendable {
 
         /// Returns the flight of the request that leads for a variant; `nil` if there is none.
         mutating func flight(_ variant: String?) -> CacheFlight? {
-            if lead?.isEqual(to: variant) == true { return Self.flight(&lead) }
-            guard let index = otherLeads.firstIndex(where: { $0.isEqual(to: variant) }) else { return nil }
-            var other: Lead? = otherLeads[index]
-            defer { if let other { otherLeads[index] = other } }
-            return Self.flight(&other)
-        }
-
-        private static func flight(_ lead: inout Lead?) -> CacheFlight? {
-            if let flight = lead?.flight { return flight }
+            if let lead, lead.isEqual(to: variant) {
+                if let flight = lead.flight { return flight }
+                let flight = CacheFlight()
+                self.lead?.flight = flight
+                return flight
+            }
+            guard !otherLeads.isEmpty else { return nil }
+            let name = Lead.name(of: variant)
+            guard var other = otherLeads[name] else { return nil }
+            if let flight = other.flight { return flight }
             let flight = CacheFlight()
-            lead?.flight = flight
+            other.flight = flight
+            otherLeads[name] = other
             return flight
         }
 
         /// Adds a request that leads.
-        mutating func add(_ new: Lead) { if lead == nil { lead = new } else { otherLeads.append(new) } }
+        mutating func add(_ new: Lead) {
+            if lead == nil { lead = new } else { otherLeads[Lead.name(of: new.variant)] = new }
+        }
 
         /// Ends the lead of an exchange. Returns the flight of the requests that wait; `nil` if none does.
-        mutating func endLead(_ number: UInt64) -> CacheFlight? {
+        mutating func endLead(_ number: UInt64, _ variant: String?) -> CacheFlight? {
             if let ended = lead, ended.number == number {
-                lead = otherLeads.popLast()
+                lead = nil
                 return ended.flight
             }
-            guard let index = otherLeads.firstIndex(where: { $0.number == number }) else { return nil }
-            return otherLeads.remove(at: index).flight
+            guard !otherLeads.isEmpty else { return nil }
+            let name = Lead.name(of: variant)
+            guard let ended = otherLeads[name], ended.number == number else { return nil }
+            otherLeads.removeValue(forKey: name)
+            return ended.flight
         }
 
         /// The requests that lead.
-        var leads: [Lead] { (lead.map { [$0] } ?? []) + otherLeads }
+        var leads: [Lead] { (lead.map { [$0] } ?? []) + otherLeads.values }
     }
 
     private struct State {
@@ -140,7 +150,7 @@ final class CacheExchanges: Sendable {
             state.records[place]?.count += 1
             return (state.lastNumber, place)
         }
-        return CacheTicket(self, key, number, at: place, isLeader: false)
+        return CacheTicket(self, key, number, at: place, variant: nil, isLeader: false)
     }
 
     /// Returns the part of a request. The exchange of a leader begins.
@@ -157,7 +167,7 @@ final class CacheExchanges: Sendable {
             return (state.lastNumber, place, nil)
         }
         if let flight { return .waiter(flight) }
-        return .leader(CacheTicket(self, key, number, at: place, isLeader: true))
+        return .leader(CacheTicket(self, key, number, at: place, variant: variant, isLeader: true))
     }
 
     /// Records that the stored responses of a key are no longer valid.
@@ -182,7 +192,7 @@ final class CacheExchanges: Sendable {
     /// - Parameter isLeader: Indicates whether requests may still wait for the response.
     fileprivate func end(_ ticket: CacheTicket, isLeader: Bool) {
         let flight = state.withLock { state in
-            let flight = isLeader ? state.records[ticket.place]?.endLead(ticket.number) : nil
+            let flight = isLeader ? state.records[ticket.place]?.endLead(ticket.number, ticket.variant) : nil
             state.records[ticket.place]?.count -= 1
             guard state.records[ticket.place]?.count == 0 else { return flight }
             state.records[ticket.place] = nil
@@ -194,7 +204,7 @@ final class CacheExchanges: Sendable {
     }
 
     fileprivate func endLead(_ ticket: CacheTicket, _ outcome: CacheFlight.Outcome) {
-        state.withLock { $0.records[ticket.place]?.endLead(ticket.number) }?.settle(outcome)
+        state.withLock { $0.records[ticket.place]?.endLead(ticket.number, ticket.variant) }?.settle(outcome)
     }
 
     fileprivate func isValid(_ ticket: CacheTicket) -> Bool {
@@ -214,14 +224,18 @@ final class CacheTicket: Sendable {
     fileprivate let number: UInt64
     /// The place of the key's record, which stays the same as long as the ticket exists.
     fileprivate let place: Int
+    /// The variant that the request leads for; `nil` if none is known, or the request does not lead.
+    fileprivate let variant: String?
     private let exchanges: CacheExchanges
     /// Indicates whether equal requests wait for the response.
     private let isLeader: Atomic<Bool>
 
     fileprivate init(
-        _ exchanges: CacheExchanges, _ key: CacheKey, _ number: UInt64, at place: Int, isLeader: Bool
+        _ exchanges: CacheExchanges, _ key: CacheKey, _ number: UInt64, at place: Int, variant: String?,
+        isLeader: Bool
     ) {
-        (self.exchanges, self.key, self.number, self.place) = (exchanges, key, number, place)
+        (self.exchanges, self.key, self.number) = (exchanges, key, number)
+        (self.place, self.variant) = (place, variant)
         self.isLeader = Atomic(isLeader)
     }
 

@@ -62,9 +62,10 @@ final class CacheRecording: Sendable {
     func commit() async {
         guard begin() else { return }
         if let frame, !frame.isFull { return await end(.dropped) }
-        guard ticket.mayStore(head.variant) else { return await end(.dropped) }
         do {
+            // A newer response may be stored while the stored bytes are copied.
             try await frame?.finish(writer)
+            guard ticket.mayStore(head.variant) else { return await end(.dropped) }
             try await writer.commit()
         } catch {
             return await fail(error)

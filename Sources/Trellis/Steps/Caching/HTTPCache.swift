@@ -195,15 +195,8 @@ public struct CacheStatistics: Sendable, Hashable {
             collapsedCount += 1
         } else if status.isStaleIfError {
             staleCount += 1
-        } else if status.forwardStatus == 304 {
+        } else if status.isValidated {
             validatedCount += 1
         }
-    }
-}
-
-extension CacheStatus {
-    /// Indicates whether the response is that of the server.
-    fileprivate var isMiss: Bool {
-        forwardReason != nil && !isCollapsed && !isStaleIfError && forwardStatus != 304
     }
 }

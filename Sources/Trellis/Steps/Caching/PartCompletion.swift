@@ -32,6 +32,13 @@ struct PartCompletion: Hashable, Sendable {
         (self.index, self.needed, self.total, self.validator) = (index, needed, candidate.length, validator)
     }
 
+    /// The largest number of stored bytes that precede the missing ones in a stream. The origin's response to the request for the missing
+    /// ones waits while the reader gets these: many of them would take longer than the origin holds its connection.
+    private static let maximumBefore: Int64 = 1 << 20
+
+    /// Indicates whether the request of a stream is sent as it is, because too many stored bytes precede the missing ones.
+    var isTooLongForStream: Bool { missing.lowerBound - needed.lowerBound > Self.maximumBefore }
+
     /// The fields of the request for the missing bytes.
     var fields: HTTPFields {
         let last = missing.upperBound == total ? "" : "\(missing.upperBound - 1)"

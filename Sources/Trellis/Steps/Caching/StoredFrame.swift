@@ -8,11 +8,17 @@ final class StoredFrame: Sendable {
 
     private let body: any CachedBody
     private let combination: PartCombination
+    /// Is called when the stored bytes cannot be read.
+    private let onFailure: @Sendable () async -> Void
     /// The number of bytes that were received.
     private let count = Atomic<Int64>(0)
 
     /// - Parameter body: The body of the stored part.
-    init(_ body: any CachedBody, _ combination: PartCombination) { (self.body, self.combination) = (body, combination) }
+    init(
+        _ body: any CachedBody, _ combination: PartCombination, onFailure: @escaping @Sendable () async -> Void
+    ) {
+        (self.body, self.combination, self.onFailure) = (body, combination, onFailure)
+    }
 
     /// Indicates whether as many bytes were received as the combination has.
     var isFull: Bool { count.load(ordering: .relaxed) == Int64(combination.received.count) }
@@ -33,8 +39,18 @@ final class StoredFrame: Sendable {
         var start = range.lowerBound
         while start < range.upperBound {
             let end = min(start + Self.pieceSize, range.upperBound)
-            try await writer.write(try await body.bytes(in: start..<end))
+            try await writer.write(try await bytes(in: start..<end))
             start = end
+        }
+    }
+
+    private func bytes(in range: Range<Int64>) async throws -> Data {
+        do {
+            return try await body.bytes(in: range)
+        } catch {
+            // A read that was cancelled says nothing about the bytes.
+            if !Task.isCancelled { await onFailure() }
+            throw error
         }
     }
 }

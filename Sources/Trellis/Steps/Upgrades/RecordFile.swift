@@ -40,22 +40,13 @@ struct RecordFile<Format: RecordFormat>: Sendable {
 
     /// Merges changes into the present contents of the file, and returns the result.
     ///
-    /// - Parameter isPatient: Whether the lock is waited for, about five seconds.
+    /// - Parameter isPatient: Indicates whether the lock is waited for, about five seconds.
     func write(
         _ changes: RecordChanges<Record>, isPatient: Bool, at now: Date
     ) async throws(FileReader.Failure) -> [String: Record] {
-        for attempt in 0..<(isPatient ? 250 : 1) {
-            if attempt > 0 {
-                // The pause is random, so that the waiting processes do not all try at the same time.
-                let pause = Int.random(in: 1...(min(2 * attempt, 40)))
-                try? await Task.sleep(for: .milliseconds(pause))
-            }
-            let written = try await BlockingThreadPool.trying { () throws(FileReader.Failure) in
-                try writeUnlessLocked(changes, at: now)
-            }
-            if let written { return written }
+        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileReader.Failure) in
+            try writeUnlessLocked(changes, at: now)
         }
-        throw FileReader.Failure(why: "another process holds its lock, \(path).lock")
     }
 
     /// Merges changes into the file; returns `nil` if another process has the lock.

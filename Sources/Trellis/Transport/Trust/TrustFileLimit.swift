@@ -13,8 +13,7 @@ struct TrustFileLimit: Sendable {
         var error = TrellisError(.timedOut(.connect), phase: .connecting)
         error.metrics.total = elapsed()
         error.detail = "the file \(path) has not been read"
-        // Neither another proxy nor another address would help.
-        error.isOfSlowEvaluator = true
+        error.isTrustTimeout = true
         return error
     }
 }

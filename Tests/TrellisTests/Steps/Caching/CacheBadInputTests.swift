@@ -17,15 +17,11 @@ struct CacheBadInputTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func storage(_ isOnDisk: Bool) -> any CacheStorage {
-        isOnDisk ? DiskCacheStorage(directory: folder.path) : MemoryCacheStorage()
-    }
-
     // MARK: Time
 
     /// A response is not fresh because the clock was set back: its age is not known then.
     @Test(arguments: [false, true]) func aClockThatJumpsMakesNothingFresh(_ isOnDisk: Bool) async throws {
-        let world = World(storage: storage(isOnDisk)) { _ in World.response("a") }
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { _ in World.response("a") }
         #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
         world.pass(1_000_000)
         #expect(try await world.get()[1] == "trellis; fwd=stale; ttl=60; stored")
@@ -39,7 +35,7 @@ struct CacheBadInputTests {
     }
 
     @Test(arguments: [false, true]) func aFreshnessWithoutAnEndHasALimit(_ isOnDisk: Bool) async throws {
-        let world = World(storage: storage(isOnDisk)) { _ in
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { _ in
             World.response("a", [.cacheControl: "max-age=1\(String(repeating: "0", count: 30)), stale-if-error=1e30"])
         }
         #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=2147483648; stored")

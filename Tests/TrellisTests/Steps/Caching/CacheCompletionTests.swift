@@ -10,60 +10,11 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(1)))
 struct CacheCompletionTests {
     private typealias World = CacheWorld
-
-    /// A server with one representation, which answers requests for its parts.
-    private final class Origin: Sendable {
-        private struct State {
-            var text = "0123456789"
-            var tag = "\"1\""
-        }
-
-        private let state = Locked(State())
-
-        func replace(_ text: String, _ tag: String) { state.withLock { ($0.text, $0.tag) = (text, tag) } }
-
-        func response(to request: TransportRequest, _ more: HTTPFields = [:]) -> MockResponse {
-            let state = state.withLock { $0 }
-            let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: state.tag] + more
-            let length = Int64(state.text.utf8.count)
-            let isSame = request.headers[.ifRange].map { $0 == state.tag } ?? true
-            guard isSame, let bytes = RequestedRange(request.headers)?.bytes(of: length) else {
-                return World.response(state.text, fields)
-            }
-            return Self.part(of: state.text, bytes, fields)
-        }
-
-        static func part(of text: String, _ bytes: Range<Int64>, _ fields: HTTPFields) -> MockResponse {
-            let part = text.dropFirst(Int(bytes.lowerBound)).prefix(bytes.count)
-            let range = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(text.utf8.count)"
-            return World.response(String(part), status: 206, fields + [.contentRange: range])
-        }
-    }
+    private typealias Origin = PartOrigin
 
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
-
-    private func storage(_ isOnDisk: Bool) -> any CacheStorage {
-        isOnDisk ? DiskCacheStorage(directory: folder.path) : MemoryCacheStorage()
-    }
-
-    private static func request(_ range: String?) -> Request {
-        var request = Request(World.url)
-        request.headers[.range] = range
-        return request
-    }
-
-    /// Returns the text, the status and the cache status of a response, whose body is read as a stream or at once.
-    private static func get(_ world: World, _ range: String?, isStream: Bool) async throws -> (String, Response) {
-        guard isStream else {
-            let (data, response) = try await world.session.data(request(range))
-            return (String(decoding: data, as: UTF8.self), response)
-        }
-        let stream = try await world.session.stream(request(range))
-        let data = try await stream.body.reduce(into: Data()) { $0.append($1) }
-        return (String(decoding: data, as: UTF8.self), try await stream.finalResponse())
-    }
 
     // MARK: Completions
 
@@ -98,9 +49,9 @@ struct CacheCompletionTests {
 
     @Test(arguments: Row.all) func theBytesThatAPartLacksAreRequested(_ row: Row) async throws {
         let origin = Origin()
-        let world = World(storage: storage(row.isOnDisk)) { origin.response(to: $0) }
-        _ = try await world.get(Self.request(row.stored))
-        let (text, response) = try await Self.get(world, row.range, isStream: row.isStream)
+        let world = World(storage: folder.cacheStorage(isOnDisk: row.isOnDisk)) { origin.response(to: $0) }
+        _ = try await world.get(World.request(row.stored))
+        let (text, response) = try await world.get(row.range, isStream: row.isStream)
         #expect(text == row.text && response.status == (row.received == nil ? .ok : .partialContent))
         #expect(response.headers[.contentRange] == row.received)
         #expect(response.headers[.contentLength] == "\(row.text.utf8.count)")
@@ -110,10 +61,10 @@ struct CacheCompletionTests {
         #expect(sent[values: .range] == [row.sent] && sent[values: .ifRange] == ["\"1\""])
         // Everything that both requests have brought is stored as one response.
         for range in [row.stored, row.range] {
-            let (again, hit) = try await Self.get(world, range, isStream: row.isStream)
+            let (again, hit) = try await world.get(range, isStream: row.isStream)
             #expect(hit.cacheStatus?.description == "trellis; hit; ttl=60")
             let whole = "0123456789"
-            let bytes = RequestedRange(Self.request(range).headers)?.bytes(of: 10) ?? 0..<10
+            let bytes = RequestedRange(World.request(range).headers)?.bytes(of: 10) ?? 0..<10
             #expect(again == String(whole.dropFirst(Int(bytes.lowerBound)).prefix(bytes.count)))
         }
         #expect(world.transport.requests.count == 2)
@@ -124,7 +75,7 @@ struct CacheCompletionTests {
     @Test func aStalePartIsCompleted() async throws {
         let origin = Origin()
         let world = World { origin.response(to: $0) }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         world.pass(61)
         #expect(
             try await world.get() == ["0123456789", "trellis; fwd=partial; fwd-status=206; ttl=60; stored"])
@@ -135,11 +86,11 @@ struct CacheCompletionTests {
     @Test(arguments: [false, true]) func anotherRepresentationReplacesThePart(_ isStream: Bool) async throws {
         let origin = Origin()
         let world = World { origin.response(to: $0) }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         origin.replace("abcdefghij", "\"2\"")
-        let (text, response) = try await Self.get(world, nil, isStream: isStream)
+        let (text, response) = try await world.get(nil, isStream: isStream)
         #expect(text == "abcdefghij" && response.cacheStatus?.description == "trellis; fwd=partial; ttl=60; stored")
-        #expect(try await world.get(Self.request("bytes=2-3")) == ["cd", "trellis; hit; ttl=60"])
+        #expect(try await world.get(World.request("bytes=2-3")) == ["cd", "trellis; hit; ttl=60"])
         #expect(world.transport.requests.count == 2)
     }
 
@@ -148,7 +99,7 @@ struct CacheCompletionTests {
     ) async throws {
         let origin = Origin()
         let world = World { origin.response(to: $0) }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         var request = Request(World.url, method: method)
         if method == .get { request.cacheMode = .onlyIfCached }
         let response = try await world.session.data(request).1
@@ -170,10 +121,10 @@ struct CacheCompletionTests {
             let text = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.count)"
             return MockResponse(status: 206, headers: fields + [.contentRange: text], body: part)
         }
-        _ = try await world.session.data(Self.request("bytes=0-9").withContentDecoding(false))
-        #expect(try await Self.get(world, nil, isStream: isStream).0 == "hello")
+        _ = try await world.session.data(World.request("bytes=0-9").withContentDecoding(false))
+        #expect(try await world.get(nil, isStream: isStream).0 == "hello")
         #expect(world.transport.requests.last?.headers[.range] == "bytes=10-")
-        #expect(try await Self.get(world, nil, isStream: isStream).1.cacheStatus?.isHit == true)
+        #expect(try await world.get(nil, isStream: isStream).1.cacheStatus?.isHit == true)
     }
 
     // MARK: Parts that do not fit
@@ -196,8 +147,8 @@ struct CacheCompletionTests {
             let tag: HTTPFields = misfit.0.contains(.eTag) ? [:] : [.eTag: "\"1\""]
             return World.response(misfit.1, status: 206, fields + tag + misfit.0)
         }
-        _ = try await world.get(Self.request("bytes=0-4"))
-        let (text, response) = try await Self.get(world, nil, isStream: isStream)
+        _ = try await world.get(World.request("bytes=0-4"))
+        let (text, response) = try await world.get(nil, isStream: isStream)
         #expect(text == "0123456789" && response.cacheStatus?.description == "trellis; fwd=partial; ttl=60; stored")
         #expect(world.transport.requests.map { $0.headers[.range] } == ["bytes=0-4", "bytes=5-", nil])
         #expect(try await world.get() == ["0123456789", "trellis; hit; ttl=60"])
@@ -209,7 +160,7 @@ struct CacheCompletionTests {
             guard request.headers.contains(.ifRange) else { return origin.response(to: request) }
             return World.response("", status: status, [.eTag: "\"1\""])
         }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         #expect(try await world.get() == ["0123456789", "trellis; fwd=partial; ttl=60; stored"])
     }
 
@@ -224,13 +175,13 @@ struct CacheCompletionTests {
             ]
             return World.response(rest, status: 206, fields)
         }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         if isStream {
             let error = await #expect(throws: TrellisError.self) {
-                _ = try await Self.get(world, nil, isStream: true)
+                _ = try await world.get(nil, isStream: true)
             }
             #expect(error?.kind == .truncatedBody)
-            #expect(try await world.get(Self.request("bytes=0-4")) == ["01234", "trellis; hit; ttl=60"])
+            #expect(try await world.get(World.request("bytes=0-4")) == ["01234", "trellis; hit; ttl=60"])
         } else {
             #expect(try await world.get() == ["0123456789", "trellis; fwd=partial; ttl=60; stored"])
         }
@@ -249,7 +200,7 @@ struct CacheCompletionTests {
                 try await gate.opened()
             }
         }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         let stream = try await world.session.stream(World.url)
         var iterator = stream.chunks.makeAsyncIterator()
         var text = ""
@@ -259,15 +210,15 @@ struct CacheCompletionTests {
         #expect(text == "0123456")
         stream.cancel()
         try await world.transport.waitUntilCancelled(count: 1)
-        #expect(try await world.get(Self.request("bytes=0-4")) == ["01234", "trellis; hit; ttl=60"])
-        #expect(try await world.get(Self.request("bytes=5-6"))[1].hasPrefix("trellis; fwd=partial"))
+        #expect(try await world.get(World.request("bytes=0-4")) == ["01234", "trellis; hit; ttl=60"])
+        #expect(try await world.get(World.request("bytes=5-6"))[1].hasPrefix("trellis; fwd=partial"))
         gate.open()
     }
 
     @Test(arguments: [false, true]) func theLimitIsThatOfAllBytes(_ isStream: Bool) async throws {
         let origin = Origin()
         let world = World { origin.response(to: $0) }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         var request = Request(World.url)
         request.maximumBodySize = .bytes(9)
         let limited = request
@@ -286,10 +237,10 @@ struct CacheCompletionTests {
     @Test(arguments: [false, true], [false, true])
     func aPartIsStoredWithTheOneThatItTouches(_ isStream: Bool, _ isOnDisk: Bool) async throws {
         let origin = Origin()
-        let world = World(storage: storage(isOnDisk)) { origin.response(to: $0) }
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { origin.response(to: $0) }
         for range in ["bytes=4-6", "bytes=0-3", "bytes=7-9"] {
-            let text = try await Self.get(world, range, isStream: isStream).0
-            let bytes = try #require(RequestedRange(Self.request(range).headers)?.bytes(of: 10))
+            let text = try await world.get(range, isStream: isStream).0
+            let bytes = try #require(RequestedRange(World.request(range).headers)?.bytes(of: 10))
             #expect(text == String("0123456789".dropFirst(Int(bytes.lowerBound)).prefix(bytes.count)))
         }
         // No byte was asked for twice, and each request was the caller's.
@@ -303,10 +254,10 @@ struct CacheCompletionTests {
     @Test func aPartOfAnotherRepresentationReplacesTheStoredOne() async throws {
         let origin = Origin()
         let world = World { origin.response(to: $0) }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         origin.replace("abcdefghij", "\"2\"")
-        #expect(try await world.get(Self.request("bytes=5-9"))[0] == "fghij")
-        #expect(try await world.get(Self.request("bytes=0-4")) == ["abcde", "trellis; fwd=partial; ttl=60; stored"])
+        #expect(try await world.get(World.request("bytes=5-9"))[0] == "fghij")
+        #expect(try await world.get(World.request("bytes=0-4")) == ["abcde", "trellis; fwd=partial; ttl=60; stored"])
         #expect(try await world.get() == ["abcdefghij", "trellis; hit; ttl=60"])
     }
 
@@ -321,7 +272,7 @@ struct CacheCompletionTests {
                 "56789", status: 206,
                 [.cacheControl: "no-store", .eTag: "\"1\"", .contentRange: "bytes 5-9/10"])
         }
-        _ = try await world.get(Self.request("bytes=0-4"))
+        _ = try await world.get(World.request("bytes=0-4"))
         #expect(
             try await world.get() == ["0123456789", "trellis; fwd=partial; fwd-status=206; detail=no-store"])
         #expect(try await world.storedCount == 0)
@@ -332,7 +283,7 @@ struct CacheCompletionTests {
     /// Random requests for parts of a representation that changes: each response has the bytes of one representation, that of its tag.
     @Test(arguments: [false, true]) func noByteIsThatOfAnotherRepresentation(_ isOnDisk: Bool) async throws {
         let origin = Origin()
-        let world = World(storage: storage(isOnDisk)) { origin.response(to: $0) }
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { origin.response(to: $0) }
         func text(_ version: Int) -> String {
             String(decoding: (0..<40).map { UInt8(97 + ($0 + version * 7) % 26) }, as: UTF8.self)
         }
@@ -343,8 +294,8 @@ struct CacheCompletionTests {
             let first = Int.random(in: 0..<40, using: &generator)
             let last = Int.random(in: first..<40, using: &generator)
             let isWhole = Int.random(in: 0..<4, using: &generator) == 0
-            let (got, response) = try await Self.get(
-                world, isWhole ? nil : "bytes=\(first)-\(last)", isStream: Bool.random(using: &generator))
+            let (got, response) = try await world.get(
+                isWhole ? nil : "bytes=\(first)-\(last)", isStream: Bool.random(using: &generator))
             let version = try #require(response.headers[.eTag].flatMap { Int($0.dropFirst().dropLast()) })
             var bytes: Range<Int64> = 0..<40
             if response.status == .partialContent {

@@ -10,28 +10,20 @@ import TrellisTesting
 struct CachePartTests {
     private typealias World = CacheWorld
 
-    private static func fields(_ more: HTTPFields = [:]) -> HTTPFields {
-        [.cacheControl: "max-age=60", .eTag: "\"1\""] + more
-    }
-
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func storage(_ isOnDisk: Bool) -> any CacheStorage {
-        isOnDisk ? DiskCacheStorage(directory: folder.path) : MemoryCacheStorage()
-    }
-
     /// Returns the response with the bytes from `first` to `last` of ten.
     private static func part(_ first: Int, _ last: Int) -> MockResponse {
         let text = "0123456789".dropFirst(first).prefix(last - first + 1)
-        return World.response(String(text), status: 206, fields([.contentRange: "bytes \(first)-\(last)/10"]))
+        return World.response(String(text), status: 206, World.fields([.contentRange: "bytes \(first)-\(last)/10"]))
     }
 
     /// RFC 9110, section 15.3.7.3: a part that is the complete representation is that of a 200.
     @Test(arguments: [false, true], [HTTPRequest.Method.get, .head])
     func aPartThatIsCompleteIsA200(_ isOnDisk: Bool, _ method: HTTPRequest.Method) async throws {
-        let world = World(storage: storage(isOnDisk)) { _ in Self.part(0, 9) }
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { _ in Self.part(0, 9) }
         let whole = Request(World.url, headers: [.range: "bytes=0-"])
         #expect(try await world.get(whole) == ["0123456789", "trellis; fwd=uri-miss; ttl=60; stored"])
         let (data, response) = try await world.session.data(Request(World.url, method: method))
@@ -57,7 +49,7 @@ struct CachePartTests {
     @Test func theTagOfAStalePartIsNotSentForBytesThatItLacks() async throws {
         let world = World { request in
             if request.headers.contains(.ifNoneMatch) { return World.response("", status: 304, [.eTag: "\"1\""]) }
-            return request.headers.contains(.range) ? Self.part(2, 5) : World.response("0123456789", Self.fields())
+            return request.headers.contains(.range) ? Self.part(2, 5) : World.response("0123456789", World.fields())
         }
         let part = Request(World.url, headers: [.range: "bytes=2-5"])
         _ = try await world.get(part)

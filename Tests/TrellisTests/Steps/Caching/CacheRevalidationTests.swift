@@ -13,27 +13,19 @@ struct CacheRevalidationTests {
 
     private static let authorized = Request(World.url, headers: [.authorization: "Basic YTpi"])
 
-    private static func fields(_ more: HTTPFields = [:]) -> HTTPFields {
-        [.cacheControl: "max-age=60", .eTag: "\"1\""] + more
-    }
-
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
-
-    private func storage(_ isOnDisk: Bool) -> any CacheStorage {
-        isOnDisk ? DiskCacheStorage(directory: folder.path) : MemoryCacheStorage()
-    }
 
     // MARK: Updates
 
     /// 4.3.4
     @Test(arguments: [false, true])
     func a304ToTheCallersConditionUpdatesTheStoredResponse(_ isOnDisk: Bool) async throws {
-        let world = World(storage: storage(isOnDisk)) { request in
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { request in
             request.headers.contains(.ifNoneMatch)
                 ? World.response("", status: 304, [.cacheControl: "max-age=600", .eTag: "\"1\""])
-                : World.response("one", Self.fields())
+                : World.response("one", World.fields())
         }
         _ = try await world.get()
         world.pass(61)
@@ -51,7 +43,7 @@ struct CacheRevalidationTests {
     func a304ToTheCallersConditionUpdatesNoOther(_ validators: HTTPFields) async throws {
         let world = World { request in
             request.headers[.ifNoneMatch] == "\"2\""
-                ? World.response("", status: 304, validators) : World.response("one", Self.fields())
+                ? World.response("", status: 304, validators) : World.response("one", World.fields())
         }
         _ = try await world.get()
         world.pass(61)
@@ -63,7 +55,7 @@ struct CacheRevalidationTests {
     /// 4.3.4
     @Test(arguments: [false, true]) func a304UpdatesAllResponsesWithItsStrongTag(_ isOnDisk: Bool) async throws {
         let count = Locked(0)
-        let world = World(storage: storage(isOnDisk)) { request in
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { request in
             if request.headers.contains(.ifNoneMatch) {
                 return World.response("", status: 304, [.cacheControl: "max-age=600", .eTag: "\"1\""])
             }
@@ -71,7 +63,7 @@ struct CacheRevalidationTests {
                 count += 1
                 return count == 1
             }
-            return World.response("one", Self.fields(isFirst ? [:] : [.vary: "Accept-Language"]))
+            return World.response("one", World.fields(isFirst ? [:] : [.vary: "Accept-Language"]))
         }
         let request = Request(World.url, headers: [.acceptLanguage: "de"])
         _ = try await world.get(request)
@@ -101,7 +93,7 @@ struct CacheRevalidationTests {
     @Test func aRequestThatSaysNoStoreRemovesNothing() async throws {
         let world = World { request in
             request.headers.contains(.ifNoneMatch)
-                ? World.response("", status: 304, Self.fields()) : World.response("one", Self.fields())
+                ? World.response("", status: 304, World.fields()) : World.response("one", World.fields())
         }
         _ = try await world.get()
         for method in [HTTPRequest.Method.get, .head] {
@@ -116,8 +108,8 @@ struct CacheRevalidationTests {
     /// 3.5: neither the confirmation nor the response to one user is that to the others.
     @Test(arguments: [304, 200, 404]) func aRequestWithCredentialsRemovesNothing(_ status: Int) async throws {
         let world = World(policy: CachePolicy(sharing: .shared)) { request in
-            guard request.headers.contains(.authorization) else { return World.response("one", Self.fields()) }
-            if status == 304 { return World.response("", status: 304, Self.fields()) }
+            guard request.headers.contains(.authorization) else { return World.response("one", World.fields()) }
+            if status == 304 { return World.response("", status: 304, World.fields()) }
             return World.response("own", status: status, [.cacheControl: "max-age=60", .eTag: "\"2\""])
         }
         _ = try await world.get()
@@ -131,7 +123,7 @@ struct CacheRevalidationTests {
     @Test func aRequestWithCredentialsUpdatesWhatIsForAll() async throws {
         let world = World(policy: CachePolicy(sharing: .shared)) { request in
             request.headers.contains(.authorization)
-                ? World.response("two", [.cacheControl: "max-age=60, public"]) : World.response("one", Self.fields())
+                ? World.response("two", [.cacheControl: "max-age=60, public"]) : World.response("one", World.fields())
         }
         _ = try await world.get()
         world.pass(61)

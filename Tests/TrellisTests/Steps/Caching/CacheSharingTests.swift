@@ -269,6 +269,26 @@ struct CacheSharingTests {
         #expect(exchanges.begin(key).mayStore("0") && old.isValid)
     }
 
+    @Test func leadersOfManyVariantsAreToldApart() {
+        let (exchanges, key) = (CacheExchanges(), CacheKey(url: World.url))
+        let variants: [String?] = [nil, "\u{E9}", "e\u{301}"] + (0..<100).map { "\($0)" }
+        var leaders: [CacheTicket] = []
+        for variant in variants {
+            if case .leader(let leader) = exchanges.join(key, variant: variant) { leaders.append(leader) }
+        }
+        #expect(leaders.count == variants.count && exchanges.leaderCount == variants.count)
+        for variant in variants {
+            if case .leader = exchanges.join(key, variant: variant) { Issue.record("\(variant ?? "none")") }
+        }
+        // The first one may end before the others.
+        for (index, leader) in leaders.enumerated() {
+            leader.settle(.stored)
+            #expect(exchanges.leaderCount == variants.count - index - 1)
+        }
+        leaders = []
+        #expect(exchanges.count == 0)
+    }
+
     @Test func removalsReachResponsesThatAreUnderWay() async throws {
         for isAll in [false, true] {
             let gate = LoopbackServer.Gate()

@@ -58,10 +58,22 @@ final class CacheWorld: Sendable {
         get async throws { try await cache.storage.usage.count }
     }
 
+    /// Returns the fields of a response that is fresh for a minute and has a strong entity tag, with more of them.
+    static func fields(_ more: HTTPFields = [:]) -> HTTPFields {
+        [.cacheControl: "max-age=60", .eTag: "\"1\""] + more
+    }
+
     /// Returns a response that is fresh for a minute, unless its fields say otherwise.
     static func response(
         _ text: String, status: Int = 200, _ fields: HTTPFields = [.cacheControl: "max-age=60"]
     ) -> MockResponse {
         MockResponse(status: status, headers: fields, body: Data(text.utf8))
+    }
+}
+
+extension TemporaryFolder {
+    /// Returns a storage in this folder, or one in memory.
+    func cacheStorage(isOnDisk: Bool) -> any CacheStorage {
+        isOnDisk ? DiskCacheStorage(directory: path) : MemoryCacheStorage()
     }
 }

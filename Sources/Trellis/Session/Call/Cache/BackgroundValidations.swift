@@ -41,39 +41,24 @@ final class BackgroundValidations: Sendable {
     /// - Parameter actor: The actor that knows the operations of the session.
     func begin(in actor: SessionActor, _ work: @escaping @Sendable () async -> Void) {
         let validation = Validation()
-        running.withLock { $0[ObjectIdentifier(validation)] = validation }
-        validation.keep(
-            Task(executorPreference: globalConcurrentExecutor) { [self] in
-                if await actor.begin(validation) {
-                    await work()
-                    actor.submit { $0.didEnd(validation) }
-                }
-                running.withLock { $0[ObjectIdentifier(validation)] = nil }
-            })
+        // The end of the session finds a validation only with its task.
+        running.withLock { validations in
+            validations[ObjectIdentifier(validation)] = validation
+            validation.keep(
+                Task(executorPreference: globalConcurrentExecutor) { [self] in
+                    if await actor.begin(validation) {
+                        await work()
+                        actor.submit { $0.didEnd(validation) }
+                    }
+                    running.withLock { $0[ObjectIdentifier(validation)] = nil }
+                })
+        }
     }
 
     /// Cancels the validations, and waits until they have ended, at most for `limit`: a storage or a handler of the user's may take longer.
     func end(within limit: Duration) async {
         let tasks = running.withLock { Array($0.values) }.compactMap(\.task)
-        guard !tasks.isEmpty else { return }
         for task in tasks { task.cancel() }
-        await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let waiter = Locked<CheckedContinuation<Void, Never>?>(continuation)
-            let resume = { @Sendable in
-                waiter.withLock { waiter in
-                    defer { waiter = nil }
-                    return waiter
-                }?.resume()
-            }
-            let timer = Task {
-                try? await Task.sleep(for: limit)
-                resume()
-            }
-            Task {
-                for task in tasks { await task.value }
-                timer.cancel()
-                resume()
-            }
-        }
+        await waitForEnd(of: tasks, within: limit)
     }
 }

@@ -29,6 +29,19 @@ extension CacheLookup {
         CacheStorability.decision(facts, to: method, fields)
     }
 
+    /// Returns the reason for which a received part may not be stored even with a stored one, whose fields do not decide about it; `nil` if
+    /// it may. Its own fields need not make it of use alone.
+    func prohibition(of part: StoredHead) -> CacheStorability.Reason? {
+        var head = CachedHead(part, request: fields.headers)
+        guard case .refused(let reason) = storability(of: head.judge(policy), method: request.method) else {
+            return nil
+        }
+        switch reason {
+        case .range, .notReusable: return nil
+        case .method, .requestNoStore, .noStore, .private, .authorization, .unknownStatus, .varyAny: return reason
+        }
+    }
+
     /// Returns whether the method and the status are ones whose responses can be stored.
     private func isMethodStorable(_ received: StoredHead) -> Bool {
         switch request.method {

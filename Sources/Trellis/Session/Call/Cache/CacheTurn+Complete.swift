@@ -47,23 +47,52 @@ extension CacheTurn {
         guard let use = lookup.use(whole, usability) else { return nil }
         var status = CacheStatus(.partial)
         if use.range == nil { status.forwardStatus = received.status }
-        let frame = StoredFrame(entry.body, combination)
-        let recording = await recording(of: head, ticket, &status, within: frame)
-        if recording == nil { await removeReplaced(by: head, ticket) }
+        let recording = await recording(of: head, received, entry, combination, use, ticket, &status)
         guard data != nil else {
-            return try streamed(answer, recording, entry, whole, combination, use, named(status))
+            return try streamed(answer, received, recording, entry, whole, combination, use, named(status))
         }
-        return try await collected(answer, recording, entry, whole, use, status)
+        return try await collected(answer, received, recording, entry, whole, use, status)
+    }
+
+    /// Begins to store a stored part and the received one as one response; `nil` if that is not stored.
+    ///
+    /// - Parameter head: The head of both parts together.
+    private func recording(
+        of head: StoredHead, _ received: StoredHead, _ entry: CacheEntry, _ combination: PartCombination,
+        _ use: CacheDecision.Use, _ ticket: CacheTicket, _ status: inout CacheStatus
+    ) async -> CacheRecording? {
+        var recording: CacheRecording?
+        if let prohibition = lookup.prohibition(of: received) {
+            status.detail = prohibition.token
+        } else {
+            // A long part is not copied for each short one that the caller asks for.
+            guard use.range == nil || combination.isWorthCopying else { return nil }
+            recording = await self.recording(of: head, ticket, &status, within: storedFrame(of: entry, combination))
+        }
+        // The part that is stored stays if there is no room for both.
+        guard recording == nil, status.detail != "storage" else { return recording }
+        var replacing = received
+        replacing.status = head.status
+        await removeReplaced(by: replacing, ticket)
+        return nil
+    }
+
+    /// Returns the stored bytes that are stored with received ones. If they cannot be read, their entry is removed.
+    func storedFrame(of entry: CacheEntry, _ combination: PartCombination) -> StoredFrame {
+        let (storage, key) = (storage, key)
+        return StoredFrame(entry.body, combination) {
+            if let key { try? await storage.remove(entry, for: key) }
+        }
     }
 
     /// Returns the response whose bytes are all there.
     private func collected(
-        _ answer: StepResponse, _ recording: CacheRecording?, _ entry: CacheEntry, _ whole: CacheEntry,
-        _ use: CacheDecision.Use, _ status: CacheStatus
+        _ answer: StepResponse, _ received: StoredHead, _ recording: CacheRecording?, _ entry: CacheEntry,
+        _ whole: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus
     ) async throws -> StepResponse? {
         let made: StepResponse
         do {
-            made = try await response(whole, use, status)
+            made = try await response(whole, use, status, after: received)
         } catch let error as Unreadable {
             recording?.discard()
             if let key { try await drop(entry, key, because: error) }
@@ -81,10 +110,10 @@ extension CacheTurn {
 
     /// Returns the response whose bytes are received while they are read.
     private func streamed(
-        _ answer: StepResponse, _ recording: CacheRecording?, _ entry: CacheEntry, _ whole: CacheEntry,
-        _ combination: PartCombination, _ use: CacheDecision.Use, _ status: CacheStatus
+        _ answer: StepResponse, _ received: StoredHead, _ recording: CacheRecording?, _ entry: CacheEntry,
+        _ whole: CacheEntry, _ combination: PartCombination, _ use: CacheDecision.Use, _ status: CacheStatus
     ) throws -> StepResponse {
-        let head = lookup.head(whole, use).0
+        let head = withOwnCookies(lookup.head(whole, use).0, of: received)
         let response = answer.response.with(head).with(status)
         let coded = decodes ? try CodedBody(head.headers) : nil
         let (storage, key, needed) = (storage, key, use.range ?? 0..<combination.total)

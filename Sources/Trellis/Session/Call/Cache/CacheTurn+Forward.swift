@@ -29,12 +29,15 @@ extension CacheTurn {
             guard (error as? TrellisError)?.isTransient == true,
                 let stale = try await staleResponse(among: entries, reason, nil)
             else { throw error }
+            // The requests that wait do not follow one after the other into the same failure.
+            ticket.settle(.notStored)
             return stale
         }
         let received = head(of: answer, start)
         if [500, 502, 503, 504].contains(received.status),
             let stale = try await staleResponse(among: entries, reason, received.status)
         {
+            ticket.settle(.notStored)
             await answer.discard(pipeline.context)
             return stale
         }
@@ -95,7 +98,7 @@ extension CacheTurn {
         status.timeToLive = usability.timeToLive
         status.isStored = isStored
         do {
-            return try await response(entry, use, status)
+            return try await response(entry, use, status, after: received)
         } catch is Unreadable {
             try? await storage.remove(entry, for: key)
             return nil

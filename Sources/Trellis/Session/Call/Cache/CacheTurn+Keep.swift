@@ -113,11 +113,16 @@ extension CacheTurn {
         }
     }
 
-    /// Returns whether a part of a representation need not be stored, because its length is not known, or the complete one is stored.
+    /// Returns whether a part of a representation need not be stored, because its length is not known, or the complete representation or
+    /// a longer part of it is stored, which it would replace.
     private func isPartUnneeded(_ head: CachedHead, _ ticket: CacheTicket) async -> Bool {
-        guard head.part != nil else { return true }
+        guard let part = head.part else { return true }
         return await matchingEntries(ticket.key).contains { entry in
-            entry.head.part == nil && entry.head.status == .ok
+            if let stored = entry.head.part {
+                return stored.total == part.total && stored.range.count > part.range.count
+                    && entry.head.stored.strongValidator.map { $0 == head.stored.strongValidator } ?? false
+            }
+            return entry.head.status == .ok
                 && entry.head.stored.entityTag.map { head.stored.entityTag?.hasSameBytes(as: $0) ?? false } ?? false
         }
     }
@@ -127,11 +132,12 @@ extension CacheTurn {
     private func joinedPart(
         _ received: StoredHead, _ ticket: CacheTicket
     ) async -> (head: StoredHead, frame: StoredFrame)? {
+        guard lookup.prohibition(of: received) == nil else { return nil }
         for entry in await matchingEntries(ticket.key) {
             let stored = entry.head.stored
             guard let combination = PartCombination(stored, received, isConditional: false), combination.isWorthCopying
             else { continue }
-            return (combination.head(stored, received, cache.policy), StoredFrame(entry.body, combination))
+            return (combination.head(stored, received, cache.policy), storedFrame(of: entry, combination))
         }
         return nil
     }

@@ -13,11 +13,13 @@ extension CacheTurn {
 
     /// Returns a stored response as the response to the request.
     ///
+    /// - Parameter received: The head of the response of the origin to this request; `nil` if the request was not sent.
     /// - Throws: ``Unreadable`` if the body cannot be read.
     func response(
-        _ entry: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus
+        _ entry: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus, after received: StoredHead? = nil
     ) async throws -> StepResponse {
-        let (head, bytes) = lookup.head(entry, use)
+        let (stored, bytes) = lookup.head(entry, use)
+        let head = received.map { withOwnCookies(stored, of: $0) } ?? stored
         let response = Response(
             head: head, url: url.text, metrics: metrics(status), redirects: pipeline.context.redirects)
         let coded: CodedBody?
@@ -34,6 +36,16 @@ extension CacheTurn {
         let limit = bodyLimit
         guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
         return StepResponse(response: response, body: try await body(entry, bytes, coded, limit))
+    }
+
+    /// Returns a head with the cookies of the origin's response to this request. Those that the cache of many users has stored are another
+    /// user's; in the cache of one user, the head has the newest ones already.
+    func withOwnCookies(_ head: ResponseHead, of received: StoredHead) -> ResponseHead {
+        guard cache.policy.isShared else { return head }
+        var headers = head.headers
+        headers[values: .setCookie] = []
+        for field in received.headers where field.name == .setCookie { headers.append(field) }
+        return ResponseHead(status: head.status, headers: headers, version: head.version)
     }
 
     private func body(

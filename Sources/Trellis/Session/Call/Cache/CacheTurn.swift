@@ -50,6 +50,8 @@ struct CacheTurn {
                 } catch let error as Unreadable {
                     try await drop(entries[use.index], key, because: error)
                 }
+            case .complete(let completion) where pipeline.call.delivery != .memory && completion.isTooLongForStream:
+                return try await forwarded(.partial, key, validating: nil, entries)
             case .complete(let completion): return try await completed(completion, key, entries)
             case .forward(let reason, let index):
                 guard mayWait, reason != .request, reason != .partial else {

@@ -38,7 +38,8 @@ final class CacheFileWriter: CacheWriter {
     }
 
     deinit {
-        if let file = state.withLock({ $0.file }) { BlockingThreadPool.begin { FileSystem.remove(file.path) } }
+        guard let file = state.withLock({ $0.file }) else { return }
+        BlockingThreadPool.begin { FileSystem.deleteIfPossible(file.path) }
     }
 
     func write(_ bytes: Data) async throws {
@@ -61,7 +62,7 @@ final class CacheFileWriter: CacheWriter {
             defer { state.file = nil }
             return state.file
         }
-        if let file { await BlockingThreadPool.run { _ = FileSystem.remove(file.path) } }
+        if let file { await BlockingThreadPool.run { _ = FileSystem.deleteIfPossible(file.path) } }
     }
 
     /// Writes the complete blocks.

@@ -237,7 +237,7 @@ struct DiskCacheFolder: Sendable {
             }
             _ = try new.rename(to: path)
         } catch {
-            FileSystem.remove(new.path)
+            FileSystem.deleteIfPossible(new.path)
             throw error
         }
     }

@@ -162,7 +162,7 @@ final class DiskCacheOwner: Sendable {
     /// Reads and removes the saved index: without it, the next owner reads the folders, as it must after this one has ended early.
     private func load() -> Bool {
         guard let words = WordFile.read(path: folder.indexPath) else { return false }
-        FileSystem.remove(folder.indexPath)
+        FileSystem.deleteIfPossible(folder.indexPath)
         guard words.count >= 3, words[0] == Self.mark, words[1] == UInt64(words.count - 1),
             words.count % DiskCacheIndex.wordCount == 3, WordFile.checksum(words.dropLast()) == words.last
         else { return false }
@@ -204,5 +204,5 @@ extension DiskCacheFolder {
     func markForeignEntries() { try? WholeFile.create(path: foreignMarkPath) }
 
     /// Records that the owner is about to read the folders.
-    func clearForeignMark() { FileSystem.remove(foreignMarkPath) }
+    func clearForeignMark() { FileSystem.deleteIfPossible(foreignMarkPath) }
 }

@@ -94,12 +94,12 @@ extension LoopbackServer.Connection {
             length = nil
             produce = write
         }
-        let isSilent = answer.status == 204 || answer.status == 304
+        let isSilent = WireHead.hasNoBody(status: answer.status)
         let framing = ResponseFraming(length, faults, isSilent: isSilent)
         for fault in framing.wrongLengths { faults.schedule.begin(.framing(fault)) }
         let fields = answer.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
         try write("HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n\(fields)\(framing.fields)\r\n")
-        guard request.method != "HEAD", !isSilent else { return request.keepsConnection }
+        guard !WireHead.hasNoBody(method: request.method, status: answer.status) else { return request.keepsConnection }
         let body = BodyFaults(faults)
         try produce(.init(connection: self, isChunked: framing.isChunked, faults: body))
         if let fault = body.atEnd { try play(fault, faults.schedule) }

@@ -177,8 +177,6 @@ extension TransportRequest {
     /// Indicates whether the body is sent in chunks, through `TransportTask.send(_:)`.
     var hasStreamedBody: Bool { if case .stream = wire.body { true } else { false } }
 
-    /// Returns whether a response to the request has a body after its head (RFC 9112, section 6.3).
-    func allowsBody(of head: ResponseHead) -> Bool {
-        method != .head && head.status.code != 204 && head.status.code != 304
-    }
+    /// Returns whether a response to the request may have a body after its head.
+    func allowsBody(of head: ResponseHead) -> Bool { !head.status.hasNoBody(after: method) }
 }

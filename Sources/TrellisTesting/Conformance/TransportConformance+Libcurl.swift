@@ -69,7 +69,7 @@ extension TransportConformance {
                 switch step {
                 case .informational(let status, let fields): try connection.write(head(status, fields, ""))
                 case .head(let status, let fields):
-                    hasBody = status != 204 && status != 304 && request.method != "HEAD"
+                    hasBody = !WireHead.hasNoBody(method: request.method, status: status)
                     try connection.write(head(status, fields, hasBody ? "Transfer-Encoding: chunked\r\n" : ""))
                 case .body(let bytes):
                     guard hasBody, !bytes.isEmpty else { continue }

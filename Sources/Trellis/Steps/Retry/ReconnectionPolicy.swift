@@ -1,11 +1,11 @@
-/// The rules by which an ``EventSource`` opens its stream again.
+/// The rules by which an ``EventSource`` opens its stream again, and a ``WebSocketSequence`` its connection.
 ///
 /// The wait lasts for the reconnection time: the time of the server's last `retry` field, or ``initialDelay`` before the first
 /// one. After a connection that failed or was lost, a random part (full jitter) of a span is added. The span begins with the
 /// reconnection time, but a second at least, and doubles with every failure in a row up to ``maximumBackoff``: so the clients of
 /// a server that has been down do not all return at once. WHATWG HTML, section 9.2.3, leaves that to the client.
-public struct EventSourceReconnection: Sendable, Hashable {
-    /// The reconnection time until the server gives one: 3 s unless set.
+public struct ReconnectionPolicy: Sendable, Hashable {
+    /// The reconnection time until the server gives one: 3 s unless set. The server of a WebSocket gives none.
     public var initialDelay: Duration
     /// The shortest wait, even if the server asks for a shorter one: 100 ms unless set. A server that says `retry: 0` and ends
     /// every stream at once does not get requests without a pause.
@@ -13,7 +13,8 @@ public struct EventSourceReconnection: Sendable, Hashable {
     /// The most that the backoff adds to the reconnection time: 60 s unless set.
     public var maximumBackoff: Duration
     /// The number of failures in a row of which the last one ends the sequence; `nil`, the default, if there is no limit. A
-    /// response with a stream of events begins a new count.
+    /// response with a stream of events begins a new count, and so do a WebSocket's end and its
+    /// first message, where the end has the code 1000, 1001 or none.
     public var maximumFailures: Int?
 
     /// Creates rules; values that are not given have their defaults.

@@ -2,16 +2,16 @@ import Testing
 import Trellis
 
 /// The rules of a reconnection, given at once or one by one.
-struct EventSourceReconnectionTests {
+struct ReconnectionPolicyTests {
     @Test func allRulesCanBeGivenAtOnce() {
-        var rules = EventSourceReconnection()
+        var rules = ReconnectionPolicy()
         #expect(rules.initialDelay == .seconds(3) && rules.minimumDelay == .milliseconds(100))
         #expect(rules.maximumBackoff == .seconds(60) && rules.maximumFailures == nil)
         rules.initialDelay = .seconds(1)
         rules.minimumDelay = .seconds(2)
         rules.maximumBackoff = .seconds(3)
         rules.maximumFailures = 4
-        let given = EventSourceReconnection(
+        let given = ReconnectionPolicy(
             initialDelay: .seconds(1), minimumDelay: .seconds(2), maximumBackoff: .seconds(3), maximumFailures: 4)
         #expect(given == rules)
     }

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 
@@ -155,7 +156,7 @@ extension LoopbackServer.Connection {
     private func send(
         _ answer: LoopbackServer.Response, to request: LoopbackServer.ReceivedRequest
     ) throws -> Bool {
-        let hasNoBody = request.method == "HEAD" || answer.status == 204 || answer.status == 304
+        let hasNoBody = WireHead.hasNoBody(method: request.method, status: answer.status)
         let head = { (framing: String) in
             "HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n"
                 + answer.headers.map { "\($0.name): \($0.value)\r\n" }.joined() + framing + "\r\n"
@@ -165,7 +166,7 @@ extension LoopbackServer.Connection {
             try act(self)
             return false
         case .bytes(let data):
-            let isSilent = answer.status == 204 || answer.status == 304
+            let isSilent = WireHead.hasNoBody(status: answer.status)
             let text = head(isSilent ? "" : "Content-Length: \(data.count)\r\n")
             try write(Array(text.utf8) + (hasNoBody ? [] : Array(data)))
         case .sized(let length, let produce):
