@@ -1,6 +1,6 @@
 """The peers of the gateway's tests: an origin that follows a script for each path, and a client that sends raw bytes."""
 
-import select, socket, ssl, struct, subprocess, threading
+import os, select, socket, ssl, struct, subprocess, threading
 
 
 class Message:
@@ -214,10 +214,10 @@ def reset(sock):
 class Gateway:
     """A running gateway."""
 
-    def __init__(self, program, origin, *options, listen="127.0.0.1:0"):
+    def __init__(self, program, origin, *options, listen="127.0.0.1:0", environment={}):
         self.process = subprocess.Popen(
             [program, "gateway", "--listen", listen, "--origin", origin, *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | environment)
         self.line = self.process.stderr.readline().decode()
         # The loader's remark about a libcurl other than the system's.
         while "no version information available" in self.line:
