@@ -83,8 +83,10 @@ finish() {
     local name
     for name in "${failed[@]}"; do
         printf '\n=== again, what %s said\n' "$name"
-        grep -E '✘|↳|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' \
+        grep -E '✘|✗|↳|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' \
             "$(log_of "$name")" 2>/dev/null | cut -c1-400 | tail -30
+        # A step that does not name its failure with one of these words tells it in its last lines.
+        [ "${PIPESTATUS[0]}" -eq 0 ] || tail -10 "$(log_of "$name")" 2>/dev/null | cut -c1-400
     done
     echo "Tests failed: $summary"
     exit 1

@@ -5,8 +5,9 @@ import TrellisTesting
 
 /// The embedded server, with an endpoint for each part.
 struct TourServer: Sendable {
-    /// The size of the response of `/firehose`, in bytes.
-    static let streamSize = 64 << 20
+    /// The size of the response of `/firehose`, in bytes. It is several times what the kernel's socket buffers take: a receive buffer
+    /// grows to 32 MiB on some systems (`net.ipv4.tcp_rmem`).
+    static let streamSize = 256 << 20
     /// The size of the response of `/file`, in bytes.
     static let fileSize = 32 << 20
 
