@@ -91,7 +91,8 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "TrellisTestTraitsTests",
-            dependencies: ["CurlEngine", "Trellis", "TrellisTestTraits", "TrellisTesting"], swiftSettings: settings),
+            dependencies: ["CurlEngine", "Trellis", "TrellisTestTraits", "TrellisTesting"], exclude: ["Cassettes"],
+            swiftSettings: settings),
         .testTarget(
             name: "TrellisObservabilityTests",
             dependencies: [

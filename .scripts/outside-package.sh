@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds two packages outside the repository that depend on Trellis by path, as users have it: one with the core alone, into a binary with
 # the Swift runtime inside, and one with the products that need traits. Runs both, and checks that the first resolves no other package. They
-# are debug builds, because the benchmarks build a release binary in the same way.
+# are debug builds, because the benchmarks build a release binary in the same way. Further packages with one trait each are resolved, and
+# not built: each needs the packages of its product alone.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 # The folder stays between runs, so that only what changed is built again.
@@ -55,6 +56,42 @@ if [ "$resolved" != "swift-http-types " ]; then
     exit 1
 fi
 echo "A user of the core resolves swift-http-types alone."
+
+# Checks that a user of a product with a trait resolves these of the packages that Trellis names, and none of its others. Packages that the
+# named ones need are not compared, because they change with the versions of these.
+check_trait() { # TRAIT PACKAGE…
+    local trait=$1 folder=${TMPDIR:-/tmp}/trellis-outside-$1-$(id -u) named wanted resolved
+    shift
+    named=$(sed -n 's|.*\.package(url: ".*/\([^/"]*\)".*|\1|p' "$repository/Package.swift")
+    wanted=$(printf '%s\n' swift-http-types "$@" | sort | tr '\n' ' ')
+    mkdir -p "$folder/Sources/outside"
+    cat > "$folder/Package.swift" <<SWIFT
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "outside",
+    dependencies: [.package(name: "trellis", path: "$repository", traits: ["$trait"])],
+    targets: [
+        .executableTarget(name: "outside", dependencies: [.product(name: "Trellis$trait", package: "trellis")])
+    ]
+)
+SWIFT
+    echo 'print("not built")' > "$folder/Sources/outside/main.swift"
+    # The versions that an earlier run has resolved would stay.
+    rm -f "$folder/Package.resolved"
+    swift package --package-path "$folder" resolve >&2
+    resolved=$(grep -o '"identity" : "[^"]*"' "$folder/Package.resolved" | cut -d'"' -f4 | grep -xF "$named" | sort | tr '\n' ' ')
+    if [ "$resolved" != "$wanted" ]; then
+        echo "A user of the trait $trait resolves $resolved, and not $wanted" >&2
+        exit 1
+    fi
+    echo "Of the packages of Trellis, a user of the trait $trait resolves $resolved"
+}
+check_trait Observability swift-distributed-tracing swift-log swift-metrics
+check_trait Service swift-service-lifecycle swift-log
+# swift-configuration itself needs the last two.
+check_trait Configuration swift-configuration swift-log swift-service-lifecycle
 
 folder=${TMPDIR:-/tmp}/trellis-outside-traits-$(id -u)
 mkdir -p "$folder/Sources/outside"

@@ -25,6 +25,13 @@ is_current() {
 
 has_headers() { echo '#include <curl/curl.h>' | "$1" -E -xc - >/dev/null 2>&1; }
 
+# Prints the last line of a log now and then, until it is ended. The pause holds no descriptor, so that it keeps no reader waiting.
+report_progress() { # LOG
+    while sleep 15 </dev/null >/dev/null 2>&1; do
+        echo "… $SECONDS s: $(tail -n 1 "$1" | cut -c 1-100)" >&2
+    done
+}
+
 build() {
     command -v swift >/dev/null || fail "the Swift toolchain is missing: see https://www.swift.org/install/linux/"
     if ! has_headers clang && ! has_headers cc; then
@@ -32,8 +39,14 @@ build() {
     fi
     local log
     log=$(mktemp "${TMPDIR:-/tmp}/trellis-build.XXXXXX")
-    trap 'rm -f "$log"' EXIT
-    echo "Building $product; the first time takes a minute or two …" >&2
+    echo "Building $product; the first time takes two to three minutes, and more on a slow machine …" >&2
+    report_progress "$log" &
+    local reporter=$!
+    end_report() {
+        { kill "$reporter" && wait "$reporter"; } 2>/dev/null || true
+        rm -f "$log"
+    }
+    trap end_report EXIT
     # Tried a second time, because the first build needs the network.
     if ! swift build --package-path "$here" --product "$product" </dev/null >"$log" 2>&1 &&
         ! swift build --package-path "$here" --product "$product" </dev/null >"$log" 2>&1; then
@@ -42,7 +55,8 @@ build() {
     fi
     # A build that had nothing to do leaves the program as it was.
     touch "$program"
-    rm -f "$log"
+    trap - EXIT
+    end_report
 }
 
 is_current || build

@@ -246,6 +246,41 @@ expect_report "a part that is missing" "[r['error']['kind'], r['status']]" "['fi
     "$url/mirror" --part "f=@$folder/missing"
 expect_report "a part that is a folder" "r['error']['kind']" file 1 "$url/mirror" --part "f=@$folder"
 
+# --- Heads and warnings
+
+for option in -i --include; do
+    client $option "$url/"
+    check "$option" "0 HTTP/1.1 200 1  hello world" \
+        "$status $(head -c 12 "$folder/out") $(grep -c '^Content-Length: 11$' "$folder/out") $(tail -n 2 "$folder/out" | head -n 1) $(tail -n 1 "$folder/out")"
+done
+client -i "$url/repeated"
+check "-i: every field" "X-One: 1 Set-Cookie: a=1 X-Two: 2 Set-Cookie: b=2" "$(grep -E '^(X-|Set-)' "$folder/out" | xargs)"
+for option in -I --head; do
+    client $option "$url/"
+    check "$option" "0 HTTP/1.1 200 " "$status $(head -c 12 "$folder/out") $(tail -n 1 "$folder/out")"
+done
+expect_usage_error "$url/" -I -X PUT
+expect_usage_error PUT "$url/" -I
+expect_usage_error "$url/" -I -d a
+expect_usage_error "$url/" -i -o "$folder/with-head"
+expect_usage_error "$url/" -i --report json
+expect_usage_error "$url/" -i --stream sse
+client "$url/" --user foo
+check "--user without a colon" "hello world 0 1" "$out $status $(grep -c -- '--user has no colon' "$folder/err")"
+client "$url/" --user foo: -H 'X-Content-Length: 1'
+check "no warning" "hello world 0 " "$out $status $err"
+client "$url/" -H 'content-length: 5' -H 'Transfer-Encoding: chunked'
+check "fields that are ignored" "hello world 0 1 1" \
+    "$out $status $(grep -c 'Content-Length of -H is ignored' "$folder/err") $(grep -c 'Transfer-Encoding of -H is ignored' "$folder/err")"
+: >"$folder/no-folder"
+for place in /proc/x "$folder/no-folder" "$folder/no-folder/below"; do
+    client "$url/" --cache "$place"
+    check "a cache that cannot be used: $place" "hello world 0 1 1" \
+        "$out $status $(wc -l <"$folder/err") $(grep -cF "the cache in $place cannot be used: " "$folder/err")"
+done
+client "$url/" --cache "$folder/a-cache/of/its/own"
+check "a cache that can be used" "hello world 0 " "$out $status $err"
+
 # --- Compression
 
 unzipped="[dict(r['headers'])['X-Content-Encoding'], __import__('gzip').decompress(base64.b64decode(r['body']['base64']))]"
@@ -695,6 +730,8 @@ expect_report "the proxy in the report" "[r['ok'], r['proxy']]" "[True, 'http://
 expect_report "no proxy in the report" "r['proxy']" None 0 "$url/"
 expect_report "a refused tunnel" "[r['error']['kind'], r['proxy']]" "['proxy', 'http://$proxy']" 1 https://far.invalid/ --proxy "$proxy"
 expect_report "a proxy that is gone" "r['error']['kind']" proxy 1 https://far.invalid/ --proxy socks5h://127.0.0.1:1
+check "--proxy is named" 1 "$(grep -c '(--proxy names it)$' "$folder/err")"
+check "the variables are named" 1 "$(through http_proxy=127.0.0.1:1 -- http://far.invalid/ | grep -c '(the environment names it: http_proxy, ')"
 export http_proxy=foo://x
 expect_report "a variable that names none" "r['error']['kind']" invalid_request 1 http://far.invalid/
 unset http_proxy
@@ -731,6 +768,43 @@ for name in unknown-ca wrong-host expired; do
     check "--proxy https: $name: the proxy's certificate" 1 "$(grep -c "the proxy's certificate is not trusted" "$folder/err")"
 done
 expect_report "--proxy https without its authority" "r['error']['kind']" untrusted 1 "$tls_origin" --proxy "https://$tls_proxy"
+
+# tinyproxy and squid, which want a name and a password. What clients send to them is kept.
+if [ "${CI:-}" = true ] || { command -v tinyproxy && command -v squid; } >/dev/null; then
+    mkfifo "$folder/real-proxies.in"
+    PYTHONDONTWRITEBYTECODE=1 "$secure_proxies" "$here/../Tests/Peers/real_proxies.py" tinyproxy squid \
+        <"$folder/real-proxies.in" >>"$folder/real-proxies" 2>/dev/null &
+    real_proxies=$!
+    exec 6>"$folder/real-proxies.in"
+    until [ -s "$folder/real-proxies" ] || ! kill -0 "$real_proxies" 2>/dev/null; do sleep 0.05; done
+    cp "$folder/real-proxies" "$folder/real-ports"
+    for name in tinyproxy squid; do
+        real=127.0.0.1:$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["ports"][sys.argv[2] + "-recorded"])' \
+            "$folder/real-ports" $name)
+        real_url=http://zelda:pr0xySecret@$real
+        expect_report "--proxy with $name" "[r['status'], r['proxy'], $text]" "[200, 'http://$real', 'hello world']" 0 "$url/" --proxy "$real_url"
+        client "$url/request" --proxy "$real_url"
+        check "--proxy with $name: the server sees the proxy and not its password" "1 0" \
+            "$(grep -ci "^via: .*$name" "$folder/out") $(grep -ci -e '^proxy-auth' -e ZWNyZXQ= "$folder/out")"
+        expect_report "--proxy with $name: a tunnel" "[r['status'], r['proxy'], $text]" "[200, 'http://$real', 'server -']" 0 \
+            "$tls_origin" "${proxy_ca[@]}" -H 'Authorization: Bearer s3rverSecret' --proxy "$real_url"
+        : >"$folder/real-proxies"
+        echo "sent $name" >&6
+        until grep -q '}$' "$folder/real-proxies" || ! kill -0 "$real_proxies" 2>/dev/null; do sleep 0.05; done
+        check "--proxy with $name: the proxy gets its own password and not the server's" "1 0" \
+            "$(grep -c 'CONNECT 127.*Proxy-Authorization: Basic emVsZGE6cHIweHlTZWNyZXQ=' "$folder/real-proxies") $(
+                grep -c s3rverSecret "$folder/real-proxies")"
+        expect_report "--proxy with $name: a wrong password" "[r['error']['kind'], r['error']['retryable'], r['proxy']]" \
+            "['proxy', False, 'http://$real']" 1 "$tls_origin" "${proxy_ca[@]}" --proxy "http://zelda:wr0ngSecret@$real"
+        check "--proxy with $name: no password in the error" 0 "$(cat "$folder/out" "$folder/err" | grep -c wr0ngSecret)"
+        client --curl "$tls_origin" --proxy "$real_url"
+        check "--proxy with $name: no password in the curl command" "1 0" \
+            "$(grep -c -- "--proxy .*$real" "$folder/out") $(grep -c -e pr0xySecret -e zelda "$folder/out")"
+    done
+    exec 6>&-
+else
+    echo "Nothing is checked with tinyproxy and squid, because they are not installed."
+fi
 exec 5>&-
 
 # A proxy for SOCKS 4 and 4a that answers every request itself with the destination and the name of the user, and refuses port 9.
@@ -866,6 +940,24 @@ expect_usage_error "$url/" --auth any
 expect_usage_error "$url/" --user a:b --auth ntlm
 expect_usage_error "$url/" --deadline soon
 expect_usage_error "$url/" --deadline -1
+expect_usage_reason "--deadline cannot be negative" "$url/" --deadline -1
+expect_usage_reason "--deadline must be more than 0" "$url/" --deadline 0
+expect_usage_reason "--retries cannot be negative" "$url/" --retries -1
+expect_usage_reason "there is no colon in it" "$url/" -H nocolon
+expect_usage_reason "'Bad Name' cannot be the name of a header field" "$url/" -H 'Bad Name: x'
+expect_usage_reason "it is not sha256: with 64 hexadecimal digits" "$url/" -o a --checksum sha256:zz
+expect_usage_reason "it does not have the form NAME=VALUE" "$url/" --part foo
+expect_usage_reason "no file is named after the @" "$url/" --part a=@
+expect_usage_reason "'type=' has no value, or is given twice" "$url/" --part 'a=@f;type='
+expect_usage_reason "--method cannot be empty" -X '' "$url/"
+expect_usage_reason "'extra' is no URL" "$url/" extra
+expect_usage_reason "'BAR' is no URL" FOO BAR "$url/"
+expect_usage_reason "Several URLs go with --output FOLDER" "$url/" "$url/"
+expect_usage_reason "--doh: " "$url/" --doh nope
+client GET
+check "a method alone" "1 1" "$status $(grep -c '(a method needs a URL: trellis -X GET URL)$' "$folder/err")"
+client ws://127.0.0.1:1/
+check "the URL of a WebSocket" "1 1" "$status $(grep -c '(a WebSocket: trellis ws URL)$' "$folder/err")"
 expect_usage_error "$url/" --resume
 expect_usage_error "$url/" --checksum sha256:00
 expect_usage_error "$url/" -o a --checksum sha256:00
@@ -887,7 +979,10 @@ expect_usage_error GET "$url/" -X PUT
 for option in '--stream xml' '--cache-mode reload' '--cache . --cache-mode none'; do
     expect_usage_error "$url/" $option
 done
+client --version
+check "--version" "0 1" "$status $(grep -cE '^trellis [0-9.]+ libcurl/[0-9.]+$' <<<"$out")"
 client --help
+check "--help names --version" 1 "$(grep -c -- '--version' <<<"$out")"
 check "--help" 0 "$status"
 check "--help names the options" 1 "$(grep -c -- '--unix-socket' "$folder/out")"
 
@@ -933,6 +1028,44 @@ for option in --hsts --alt-svc; do
 done
 kill "$strict_process"
 wait "$strict_process" 2>/dev/null
+
+# caddy names its HTTP/3 in Alt-Svc. The next process uses it, if libcurl has HTTP/3.
+if [ "${CI:-}" = true ] || command -v caddy >/dev/null; then
+    caddy_port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    cat >"$folder/Caddyfile" <<CADDYFILE
+{
+    admin off
+    auto_https off
+}
+https://localhost:$caddy_port {
+    bind 127.0.0.1
+    tls $folder/cert.pem $folder/key.pem
+    respond "{http.request.proto}"
+}
+CADDYFILE
+    HOME=$folder XDG_DATA_HOME=$folder XDG_CONFIG_HOME=$folder caddy run --adapter caddyfile --config "$folder/Caddyfile" \
+        >"$folder/caddy.log" 2>&1 &
+    caddy=$!
+    until (: </dev/tcp/127.0.0.1/"$caddy_port") 2>/dev/null || ! kill -0 "$caddy" 2>/dev/null; do sleep 0.05; done
+    from_caddy=("https://localhost:$caddy_port/" --cacert "$folder/cert.pem" -4)
+    client "${from_caddy[@]}" --http 3 --report json
+    later=HTTP/3.0
+    [ "$(report "r['error'] and r['error']['kind']")" != unsupported ] || later=HTTP/2.0
+    for wanted in HTTP/2.0 $later $later; do
+        client "${from_caddy[@]}" --alt-svc "$folder/caddy-alt-svc.txt"
+        check "--alt-svc: $wanted" "$wanted 0" "$out $status"
+    done
+    check "--alt-svc: the file" 1 \
+        "$(grep -c "^h1 localhost $caddy_port h3 localhost $caddy_port \".*\" 0 0$" "$folder/caddy-alt-svc.txt")"
+    client "${from_caddy[@]}"
+    check "without --alt-svc" "HTTP/2.0 0" "$out $status"
+    client "${from_caddy[@]}" --alt-svc "$folder/caddy-alt-svc.txt" --http 1.1
+    check "--alt-svc: another version is asked for" "HTTP/1.1 0" "$out $status"
+    kill "$caddy"
+    wait "$caddy" 2>/dev/null
+else
+    echo "Nothing is checked with caddy, because it is not installed."
+fi
 # --- The cache
 
 # A server whose responses begin with the digest of their rest, and change with each request that is not a validation.
@@ -1029,8 +1162,41 @@ expect_report 'a response is used again' 'r["from_cache"], r["cache_status"][:17
     "$cached/1" --cache "$cache"
 client "$cached/count"
 check "a stored response is used without a request" 1 "$out"
-expect_report '--cache-mode reload' 'r["from_cache"]' False 0 "$cached/1" --cache "$cache" --cache-mode reload
-expect_report '--cache-mode no-store' 'r["from_cache"]' False 0 "$cached/1" --cache "$cache" --cache-mode no-store
+# Runs the client with a mode of the cache, and compares whether the response is from the cache, the beginning of the cache status and the
+# number of requests that were sent. Paths with ?0 are stale from the beginning.
+expect_mode() { # MODE PATH FROM-CACHE STATUS REQUESTS
+    local name="--cache-mode $1 $2" before
+    client "$cached/count"
+    before=$out
+    client --report json "$cached$2" --cache "$cache" --cache-mode "$1"
+    check "$name: exit status" 0 "$status"
+    check "$name" "$3 True" "$(report "r['from_cache'], (r['cache_status'] or '').startswith('$4')" | tr -d '(),')"
+    client "$cached/count"
+    check "$name: requests" "$5" "$((out - before))"
+}
+client "$cached/stale?0" --cache "$cache"
+expect_mode default /1 True 'trellis; hit; ttl=' 0
+expect_mode default '/other?60' False 'trellis; fwd=uri-miss; ttl=60; stored' 1
+expect_mode reload /1 False 'trellis; fwd=bypass; ttl=60; stored' 1
+expect_mode default /1 True 'trellis; hit; ttl=' 0
+expect_mode no-store /1 False 'trellis; fwd=bypass; detail=mode-no-store' 1
+expect_mode no-store '/never?60' False 'trellis; fwd=bypass; detail=mode-no-store' 1
+expect_mode default '/never?60' False 'trellis; fwd=uri-miss' 1
+expect_mode force-cache '/stale?0' True 'trellis; hit; ttl=' 0
+expect_mode force-cache '/forced?60' False 'trellis; fwd=uri-miss; ttl=60; stored' 1
+expect_mode only-if-cached '/stale?0' True 'trellis; hit; ttl=' 0
+expect_mode only-if-cached '/4?60' False 'trellis; detail=only-if-cached' 0
+# The server confirms most responses and sends others again.
+for mode in default no-cache; do
+    path=/1 reason=request
+    [ $mode = no-cache ] || path='/stale?0' reason=stale
+    client "$cached/count"
+    before=$out
+    client --report json "$cached$path" --cache "$cache" --cache-mode $mode
+    check "--cache-mode $mode $path" True "$(report "r['cache_status'].startswith('trellis; fwd=$reason')")"
+    client "$cached/count"
+    check "--cache-mode $mode $path: requests" 1 "$((out - before))"
+done
 expect_report 'another folder' 'r["from_cache"]' False 0 "$cached/1" --cache "$folder/other-cache"
 expect_report '--cache-mode only-if-cached' 'r["from_cache"], r["status"]' "(False, 504)" 0 "$cached/4" --cache "$cache" --cache-mode only-if-cached
 check "the folder is its user's alone" 700 "$(stat -c %a "$cache")"
@@ -1101,6 +1267,7 @@ for pin in '' sha256 sha256// sha256//AAAA sha1//AAAA 'sha256//47DEQpj8HBSa+/TIm
     expect_usage_error "$url/" --pin "$pin"
 done
 expect_usage_reason "it does not have 32 bytes in Base64" "$url/" --pin sha256//AAAA
+expect_usage_reason "--pin goes with https URLs" "$url/" --pin "sha256//$other"
 # --- Trust
 
 trust=$folder/trust
@@ -1160,6 +1327,11 @@ client "$tls12" --cacert "$trust/other.pem"
 check "--cacert with the authority of another server" 1 "$status"
 SSL_CERT_FILE="$trust/ca.pem" client "$tls12" --cacert "$trust/other.pem"
 check "--cacert in addition to SSL_CERT_FILE" 0 "$status"
+check "no secrets of connections are written unasked" no "$([ -e "$trust/keys" ] || echo no)"
+SSLKEYLOGFILE="$trust/keys" client "$tls12" "${with_ca[@]}"
+check "SSLKEYLOGFILE names a file for the secrets of connections" "0 1" "$status $(grep -c '^CLIENT_RANDOM ' "$trust/keys")"
+client "$tls12" "${with_ca[@]}"
+check "SSLKEYLOGFILE is not remembered" "0 1" "$status $(grep -c '^CLIENT_RANDOM ' "$trust/keys")"
 expect_report "--tlsv1.3" "[r['error']['kind'], r['error']['retryable']]" "['tls', False]" 1 "$tls12" "${with_ca[@]}" --tlsv1.3
 expect_usage_error "$url/" --key a
 expect_usage_error "$url/" --pass a
@@ -1231,8 +1403,10 @@ expect_usage_error "$url/" --abstract-unix-socket ''
 
 # A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code; /bytes sends two bytes;
 # /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /pinged sends "pinged" after a ping; /flood sends many
-# messages, and creates the file of its first argument when it has received the Close frame. It prints its ports, without and with TLS,
-# and listens on the socket of its last argument.
+# messages, and creates the file of its first argument when it has received the Close frame; /deflate agrees to compression; /fields sends
+# two fields of the request. /noted, /deaf and /silent note in files that they were asked, and the code of the Close frame; /deaf does not
+# answer that frame, and /silent not even the handshake. It prints its ports, without and with TLS, and listens on the socket of its last
+# argument.
 cat >"$folder/ws.py" <<'PYTHON'
 import base64, hashlib, socketserver, ssl, sys, threading
 
@@ -1248,12 +1422,18 @@ class Handler(socketserver.StreamRequestHandler):
             fields[name.lower()] = value.strip()
         if path == "/deny":
             return self.wfile.write(b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
+        if path in ("/noted", "/deaf", "/silent"):
+            open(sys.argv[1] + ".asked", "w").close()
+        if path == "/silent":
+            return self.rfile.read()
         key = fields["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
         chosen = fields.get("sec-websocket-protocol", "").split(",")[0]
+        deflates = path == "/deflate" and "sec-websocket-extensions" in fields
+        extensions = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n" if deflates else ""
         self.wfile.write((
             "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nStrict-Transport-Security: max-age=9\r\n"
-            f"Sec-WebSocket-Accept: {accept}\r\n" + (f"Sec-WebSocket-Protocol: {chosen}\r\n" if chosen else "") + "\r\n").encode())
+            f"{extensions}Sec-WebSocket-Accept: {accept}\r\n" + (f"Sec-WebSocket-Protocol: {chosen}\r\n" if chosen else "") + "\r\n").encode())
         if path.startswith("/close/"):
             self.frame(0x81, b"first")
             self.frame(0x88, int(path.split("/")[2]).to_bytes(2, "big") + b"why")
@@ -1261,6 +1441,8 @@ class Handler(socketserver.StreamRequestHandler):
             self.frame(0x82, b"\x00\xff")
         elif path == "/ask":
             self.frame(0x81, b"a question")
+        elif path == "/fields":
+            self.frame(0x81, f"{fields.get('x-test')} {fields.get('x-other')}".encode())
         elif path == "/masked":
             self.wfile.write(bytes([0x81, 0x80, 0, 0, 0, 0]))
         elif path == "/cut":
@@ -1277,6 +1459,16 @@ class Handler(socketserver.StreamRequestHandler):
             if head[0] & 15 == 8:
                 if path == "/flood":
                     open(sys.argv[1], "w").close()
+                if path in ("/noted", "/deaf"):
+                    with open(sys.argv[1] + ".code", "w") as file: file.write(str(int.from_bytes(payload[:2], "big")))
+                if path == "/deaf":
+                    continue
+                if path == "/ended":
+                    return
+                if path == "/garbled":
+                    self.frame(0x81, b"\xff\xfe")
+                if path.startswith("/answer/"):
+                    return self.frame(0x88, int(path.split("/")[2]).to_bytes(2, "big") + b"why")
                 if not path.startswith("/close/"):
                     self.frame(0x88, payload[:2])
                 return
@@ -1340,6 +1532,17 @@ for code in 1000 1001 3000 1011; do
         "$(report "[m['text'] for m in r['messages']]") $(report "r['close']['code']") $(report "r['close']['reason']") $(report "r['close']['clean']")"
     case $code in 1000 | 1001) wanted=0 ;; *) wanted=1 ;; esac
     check "ws: the status after $code" "$wanted" "$status"
+done
+# The server's Close frame, or its end, comes after the client's Close frame.
+for code in 1000 1001 1008; do
+    talk 'x\n' "$ws/answer/$code" --report json
+    case $code in 1008) wanted="1 False websocket" ;; *) wanted="0 True None" ;; esac
+    check "ws: $code is the answer to its own Close frame" "$wanted $code" \
+        "$status $(report "r['ok']") $(report "r['error'] and r['error']['kind']") $(report "r['close']['code']")"
+done
+for path in garbled ended; do
+    talk 'x\n' "$ws/$path" --report json
+    check "ws: $path after its own Close frame" "1 False websocket" "$status $(report "r['ok']") $(report "r['error'] and r['error']['kind']")"
 done
 talk '' "$ws/masked" --limit 1 --report json
 check "ws: a broken frame" 'websocket 1' "$(report "r['error']['kind']") $status"
@@ -1408,16 +1611,72 @@ talk 'x\n' "$ws/echo" --limit 1 --proxy http://127.0.0.1:1 --no-proxy 127.0.0.1
 check "ws: --no-proxy" 'x 0' "$out $status"
 client ws "$ws/echo" --echo --deadline 0.3 --report json
 check "ws: --deadline" "timeout_deadline 1" "$(report "r['error']['kind']") $status"
+talk 'h\303\251llo\n' "$ws/echo" --text --limit 1
+check "ws: --text" 'héllo 0' "$out $status"
+talk 'h\303\251llo\n' "$ws/echo" --text --limit 1 --report json
+check "ws: --text sends text" "[{'text': 'héllo'}]" "$(report "r['messages']")"
+talk '' "$ws/bytes" --text --limit 1
+check "ws: bytes with --text" 'AP8= 0' "$out $status"
+talk '\377\n' "$ws/echo" --text --report json
+check "ws: a line that is not UTF-8" "invalid_request 0 1" "$(report "r['error']['kind']") $(report "r['sent']") $status"
+talk '' "$ws/ask" --binary --limit 1
+check "ws: text with --binary" 'YSBxdWVzdGlvbg== 0' "$out $status"
+talk 'AP8=\n' "$ws/echo" --binary --limit 1 --report json
+check "ws: --binary sends bytes" "[{'base64': 'AP8='}]" "$(report "r['messages']")"
+talk 'x\n' "$ws/deflate" --limit 1 --report json
+check "ws: compression" "permessage-deflate; server_no_context_takeover [{'text': 'x'}]" "$(report "r['extensions']") $(report "r['messages']")"
+talk 'x\n' "$ws/deflate" --limit 1 --no-compression --report json
+check "ws: --no-compression" " [{'text': 'x'}]" "$(report "r['extensions']") $(report "r['messages']")"
+talk '' "$ws/fields" --limit 1 -H 'X-Test: one' --header 'X-Other:  two '
+check "ws: -H" 'one two 0' "$out $status"
+talk '' "$ws/pinged" --ping 0.02 --limit 1 --report json
+check "ws: the latency" True "$(report "0 < r['latency_s'] < 60")"
+check "ws: the metrics" True "$(report "sorted(r['metrics']) == sorted('queued_s dns_s connect_s tls_s first_byte_s total_s \
+bytes_sent bytes_received reused_connection'.split()) and 0 < r['metrics']['first_byte_s'] <= r['metrics']['total_s']")"
+check "ws: the names of the report" True "$(report "sorted(r) == sorted('ok url status subprotocol extensions messages received sent \
+close latency_s error metrics'.split())")"
+talk '' "$ws/ask" --limit 1 --report json
+check "ws: no latency without a ping" None "$(report "r['latency_s']")"
+# Ctrl-C, while standard input is open.
+mkfifo "$folder/ws.input"
+exec {ws_input}<>"$folder/ws.input"
+interrupt_talk() { # ARGUMENT…
+    rm -f "$folder/flooded.asked" "$folder/flooded.code"
+    "$bin/trellis" ws "$@" <"$folder/ws.input" >"$folder/out" 2>"$folder/err" &
+    local talker=$!
+    until [ -e "$folder/flooded.asked" ]; do sleep 0.05; done
+    if [ -n "${wanted_line:-}" ]; then
+        echo "$wanted_line" >&"$ws_input"
+        until grep -q "$wanted_line" "$folder/out"; do sleep 0.05; done
+    fi
+    kill -INT "$talker"
+    wait "$talker"
+    status=$?
+    code=$(cat "$folder/flooded.code" 2>/dev/null)
+}
+wanted_line=before interrupt_talk "$ws/noted"
+check "ws: Ctrl-C closes" '130 1000 before' "$status $code $(cat "$folder/out")"
+wanted_line=before interrupt_talk "$ws/deaf"
+check "ws: Ctrl-C and a server that does not answer" '130 1000' "$status $code"
+interrupt_talk "$ws/silent" --report json
+check "ws: Ctrl-C in the handshake" 130 "$status"
+exec {ws_input}>&-
 expect_usage_error ws
 expect_usage_error ws "$ws/echo" --text --binary
 expect_usage_error ws "$ws/echo" --json x
 expect_usage_error ws "$ws/echo" --limit 0
+expect_usage_error ws "$ws/echo" -H 'No colon'
 expect_usage_error ws "$ws/echo" --ping 1e300
 expect_usage_error ws "$ws/echo" --ping -1
 expect_usage_error ws "$ws/echo" --deadline 1e300
 expect_usage_error ws "$ws/echo" --deadline 0
 expect_usage_error ws "$ws/echo" --max-message 0
 expect_usage_error ws "$ws/echo" --pin sha256//AAAA
+expect_usage_reason "--pin goes with wss URLs" ws "$ws/echo" --pin "sha256//$other_pin"
+expect_usage_reason "--deadline must be more than 0" ws "$ws/echo" --deadline 0
+expect_usage_reason "--ping cannot be negative" ws "$ws/echo" --ping -1
+expect_usage_reason "--proxy: " ws "$ws/echo" --proxy ftp://x
+expect_usage_reason "See 'trellis ws --help'" ws
 expect_usage_error ws "$ws/echo" --key a
 expect_usage_error ws "$ws/echo" --resolve a:80
 expect_usage_error ws "$ws/echo" --alt-svc a
@@ -1488,7 +1747,8 @@ until [ "$(recorded 'len(e)')" = 1 ]; do sleep 0.05; done
 kill -KILL $!
 wait $! 2>/dev/null
 check "a recording after a kill" "[1000]" "$(recorded "[x['response']['content']['size'] for x in e]")"
-expect_report "a recording that cannot be written" "[r['error']['kind'], r['status']]" "['file', 200]" 1 "$url/" --har "$folder/none/run.har"
+expect_report "a recording that cannot be written" "[r['error']['kind'], r['status']]" "['file', None]" 1 "$url/" --har "$folder/none/run.har"
+check "a recording that cannot be written: its name" 1 "$(grep -cF "the recording $folder/none/run.har cannot be written: " "$folder/err")"
 expect_usage_error "$url/" --har ''
 expect_usage_error "$url/" --har "$har" --curl
 
@@ -1513,6 +1773,24 @@ for arguments in --private '--targeted A' '--cache=' '--cache memory --targeted 
     # shellcheck disable=SC2086
     expect_usage_error "${at[@]}" --origin "$url" $arguments
 done
+expect_usage_reason "it does not have the form HOST:PORT" gateway --listen 1 --origin "$url"
+expect_usage_reason "its port is not a number from 0 to 65535" gateway --listen a:b --origin "$url"
+expect_usage_reason "an IPv6 address is put in brackets" gateway --listen ::1:80 --origin "$url"
+expect_usage_reason "with a host, and perhaps a port, alone" "${at[@]}" --origin a.example
+expect_usage_reason "'A(' cannot be the name of a field" "${at[@]}" --origin "$url" --cache memory --targeted 'A('
+expect_usage_reason "--idle-timeout must be more than 0" "${at[@]}" --origin "$url" --idle-timeout -1
+expect_usage_reason "See 'trellis gateway --help'" gateway
+client gateway --listen "127.0.0.1:${url##*:}" --origin "$url"
+check "gateway: a port in use" "1 trellis: cannot listen on 127.0.0.1:${url##*:}: address already in use" "$status $err"
+: >"$folder/no-folder"
+"$bin/trellis" gateway --listen 127.0.0.1:0 --origin "$url" --verbose --cache "$folder/no-folder" 2>"$folder/gateway.err" &
+gateway=$!
+until grep -q '^listening on ' "$folder/gateway.err"; do sleep 0.05; done
+client "http://127.0.0.1:$(sed -n 's/^listening on .*://p' "$folder/gateway.err")/status/404?a"
+kill "$gateway"
+wait "$gateway"
+check "gateway: --verbose" "0 1" "$? $(grep -cE '^GET /status/404\?a 404 [0-9]+ ms$' "$folder/gateway.err")"
+check "gateway: a cache that cannot be used" 1 "$(grep -cF "the cache in $folder/no-folder cannot be used: " "$folder/gateway.err")"
 client gateway --help
 check "gateway --help" "0 1" "$status $(grep -c '^USAGE: trellis gateway --listen' <<<"$out")"
 client --help

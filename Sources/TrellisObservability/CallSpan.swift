@@ -7,12 +7,16 @@ import Trellis
 struct CallSpan: ResponseForwardingStep {
     static let name = "trellis.call"
 
-    private let settings: Observability
+    private let instrumentation: ExchangeInstrumentation
 
-    init(_ settings: Observability) { self.settings = settings }
+    init(_ instrumentation: ExchangeInstrumentation) { self.instrumentation = instrumentation }
 
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard let span = settings.startSpan(Self.name, .internal) else { return try await next(request) }
+        let settings = instrumentation.settings
+        // The observation of a request replaces that of its session, whose steps run nevertheless.
+        guard context.exchangeObserver === instrumentation, let instrument = settings.instrument,
+            let span = settings.startSpan(Self.name, .internal, with: instrument)
+        else { return try await next(request) }
         if span.isRecording {
             let observed = ObservedRequest(request, context, resendCount: 0, settings)
             span.updateAttributes { attributes in
@@ -23,7 +27,7 @@ struct CallSpan: ResponseForwardingStep {
         }
         do {
             let answer = try await ServiceContext.withValue(span.context) { try await next(request) }
-            end(span, ExchangeOutcome(answer.response, bodySize: nil))
+            end(span, ExchangeOutcome(answer.response))
             return answer
         } catch {
             end(span, ExchangeOutcome(error))

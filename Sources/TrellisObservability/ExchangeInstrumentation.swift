@@ -31,17 +31,18 @@ final class ExchangeInstrumentation: ExchangeObserver {
         let instrument = settings.createsSpans || settings.propagatesContext ? settings.instrument : nil
         guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
         let observed = ObservedRequest(request, context, resendCount: context.countExchange(), settings)
-        var sent = request
-        var span: (any Span)?
-        if let instrument {
-            span = settings.createsSpans ? startSpan(observed, context) : nil
-            inject(span, into: &sent, with: instrument)
+        guard let instrument else {
+            return (request, ObservedExchange(observed, span: nil, logger: logger, source, self, context))
         }
-        return (sent, ObservedExchange(observed, span: span, logger: logger, source, settings, context))
+        let span = settings.createsSpans ? startSpan(observed, context, with: instrument) : nil
+        let observation = ObservedExchange(observed, span: span, logger: logger, source, self, context)
+        return (injecting(span, into: request, with: instrument), observation)
     }
 
-    private func startSpan(_ observed: ObservedRequest, _ context: CallContext) -> (any Span)? {
-        guard let span = settings.startSpan(observed.spanName, .client) else { return nil }
+    private func startSpan(
+        _ observed: ObservedRequest, _ context: CallContext, with instrument: any Instrument
+    ) -> (any Span)? {
+        guard let span = settings.startSpan(observed.spanName, .client, with: instrument) else { return nil }
         guard span.isRecording else { return span }
         span.updateAttributes { attributes in
             attributes.reserveCapacity(attributes.count + Self.attributeCount)
@@ -67,12 +68,14 @@ final class ExchangeInstrumentation: ExchangeObserver {
         return span
     }
 
-    /// Adds the context of the span, or else that of the task, to the fields of a request.
-    private func inject(_ span: (any Span)?, into request: inout Request, with instrument: any Instrument) {
-        guard settings.propagatesContext, let context = span?.context ?? ServiceContext.current else { return }
-        var fields = request.headers
+    /// Returns a request with the context of the span, or else that of the task, in its fields.
+    private func injecting(
+        _ span: (any Span)?, into request: Request, with instrument: any Instrument
+    ) -> Request {
+        guard settings.propagatesContext, let context = span?.context ?? ServiceContext.current else { return request }
+        var fields: [HTTPField] = []
         instrument.inject(context, into: &fields, using: HeaderInjector())
-        request.headers = fields
+        return request.withContext(fields)
     }
 
     func willRetry(_ attempt: FailedAttempt, after delay: Duration, context: CallContext) {
@@ -93,9 +96,12 @@ final class ExchangeInstrumentation: ExchangeObserver {
 
     func didChangeCircuit(of host: String, openFor duration: Duration?, context: CallContext) {
         guard let level = settings.logLevels.circuit, let logger = settings.logger(at: level) else { return }
+        // A host whose port is not the default of its scheme has that port.
+        let server = ServerAddress(of: host)
         var metadata: Logger.Metadata = [
-            AttributeName.serverAddress: .string(host), AttributeName.callID: .stringConvertible(context.id),
+            AttributeName.serverAddress: .string(server.address), AttributeName.callID: .stringConvertible(context.id),
         ]
+        if server.port > 0 { metadata[AttributeName.serverPort] = .stringConvertible(server.port) }
         guard let duration else { return logger.log(level: level, "Circuit has closed", metadata: metadata) }
         metadata[AttributeName.circuitDuration] = .stringConvertible(duration.inSeconds)
         logger.log(level: level, "Circuit has opened", metadata: metadata)

@@ -12,6 +12,12 @@ final class SeriesInstruments: Sendable {
     let count: Counter?
     let openConnections: Meter?
     let connectionDuration: Timer?
+    /// The instruments of the outcomes that requests with this beginning had first; `nil` if the series is not one of a beginning.
+    private let outcomes: Locked<[Outcome]>?
+
+    private typealias Outcome = (kind: Series.Kind, instruments: SeriesInstruments)
+    /// The number of outcomes that are kept with a beginning. Most servers have fewer.
+    private static let maximumOutcomeCount = 8
 
     init(_ series: Series, _ factory: any MetricsFactory, _ settings: Observability) {
         let (metrics, dimensions) = (settings.metrics, series.dimensions(omittingEmpty: settings.omitsEmptyDimensions))
@@ -29,6 +35,7 @@ final class SeriesInstruments: Sendable {
             isOn ? Meter(label: label, dimensions: dimensions, factory: factory) : nil
         }
         let (isStart, isEnd) = (series.kind.isStart, series.kind.isEnd)
+        outcomes = isStart ? Locked<[Outcome]>([]) : nil
         duration = timer(MetricName.requestDuration, isEnd && metrics.contains(.requestDuration))
         requestBodySize = recorder(MetricName.requestBodySize, isEnd && metrics.contains(.requestBodySize))
         responseBodySize = recorder(MetricName.responseBodySize, isEnd && metrics.contains(.responseBodySize))
@@ -44,6 +51,19 @@ final class SeriesInstruments: Sendable {
             case .retry: counter(MetricName.retries, metrics.contains(.retries))
             case .cache: counter(MetricName.cacheResults, metrics.contains(.cacheResults))
             }
+    }
+
+    /// Returns the instruments of an outcome of requests with this beginning; `nil` if they are not known.
+    ///
+    /// The few outcomes are compared, because the hash of a series, with its texts, takes longer.
+    fileprivate func outcome(_ kind: Series.Kind) -> SeriesInstruments? {
+        outcomes?.withLock { outcomes in outcomes.first { $0.kind == kind }?.instruments }
+    }
+
+    fileprivate func keep(_ instruments: SeriesInstruments, of kind: Series.Kind) {
+        outcomes?.withLock { outcomes in
+            if outcomes.count < Self.maximumOutcomeCount { outcomes.append((kind, instruments)) }
+        }
     }
 }
 
@@ -79,6 +99,18 @@ struct InstrumentSource: Sendable {
         known?.withLock { $0[series] = made }
         return made
     }
+
+    /// Returns the instruments of an outcome of a request.
+    ///
+    /// - Parameter beginning: The instruments of the beginning of the request, from this source.
+    func instruments(
+        of kind: Series.Kind, of request: ObservedRequest, after beginning: SeriesInstruments
+    ) -> SeriesInstruments {
+        if let found = beginning.outcome(kind) { return found }
+        let made = instruments(of: request.series(kind))
+        beginning.keep(made, of: kind)
+        return made
+    }
 }
 
 /// The instruments of a session, by the metrics factories that have made them.
@@ -87,6 +119,8 @@ final class InstrumentCache: Sendable {
     private struct Entry: Sendable {
         let factory: any MetricsFactory
         let known: InstrumentSource.Known?
+        /// The identity of a factory that is an object.
+        var id: ObjectIdentifier?
     }
 
     private struct State: Sendable {
@@ -100,7 +134,7 @@ final class InstrumentCache: Sendable {
             if let entry = entries[id] { return entry }
             // A program that makes factories without end keeps only a few of them.
             if entries.count == InstrumentCache.maximumFactoryCount { entries = [:] }
-            let entry = Entry(factory: factory, known: InstrumentSource.Known([:]))
+            let entry = Entry(factory: factory, known: InstrumentSource.Known([:]), id: id)
             entries[id] = entry
             return entry
         }
@@ -132,8 +166,9 @@ final class InstrumentCache: Sendable {
         }
         let id = ObjectIdentifier(factory as AnyObject)
         let known = state.withLock { state in
+            if let latest = state.latest, latest.id == id { return latest.known }
             let entry = state.entry(of: factory, id)
-            if state.latest?.known !== entry.known { state.latest = entry }
+            state.latest = entry
             return entry.known
         }
         return InstrumentSource(factory, known, self)

@@ -7,9 +7,22 @@ extension Observability {
     /// Returns the logger, if it writes lines of a level; `nil` if it does not, or there is no level.
     func logger(at level: Logger.Level?) -> Logger? {
         guard let level else { return nil }
-        let logger = self.logger ?? Logger.current
+        let logger = self.logger ?? Self.currentLogger
         return logger.logLevel <= level ? logger : nil
     }
+
+    /// The logger of the task; outside of any scope, where `Logger.current` has no label, one with a label.
+    private static var currentLogger: Logger {
+        let logger = Logger.current
+        // A scope may have bound a handler or metadata without a label.
+        guard logger.label.isEmpty, logger.handler.metadata.isEmpty, logger.logLevel == ownLogger.logLevel,
+            type(of: logger.handler) == type(of: ownLogger.handler)
+        else { return logger }
+        return ownLogger
+    }
+
+    /// The logger that the process was bootstrapped with when the first line was written outside of any scope.
+    private static let ownLogger = Logger(label: "trellis.http")
 
     /// The instrument that adds fields to requests, a tracer in most programs; `nil` if it does nothing.
     var instrument: (any Instrument)? {
@@ -20,8 +33,11 @@ extension Observability {
     }
 
     /// Starts a span; `nil` if there is no tracer.
-    func startSpan(_ name: String, _ kind: SpanKind) -> (any Span)? {
-        let tracer: any Tracer = self.tracer ?? InstrumentationSystem.tracer
+    ///
+    /// - Parameter instrument: The ``instrument`` of the task.
+    func startSpan(_ name: String, _ kind: SpanKind, with instrument: any Instrument) -> (any Span)? {
+        // The system casts the instrument several times, which only one that contains others needs.
+        let tracer: any Tracer = self.tracer ?? (instrument as? any Tracer) ?? InstrumentationSystem.tracer
         guard ObjectIdentifier(type(of: tracer)) != ObjectIdentifier(NoOpTracer.self) else { return nil }
         return tracer.startSpan(name, ofKind: kind)
     }
@@ -44,14 +60,6 @@ extension Span {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, limited to the range of `Int64`.
-    var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, sumOverflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return overflow || sumOverflow ? (seconds < 0 ? .min : .max) : sum
-    }
-
     /// The duration in seconds.
     var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }

@@ -53,7 +53,8 @@ public struct Observability: Sendable {
     /// empty, because some backends, such as Prometheus, want the same dimensions in all series of a metric. With a backend that does not,
     /// such as one for OTLP, `true` follows the conventions more closely.
     public var omitsEmptyDimensions = false
-    /// The logger of all requests; if `nil`, the default, `Logger.current` of the task of each request.
+    /// The logger of all requests; if `nil`, the default, `Logger.current` of the task of each request, or a logger with the label
+    /// `trellis.http` outside of any scope.
     public var logger: Logger?
     /// The tracer of all requests; if `nil`, the default, that of the task of each request.
     public var tracer: (any Tracer)?
@@ -93,11 +94,13 @@ extension Observability {
         /// The timer `http.client.request.duration` of each request on the wire, which measures what its span does, with
         /// `http.response.status_code`, `error.type` and `network.protocol.version`.
         public static let requestDuration = MetricSet(rawValue: 1 << 0)
-        /// The recorder `http.client.request.body.size`, with the dimensions of ``requestDuration``, for bodies whose size is known before
-        /// they are sent: bytes that are not compressed, and sequences with a length.
+        /// The recorder `http.client.request.body.size` of each request with a body, with the dimensions of ``requestDuration``: the bytes
+        /// that were sent, compressed if the request compresses them. A request of which nothing was sent has no value.
         public static let requestBodySize = MetricSet(rawValue: 1 << 1)
-        /// The recorder `http.client.response.body.size`, with the dimensions of ``requestDuration``: the `Content-Length`, or else the
-        /// size of a collected body that is not compressed.
+        /// The recorder `http.client.response.body.size` of each request whose response has a head, with the dimensions of
+        /// ``requestDuration``: the bytes that were received, before decoding, without the framing of chunks. Another
+        /// ``/Trellis/Transport`` may deliver bodies that are decoded already. The sizes of a streamed response and of its request are
+        /// recorded when its body has ended, complete or not.
         public static let responseBodySize = MetricSet(rawValue: 1 << 2)
         /// The meter `http.client.active_requests`: the number of requests on the wire, or waiting for a connection.
         public static let activeRequests = MetricSet(rawValue: 1 << 3)

@@ -1,6 +1,6 @@
 #if Observability
 import CoreMetrics
-import HTTPTypes
+import CurlEngine
 import Logging
 import Tracing
 import Trellis
@@ -13,30 +13,36 @@ final class ObservedExchange: ExchangeObservation {
     private let source: InstrumentSource?
     /// The instruments of the request that do not depend on its outcome.
     private let beginning: SeriesInstruments?
-    private let settings: Observability
+    /// The instruments of the outcome, which get the sizes of the bodies when a streamed response has ended.
+    private let streamed = LazyReference<SeriesInstruments>()
+    private let instrumentation: ExchangeInstrumentation
     private let context: CallContext
-    /// The time of the beginning since the call was made, on the session's clock.
-    private let start: Duration
+    /// The time of the beginning since the call was made, on the session's clock, in nanoseconds.
+    private let start: Int64
 
     init(
         _ request: ObservedRequest, span: (any Span)?, logger: Logger?, _ source: InstrumentSource?,
-        _ settings: Observability, _ context: CallContext
+        _ instrumentation: ExchangeInstrumentation, _ context: CallContext
     ) {
         (self.request, self.span, self.logger, self.source) = (request, span, logger, source)
-        (self.settings, self.context, start) = (settings, context, context.elapsedTime)
+        (self.instrumentation, self.context, start) = (instrumentation, context, context.elapsedNanoseconds)
         beginning = source?.instruments(of: request.series(.start))
         beginning?.active?.increment()
     }
 
-    func end(with response: Response, bodySize: Int?) {
-        end(ExchangeOutcome(response, bodySize: bodySize))
+    func end(with response: Response, isStreamed: Bool) {
+        end(ExchangeOutcome(response), isStreamed: isStreamed)
     }
 
-    func end(with error: any Error) { end(ExchangeOutcome(error)) }
+    func end(with error: any Error) { end(ExchangeOutcome(error), isStreamed: false) }
 
-    private func end(_ outcome: ExchangeOutcome) {
-        let duration = context.elapsedTime - start
-        if let source { record(outcome, duration, in: source) }
+    func endBody(with metrics: Metrics) {
+        if let instruments = streamed.load() { recordSizes(metrics, in: instruments) }
+    }
+
+    private func end(_ outcome: ExchangeOutcome, isStreamed: Bool) {
+        let duration = context.elapsedNanoseconds - start
+        if let source { record(outcome, duration, in: source, isStreamed: isStreamed) }
         guard let span else { return log(outcome, duration) }
         // The log's metadata provider finds the span in the context.
         if logger != nil { ServiceContext.withValue(span.context) { log(outcome, duration) } }
@@ -51,22 +57,32 @@ final class ObservedExchange: ExchangeObservation {
         }
     }
 
-    private func record(_ outcome: ExchangeOutcome, _ duration: Duration, in source: InstrumentSource) {
-        beginning?.active?.decrement()
-        if let queued = outcome.queued { beginning?.queue?.recordNanoseconds(queued.wholeNanoseconds) }
-        guard !settings.metrics.isDisjoint(with: .ofOutcomes) else { return }
-        let series = request.series(
-            .end(status: outcome.status, version: outcome.version, errorType: outcome.errorType))
-        let instruments = source.instruments(of: series)
-        instruments.duration?.recordNanoseconds(duration.wholeNanoseconds)
-        if let recorder = instruments.requestBodySize, let size = request.bodySize { recorder.record(size) }
-        if let recorder = instruments.responseBodySize, let size = outcome.bodySize(of: request.request.method) {
-            recorder.record(size)
-        }
+    private func record(
+        _ outcome: ExchangeOutcome, _ duration: Int64, in source: InstrumentSource, isStreamed: Bool
+    ) {
+        guard let beginning else { return }
+        beginning.active?.decrement()
+        if let queued = outcome.queued { beginning.queue?.recordNanoseconds(queued) }
+        guard !instrumentation.settings.metrics.isDisjoint(with: .ofOutcomes) else { return }
+        let kind = Series.Kind.end(status: outcome.status, version: outcome.version, errorType: outcome.errorType)
+        let instruments = source.instruments(of: kind, of: request, after: beginning)
+        instruments.duration?.recordNanoseconds(duration)
+        if isStreamed { _ = streamed.storeIfNil(instruments) } else { recordSizes(outcome.metrics, in: instruments) }
     }
 
-    private func log(_ outcome: ExchangeOutcome, _ duration: Duration) {
-        guard let logger, let level = settings.logLevels.exchange else { return }
+    /// Records the bytes of the bodies that were sent and received. A request that was not sent has no sizes.
+    private func recordSizes(_ metrics: Metrics, in instruments: SeriesInstruments) {
+        let hasResponse = metrics.version != nil
+        if let recorder = instruments.requestBodySize, request.request.body != nil,
+            hasResponse || metrics.requestBodySize > 0
+        {
+            recorder.record(metrics.requestBodySize)
+        }
+        if let recorder = instruments.responseBodySize, hasResponse { recorder.record(metrics.responseBodySize) }
+    }
+
+    private func log(_ outcome: ExchangeOutcome, _ duration: Int64) {
+        guard let logger, let level = instrumentation.settings.logLevels.exchange else { return }
         let message: Logger.Message =
             if outcome.isCancelled {
                 "HTTP request was cancelled"
@@ -78,11 +94,11 @@ final class ObservedExchange: ExchangeObservation {
         logger.log(level: level, message, metadata: metadata(outcome, duration))
     }
 
-    private func metadata(_ outcome: ExchangeOutcome, _ duration: Duration) -> Logger.Metadata {
+    private func metadata(_ outcome: ExchangeOutcome, _ duration: Int64) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
             AttributeName.method: .string(request.method), AttributeName.url: .string(request.redactedURL),
             AttributeName.callID: .stringConvertible(request.callID),
-            AttributeName.duration: .stringConvertible(duration.inSeconds),
+            AttributeName.duration: .stringConvertible(Double(duration) / 1e9),
         ]
         if let status = outcome.status { metadata[AttributeName.statusCode] = .stringConvertible(status) }
         if let version = outcome.version { metadata[AttributeName.protocolVersion] = .string(version.rawValue) }

@@ -50,16 +50,6 @@ struct ObservedRequest: Sendable {
         return "\(redacted[..<start])REDACTED:REDACTED@\(redacted[start...])"
     }
 
-    /// The size of the body, if it is known before the body is sent.
-    var bodySize: Int? {
-        guard request.compression == nil else { return nil }
-        return switch request.body?.source {
-        case .data(let data): data.count
-        case .stream(let length, _, _): length.map { Int($0) }
-        case nil, .file, .multipart: nil
-        }
-    }
-
     /// Returns a series of the request's metrics.
     func series(_ kind: Series.Kind) -> Series {
         Series(kind: kind, method: method, server: server, template: template ?? "")

@@ -9,6 +9,8 @@ extension SessionConfiguration {
     /// - Parameter observability: The parts of the observation; all of them by default, without a span around the call.
     public mutating func observe(with observability: Observability = Observability()) {
         steps.observe(with: observability)
+        // Calls of a session that has no observer ask none.
+        if observability.isEmpty { steps.exchangeObserver = nil }
     }
 }
 
@@ -20,17 +22,20 @@ extension Steps {
     /// quiet.logLevels = .off
     /// let request = Request(url).withSteps { $0.observe(with: quiet) }
     /// ```
+    ///
+    /// A request whose observation has no parts is not observed, whatever its session has.
     public mutating func observe(with observability: Observability = Observability()) {
-        exchangeObserver = observability.isEmpty ? nil : ExchangeInstrumentation(observability)
+        let instrumentation = ExchangeInstrumentation(observability)
+        exchangeObserver = instrumentation
         aroundCall.removeAll { $0 is CallSpan }
-        if observability.createsCallSpans { aroundCall.insert(CallSpan(observability), at: 0) }
+        if observability.createsCallSpans { aroundCall.insert(CallSpan(instrumentation), at: 0) }
     }
 }
 
 extension Observability {
-    /// Indicates whether no request on the wire is observed.
+    /// Indicates whether nothing is observed.
     fileprivate var isEmpty: Bool {
-        !createsSpans && !propagatesContext && metrics.isEmpty && logLevels == .off
+        !createsSpans && !createsCallSpans && !propagatesContext && metrics.isEmpty && logLevels == .off
     }
 }
 #endif

@@ -58,12 +58,25 @@ public struct SessionService: Service {
         } catch {
             (grace, cause) = (.zero, "cancellation")
         }
-        let logger = Logger.current
+        let logger = Self.currentLogger
         logger.debug("Session shuts down", metadata: ["trellis.shutdown.cause": "\(cause)"])
         await end(within: grace)
         if let storage = session.configuration.steps.cache?.storage as? DiskCacheStorage { await storage.close() }
         logger.debug("Session has ended")
     }
+
+    /// The logger of the task; outside of any scope, where `Logger.current` has no label, one with a label.
+    static var currentLogger: Logger {
+        let logger = Logger.current
+        // A scope may have bound a handler or metadata without a label.
+        guard logger.label.isEmpty, logger.handler.metadata.isEmpty, logger.logLevel == ownLogger.logLevel,
+            type(of: logger.handler) == type(of: ownLogger.handler)
+        else { return logger }
+        return ownLogger
+    }
+
+    /// The logger that the process was bootstrapped with when the first service wrote its first line.
+    private static let ownLogger = Logger(label: "trellis.service")
 
     /// Shuts the session down. A cancellation of the task ends the grace.
     private func end(within grace: Duration) async {
@@ -89,5 +102,9 @@ extension SessionService: CustomStringConvertible {
 #else
 /// A session as a service of a `ServiceGroup`, which needs the trait `Service` of the package.
 @available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Service\"])")
-public struct SessionService {}
+public struct SessionService {
+    /// Creates the service of a session, which needs the trait `Service` of the package.
+    @available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Service\"])")
+    public init(_ session: Any, grace: Duration = .seconds(30)) {}
+}
 #endif

@@ -1,9 +1,9 @@
 private import Synchronization
 public import Testing
-import Trellis
 public import TrellisTesting
 
-/// A trait that gives every case of a test a transport of its own, which all requests of the case use, in whichever session they are made.
+/// A trait that gives every case of a test a transport of its own, which all requests of the case use, in whichever session they are made,
+/// and other parts: faults, a server on a socket, a proxy, a clock and a session.
 ///
 /// ```swift
 /// @Test(.trellis(.router { $0.route(.get, "/users/7").respond(with: .json(#"{"name":"Ada"}"#)) }))
@@ -14,43 +14,45 @@ public import TrellisTesting
 ///
 /// The reach of the transport is that of `withTransport(_:_:)`. Cases have different transports, also of a parameterized test, and may
 /// run in parallel. The problems that the transport finds, such as a request without a route, are issues of the test: each is recorded at
-/// the place in the code that expects something else, or at the trait if there is none.
+/// the place in the code that expects something else, or at the trait if there is none. So are errors that the handler of a server throws,
+/// and planned faults of which none has begun.
 ///
-/// On a suite, the trait applies to each of its tests; the trait of a test replaces the transport of its suite's. What is then not
-/// requested of the replaced transport, such as its routes, is no issue.
+/// On a suite, the trait applies to each of its tests; the transport or the server of a test replaces that of its suite. What is then not
+/// requested of the replaced transport, such as its routes, is no issue. Traits with other layers add these to the parts of the traits
+/// before them: `.trellis(.router { … }), .trellis(.faults([…]))` is the same as `.trellis(.router { … }, .faults([…]))`.
 public struct TransportTrait: TestTrait, SuiteTrait, TestScoping {
-    private let provider: TransportProvider
+    private let provider: TransportProvider?
+    private let layers: [TestLayer]
     private let sourceLocation: SourceLocation
 
     /// The trait of a suite applies to its tests, one by one.
     public var isRecursive: Bool { true }
 
-    init(_ provider: TransportProvider, at sourceLocation: SourceLocation) {
+    init(_ provider: TransportProvider?, _ layers: [TestLayer], at sourceLocation: SourceLocation) {
         self.provider = provider
+        self.layers = layers
         self.sourceLocation = sourceLocation
     }
 
-    /// Runs a case of a test with a transport of its own, and records the problems that the transport has found.
+    /// Runs a case of a test with a transport and with parts of its own, and records the problems that these have found.
     ///
-    /// - Throws: The error of the provider, of the test, or of the transport's end.
+    /// - Throws: The error of the provider, of the layers, of the test, or of the transport's end.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        let transport = try await provider.makeTransport()
-        let observed = transport as? any TestTransport
-        TraitScope.current?.isReplaced.store(true, ordering: .relaxed)
-        let scope = TraitScope()
+        let surroundings = try await TestSurroundings(provider, layers)
+        if surroundings.replacesTransport { TraitScope.current?.replace() }
+        let scope = TraitScope(within: surroundings.replacesTransport ? nil : TraitScope.current)
         do {
             try await TraitScope.$current.withValue(scope) {
-                try await TransportOverride.with(transport) { try await function() }
+                try await surroundings.run { try await function() }
             }
         } catch {
-            record((try? await observed?.finish(hasFailed: true)) ?? [])
+            record((try? await surroundings.finish(hasFailed: true)) ?? [])
             throw error
         }
         // The absence of requests to a transport that was replaced is no problem, as after an error.
-        let isReplaced = scope.isReplaced.load(ordering: .relaxed)
-        record(try await observed?.finish(hasFailed: isReplaced) ?? [])
+        record(try await surroundings.finish(hasFailed: scope.isReplaced))
     }
 
     private func record(_ problems: [TestProblem]) {
@@ -67,8 +69,20 @@ private final class TraitScope: Sendable {
     /// The scope of the innermost trait; `nil` if there is none.
     @TaskLocal static var current: TraitScope?
 
+    /// The scope whose transport this one shares; `nil` if the scope has its own.
+    private let outer: TraitScope?
+    private let mark = Atomic(false)
+
+    init(within outer: TraitScope?) { self.outer = outer }
+
     /// Indicates whether a trait within the scope has replaced the transport.
-    let isReplaced = Atomic(false)
+    var isReplaced: Bool { mark.load(ordering: .relaxed) }
+
+    /// Marks that a trait within the scope has replaced the transport.
+    func replace() {
+        mark.store(true, ordering: .relaxed)
+        outer?.replace()
+    }
 }
 
 extension SourceLocation {
@@ -81,14 +95,28 @@ extension SourceLocation {
 
 extension Trait where Self == TransportTrait {
     /// Returns a trait that gives every case of a test a transport of its own: `.trellis(.router { … })`, `.trellis(.mock { … })`,
-    /// `.trellis(.server { … })` or `.trellis(.noNetwork)`.
+    /// `.trellis(.server { … })`, `.trellis(.application { … })`, `.trellis(.cassette("users"))` or `.trellis(.noNetwork)`.
     ///
     /// - Parameters:
     ///   - provider: The provider of the transports.
+    ///   - layers: Further parts of the test, in any order, such as `.clock` and `.faults([…])`.
     ///   - sourceLocation: The place of the issues that have no other.
     public static func trellis(
-        _ provider: TransportProvider, sourceLocation: SourceLocation = #_sourceLocation
+        _ provider: TransportProvider, _ layers: TestLayer..., sourceLocation: SourceLocation = #_sourceLocation
     ) -> Self {
-        TransportTrait(provider, at: sourceLocation)
+        TransportTrait(provider, layers, at: sourceLocation)
+    }
+
+    /// Returns a trait that gives every case of a test parts of its own: `.trellis(.https { … }, .proxy([…]))` a server on a socket with a
+    /// proxy in front of it, `.trellis(.faults([…]))` faults around the transport of the traits before it, and `.trellis(.clock)` a clock.
+    ///
+    /// - Parameters:
+    ///   - layer: A part of the test.
+    ///   - layers: Further parts, in any order.
+    ///   - sourceLocation: The place of the issues that have no other.
+    public static func trellis(
+        _ layer: TestLayer, _ layers: TestLayer..., sourceLocation: SourceLocation = #_sourceLocation
+    ) -> Self {
+        TransportTrait(nil, [layer] + layers, at: sourceLocation)
     }
 }

@@ -46,6 +46,23 @@ extension TransportProvider {
         TransportProvider { InProcessTransport(server) }
     }
 
+    /// Returns a provider of an ``InProcessTransport`` in front of an application that is made for each case of a test, so that cases share
+    /// no state:
+    ///
+    /// ```swift
+    /// @Test(.trellis(.application {
+    ///     let shop = Shop(database: .inMemory)
+    ///     return { request in try await shop.response(to: request) }
+    /// }))
+    /// ```
+    ///
+    /// - Parameter make: Makes the application, and returns the function with which it responds.
+    public static func application(
+        _ make: @escaping @Sendable () async throws -> InProcessTransport.Server
+    ) -> TransportProvider {
+        TransportProvider { InProcessTransport(try await make()) }
+    }
+
     /// A provider of a ``NoNetworkTransport``, for tests that must send nothing.
     public static var noNetwork: TransportProvider { TransportProvider { NoNetworkTransport() } }
 }

@@ -4,6 +4,7 @@ else, /refusing of one that knows no names and no other server.
 
 import asyncio
 import socket
+import time
 
 import peer
 from real_servers import free_port, start
@@ -38,8 +39,11 @@ def ask(port, question):
             try:
                 client.send(question)
                 return client.recv(65536)
-            except (TimeoutError, ConnectionRefusedError):
+            except TimeoutError:
                 continue
+            except ConnectionRefusedError:
+                # The refusal comes at once.
+                time.sleep(0.05)
     raise OSError("dnsmasq does not answer")
 
 

@@ -4,6 +4,7 @@ The port tls offers HTTP/2 and HTTP/1.1; cleartext speaks HTTP/1.1, and HTTP/2 w
 
     /echo       sends each part of the body back as soon as it comes
     /then/N     reads the body, and then sends N lines, each in a part of its own: the request ends first
+    /talk/N     sends each part back as soon as it comes and, after the end of the body, N lines
     /early      sends `enough` and ends after the first part of the body: the response ends first
 
 The response has the field `spoken` with the version of HTTP, and, over HTTP/2, the trailer `parts` with the number of parts of the body.
@@ -42,12 +43,12 @@ async def application(scope, receive, send):
 
     async for body in parts(receive):
         count += 1
-        if path == "/echo":
+        if path == "/echo" or path.startswith("/talk/"):
             await part(body)
         elif path == "/early":
             await part(b"enough")
             break
-    if path.startswith("/then/"):
+    if path.startswith(("/then/", "/talk/")):
         for number in range(int(path.split("/")[2])):
             await part(b"line %d\n" % number)
     await send({"type": "http.response.body", "body": b"", "more_body": False})

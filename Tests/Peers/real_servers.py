@@ -217,8 +217,11 @@ def free_port():
             return tcp.getsockname()[1]
 
 
-def start(*command, folder, user=None):
-    """Starts a server that ends with this process, however this process ends, as a user if this process is that of root."""
+def start(*command, folder, user=None, ending=signal.SIGKILL):
+    """Starts a server that ends with this process, however this process ends, as a user if this process is that of root; returns it.
+
+    The server gets the signal `ending`: a server with processes of its own must be able to end them.
+    """
     entry = pwd.getpwnam(user) if user and os.geteuid() == 0 else None
 
     def end_with_parent():
@@ -227,11 +230,11 @@ def start(*command, folder, user=None):
             os.setgroups([])
             os.setgid(entry.pw_gid)
             os.setuid(entry.pw_uid)
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, ending)  # PR_SET_PDEATHSIG
 
     environment = {**os.environ, "HOME": folder, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
     with open(os.path.join(folder, "log"), "ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=end_with_parent
         )
 
@@ -349,7 +352,7 @@ async def main():
         configuration = os.path.join(authority.folder, "nginx.conf")
         with open(configuration, "w") as file:
             file.write(text)
-        start("nginx", "-c", configuration, folder=authority.folder)
+        start("nginx", "-c", configuration, folder=authority.folder, ending=signal.SIGTERM)
     if shutil.which("tinyproxy"):
         allowed = "\n".join(f"ConnectPort {port}" for port in ports.values())
         ports["tinyproxy"] = free_port()

@@ -42,7 +42,8 @@ struct ConventionNamesTests {
                 case "/c": MockResponse(status: 503)
                 default: throw TransportFailure(.exchangeFailed(.receive("lost")))
                 }
-            (response.report.peerHost, response.report.peerPort) = ("192.0.2.1", 80)
+            response.report.peerHost = "192.0.2.1"
+            response.report.peerPort = 80
             return response
         }
         let session = Session.observed(

@@ -113,29 +113,6 @@ struct MetricTests {
         #expect(backends.metrics.recorders(label: "http.client.response.body.size").map(\.values) == [[11]])
     }
 
-    @Test(arguments: [true, false])
-    func theSizeOfAStreamIsItsAnnouncedLength(isAnnounced: Bool) async throws {
-        let backends = Backends()
-        let gate = LoopbackServer.Gate()
-        let headers: HTTPFields = isAnnounced ? [.contentLength: "3"] : [:]
-        let transport = MockTransport { _ in
-            MockResponse(headers: headers) { writer in
-                try await gate.opened()
-                try await writer.write("abc")
-            }
-        }
-        let session = Session.observed(transport)
-        let stream = try await backends { try await session.stream(Self.url) }
-        // The observation ends with the head.
-        #expect(backends.spans.count == 1 && backends.metrics.meters.map(\.lastValue) == [0])
-        #expect(
-            backends.metrics.recorders(label: "http.client.response.body.size").map(\.values)
-                == [isAnnounced ? [3] : []])
-        gate.open()
-        #expect(try await stream.chunks.collect(upTo: 10).count == 3)
-        #expect(backends.spans.count == 1)
-    }
-
     @Test func dimensionsWithoutAValueCanBeLeftOut() async throws {
         let backends = Backends()
         let session = Session.observed(MockTransport(statuses: [200]), .with { $0.omitsEmptyDimensions = true })

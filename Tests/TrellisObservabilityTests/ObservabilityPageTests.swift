@@ -20,8 +20,7 @@ struct ObservabilityPageTests {
     @Test func anExampleIsObserved() async throws {
         let backends = Backends()
         let (tracer, factory, logger) = (backends.tracer, backends.metrics, backends.logger)
-        let responses = Locked([MockResponse(status: 503), .json(#"{"name":"Ada"}"#)])
-        let transport = MockTransport { _ in responses.withLock { $0.removeFirst() } }
+        let transport = MockTransport(responses: [MockResponse(status: 503), .json(#"{"name":"Ada"}"#)])
 
         var configuration = SessionConfiguration()
         configuration.observe()

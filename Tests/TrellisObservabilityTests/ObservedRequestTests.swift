@@ -47,23 +47,7 @@ struct ObservedRequestTests {
         #expect(known == ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"])
     }
 
-    @Test func theSizeOfTheResponseIsThatOfItsBody() {
-        func size(
-            _ headers: HTTPFields, status: Int = 200, method: HTTPRequest.Method = .get, collected: Int? = 7
-        ) -> Int? {
-            let head = ResponseHead(status: .init(code: status), headers: headers)
-            return ExchangeOutcome(Response(head: head, url: ""), bodySize: collected).bodySize(of: method)
-        }
-        #expect(size([:]) == 7 && size([:], collected: nil) == nil)
-        #expect(size([.contentLength: "5"]) == 5 && size([.contentLength: "-5"]) == 7)
-        #expect(size([.contentLength: "5", .contentEncoding: "gzip"]) == 5)
-        #expect(size([.contentEncoding: "gzip"]) == nil)
-        #expect(size([.contentLength: "5"], method: .head) == 0 && size([.contentLength: "5"], status: 304) == 0)
-    }
-
-    @Test func aDurationIsInNanosecondsAndSeconds() {
-        #expect(Duration.milliseconds(1_500).wholeNanoseconds == 1_500_000_000)
-        #expect(Duration.seconds(Int64.max).wholeNanoseconds == .max)
+    @Test func aDurationIsInSeconds() {
         #expect(Duration.milliseconds(1_500).inSeconds == 1.5)
     }
 }

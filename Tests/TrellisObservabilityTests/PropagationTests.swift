@@ -34,9 +34,8 @@ struct PropagationTests {
 
     @Test func eachRequestOfACallHasTheContextOfItsSpan() async throws {
         let backends = Backends()
-        let transport = MockTransport { request in
-            request.path == "/a" ? MockResponse(status: 302, headers: [.location: "/b"]) : .text("there")
-        }
+        let redirect = MockResponse(status: 302, headers: [.location: "/b"])
+        let transport = MockTransport(responses: [redirect, .text("there")])
         let session = Session.observed(transport)
         _ = try await backends { try await session.bytes("https://api.example.com/a") }
         #expect(transport.requests.map { $0[Self.spanField] } == backends.spans.map(\.spanID))

@@ -61,9 +61,8 @@ struct ResendTests {
 
     @Test func aRedirectHasASpanOfItsOwn() async throws {
         let backends = Backends()
-        let transport = MockTransport { request in
-            request.path == "/a" ? MockResponse(status: 302, headers: [.location: "/b?sig=1"]) : .text("there")
-        }
+        let redirect = MockResponse(status: 302, headers: [.location: "/b?sig=1"])
+        let transport = MockTransport(responses: [redirect, .text("there")])
         let session = Session.observed(transport)
         _ = try await backends { try await session.bytes(Request(Self.url).withURLTemplate("/{name}")) }
         #expect(backends.spans.map(\.operationName) == ["GET /{name}", "GET"])

@@ -15,7 +15,8 @@ struct SpanTests {
 
     private static func response() -> MockResponse {
         var response = MockResponse.text("hello")
-        (response.report.peerHost, response.report.peerPort) = ("192.0.2.1", 8443)
+        response.report.peerHost = "192.0.2.1"
+        response.report.peerPort = 8443
         return response
     }
 

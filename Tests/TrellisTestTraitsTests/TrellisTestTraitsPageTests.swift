@@ -26,4 +26,28 @@ struct TrellisTestTraitsPageTests {
         let error = await #expect(throws: TrellisError.self) { try await Shop.price(of: item) }
         #expect(error?.kind == .unacceptableStatus)
     }
+
+    @Test(.trellis(.mock { _ in .text("3 for a bag") }, .faults([.always(.reset(.responseHead))])))
+    func aPriceOverABrokenConnectionIsAnError() async throws {
+        let error = await #expect(throws: TrellisError.self) { try await Shop.price(of: "tea") }
+        #expect(error?.kind == .receive)
+    }
+
+    @Test(.trellis(.https { request in .text("3 for \(request.path)") }, .proxy([.slicer(size: 10)])))
+    func aPriceIsReadOverTLS() async throws {
+        let session = try #require(Session.current)
+        #expect(try await session.string("tea") == "3 for /tea")
+        #expect(FaultProxy.current?.connections.count == 1)
+    }
+
+    @Test(.trellis(.mock { _ in .text("late") }, .faults([.always(.stall(after: 2))]), .clock))
+    func aPriceThatNeverComesIsATimeout() async throws {
+        let (session, clock) = (try #require(Session.current), try #require(TestClock.current))
+        let call = Task { try await session.string("https://shop.example/prices/tea") }
+        try await FaultTransport.current?.waitUntilFaults(count: 1)
+        await session.settle()
+        clock.advance(by: .seconds(60))  // the default limit on idle time
+        let error = await #expect(throws: TrellisError.self) { try await call.value }
+        #expect(error?.isTimeout == true)
+    }
 }

@@ -9,8 +9,8 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     do {
         let client = try makeClient(work)
         switch work.kind {
-        case .get, .adaptedGet, .observedGet, .realisticGet, .instrumentedGet, .mockedGet, .cachedGet, .cachedDiskGet,
-            .unlikeGet, .missedGet, .headers, .json:
+        case .get, .adaptedGet, .observedGet, .realisticGet, .instrumentedGet, .uninstrumentedGet, .mockedGet,
+            .cassette, .cachedGet, .cachedDiskGet, .unlikeGet, .missedGet, .headers, .json:
             try await ClosedLoop(client: client, work: work).run()
         case .download, .storedDownload, .downloadFile: try await measureDownload(client, work)
         case .downloadFiles: try await measureDownloads(client, work)

@@ -13,10 +13,14 @@ public struct Work: Sendable {
         /// The requests of `get` to a server that sets a cookie in every response, with a retry policy, a circuit breaker, a bearer
         /// token and a cookie jar if the client has such features.
         case realisticGet = "realistic-get"
-        /// The requests of `get`, with logs, metrics and traces that are dropped, if the client has such a feature.
+        /// The requests of `get`, with logs, metrics and traces that are made and dropped, if the client has such a feature.
         case instrumentedGet = "instrumented-get"
+        /// The same without backends of logs, metrics and traces, so that nothing is made.
+        case uninstrumentedGet = "uninstrumented-get"
         /// Requests that a stub in the same process answers, if the client has such a feature.
         case mockedGet = "mocked-get"
+        /// Requests each of which opens a cassette of 10,000 recordings and replays the last one, if the client has such a feature.
+        case cassette
         /// Requests whose responses are in a cache in memory, if the client has such a feature.
         case cachedGet = "cached-get"
         /// Requests whose responses are in a cache on a disk, if the client has such a feature.

@@ -13,6 +13,8 @@ import TrellisTesting
 struct TrellisClient: Client {
     private let session: Session
     private let options: DownloadOptions
+    /// The cassette that each request opens; `nil` if there is none.
+    private let cassette: LargeCassette?
 
     init(_ work: Work) throws {
         var options = DownloadOptions()
@@ -23,6 +25,7 @@ struct TrellisClient: Client {
         configuration.limits.total =
             work.connections > 0 ? work.connections : max(configuration.limits.total, work.concurrency)
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: work.certificateAuthorityFile)
+        cassette = work.kind == .cassette ? try LargeCassette(folder: work.file ?? "") : nil
         var transport: (any Transport)?
         switch work.kind {
         case .adaptedGet:
@@ -32,6 +35,9 @@ struct TrellisClient: Client {
         case .observedGet:
             configuration.eventMonitors.append(Counter())
         case .instrumentedGet:
+            DroppingBackends.bootstrap()
+            configuration.observe()
+        case .uninstrumentedGet:
             var observability = Observability()
             observability.logger = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
             observability.metricsFactory = NOOPMetricsHandler.instance
@@ -63,7 +69,10 @@ struct TrellisClient: Client {
     }
 
     func get(_ url: String) async throws -> Int {
-        try await checked(session.data(url)).0.count
+        if let cassette {
+            return try await cassette.opened { try await checked(session.data(cassette.lastURL)).0.count }
+        }
+        return try await checked(session.data(url)).0.count
     }
 
     func getReadingHeaders(_ url: String) async throws -> Int {

@@ -9,7 +9,8 @@ enum Catalogue {
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
         + [1, 64].map(smallGetOnExecutor) + [adaptedGet, observedGet, realisticGet]
-        + [instrumentedGet, mockedGet, cachedGet, cachedDiskGet, unlikeGet, missedGet] + [1, 64].map(tlsGet)
+        + [instrumentedGet, uninstrumentedGet, mockedGet, cassette, cachedGet, cachedDiskGet, unlikeGet, missedGet]
+        + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -135,8 +136,8 @@ enum Catalogue {
     private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
         let counted = [
             "small-get/64", "small-get-on-executor/64", "adapted-get/64", "observed-get/64", "realistic-get/64",
-            "instrumented-get/64", "mocked-get/64", "cached-get/64", "unlike-get/64", "missed-get/64",
-            "json-post/64", "headers/64", "tls-h2-get/1",
+            "instrumented-get/64", "uninstrumented-get/64", "mocked-get/64", "cached-get/64", "unlike-get/64",
+            "missed-get/64", "json-post/64", "headers/64", "tls-h2-get/1",
         ]
         guard counted.contains(timed.name) else { return nil }
         var benchmark = timed
@@ -169,8 +170,16 @@ enum Catalogue {
         "/cookie")
 
     private static let instrumentedGet = own(
-        "instrumented-get", "GET of 11 bytes, with logs, metrics and a trace that are dropped", "/small")
+        "instrumented-get", "GET of 11 bytes, with logs, metrics and a trace that are made and dropped", "/small")
+    private static let uninstrumentedGet = own(
+        "uninstrumented-get", "the same without backends of logs, metrics and traces", "/small")
     private static let mockedGet = own("mocked-get", "GET of 11 bytes from a stub in the same process", "/small")
+    private static var cassette: Benchmark {
+        var benchmark = closedLoop(
+            "cassette/1", "a cassette of 10,000 recordings, opened for each request", "cassette", "/small", 1)
+        benchmark.clients = [.trellis]
+        return benchmark
+    }
     private static let cachedGet = own("cached-get", "GET of 11 bytes from a cache in memory", "/fresh")
     private static let cachedDiskGet = own("cached-disk-get", "GET of 4 KB from a cache on a disk", "/fresh-file")
     private static let unlikeGet = own(

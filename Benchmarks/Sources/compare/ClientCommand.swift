@@ -30,7 +30,7 @@ struct ClientCommand {
         if benchmark.shape == .idle { words += ["--seconds", "\(effort.idleSeconds)"] }
         if let requests = requests ?? benchmark.requests { words += ["--requests", "\(requests)"] }
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
-        if ["download-files", "download-stored", "cached-disk-get"].contains(benchmark.work) {
+        if ["download-files", "download-stored", "cached-disk-get", "cassette"].contains(benchmark.work) {
             words += ["--file", outputFolder]
         }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }

@@ -1,3 +1,4 @@
+import Glibc
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -8,6 +9,21 @@ import UnixSignals
 
 /// A reverse proxy: a server in front of one origin, which it reaches through a session, with or without a shared cache.
 public struct Gateway: Sendable {
+    /// The reason why a gateway cannot listen.
+    public struct ListenFailure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The reason of the system in words, such as `address already in use`.
+        public let reason: String
+        /// The failure in words.
+        public var description: String { "cannot listen: \(reason)" }
+
+        /// Creates the failure for an error of the system; `nil` if the error has another cause than the address.
+        fileprivate init?(_ error: IOError) {
+            let code = error.errnoCode
+            guard [EADDRINUSE, EADDRNOTAVAIL, EACCES].contains(code) else { return nil }
+            reason = String(cString: strerror(code)).lowercased()
+        }
+    }
+
     private let settings: GatewaySettings
 
     /// Creates a gateway. It listens when it runs.
@@ -17,13 +33,14 @@ public struct Gateway: Sendable {
     /// the settings at most.
     ///
     /// - Parameter whenListening: Gets the port.
-    /// - Throws: The error of listening.
+    /// - Throws: ``ListenFailure`` if the system does not give the gateway its address; another error of listening.
     public func run(whenListening: @escaping @Sendable (Int) -> Void) async throws {
         let session = Session(configuration: settings.sessionConfiguration)
         let logger = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
         let channel = GatewayChannel(
             relay: Relay(
-                session: session, origin: Origin(url: settings.origin, version: settings.originVersion)),
+                session: session, origin: Origin(url: settings.origin, version: settings.originVersion),
+                accessLog: settings.accessLog),
             limits: ClientLimits(stall: settings.clientTimeout, idle: settings.keepAliveTime))
         let server = Server(
             childChannelSetup: channel,
@@ -47,6 +64,9 @@ public struct Gateway: Sendable {
             return .success(())
         } catch is CancellationError {
             return .success(())
+        } catch let error as IOError {
+            if let failure = ListenFailure(error) { return .failure(failure) }
+            return .failure(error)
         } catch {
             return .failure(error)
         }

@@ -25,6 +25,10 @@ public struct GatewaySettings: Sendable {
     public var drainTime = Duration.seconds(60)
     /// The file with certificate authorities that are trusted besides the system's; `nil` if there is none.
     public var certificateAuthorityFile: String?
+    /// The monitors of the events of the requests to the origin; none by default.
+    public var eventMonitors: [any EventMonitor] = []
+    /// The destination of a line for each request, without a line end; `nil`, the default, if there are none.
+    public var accessLog: (@Sendable (String) -> Void)?
     /// The largest number of clients' connections, 10,000 by default. Further ones wait in the queue of the system.
     public var maximumConnections = 10_000
 
@@ -52,6 +56,7 @@ public struct GatewaySettings: Sendable {
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: certificateAuthorityFile)
         configuration.steps.redirectHandler = .doNotFollow
         configuration.steps.cache = cache
+        configuration.eventMonitors = eventMonitors
         return configuration
     }
 }

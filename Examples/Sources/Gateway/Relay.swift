@@ -9,23 +9,40 @@ struct Relay: Sendable {
 
     let session: Session
     let origin: Origin
+    /// The destination of a line for each request; `nil` if there are none.
+    let accessLog: (@Sendable (String) -> Void)?
 
     /// Responds to a request of a client.
     ///
     /// - Throws: The error of the connection, or `CancellationError` if the client has gone. The connection then ends.
     func respond(to request: ClientRequest, through client: Client) async throws {
+        let start = ContinuousClock.now
         switch request {
-        case .refused(let refusal): try await client.write(OwnResponse(refusal))
+        case .refused(let refusal):
+            note(nil, refusal.status, since: start)
+            try await client.write(OwnResponse(refusal))
         case .received(let head, let body):
             if let response = OwnResponse(to: head) {
+                note(head, response.head.status, since: start)
                 try await client.write(response)
             } else {
-                try await pass(head, body, client)
+                try await pass(head, body, client, since: start)
             }
         }
     }
 
-    private func pass(_ head: RequestHead, _ body: ClientBody?, _ client: Client) async throws {
+    /// Logs the head of a response.
+    ///
+    /// - Parameter head: The head of the request; `nil` for a request that cannot be read.
+    private func note(_ head: RequestHead?, _ status: HTTPResponse.Status, since start: ContinuousClock.Instant) {
+        guard let accessLog else { return }
+        let elapsed = (ContinuousClock.now - start) / .milliseconds(1)
+        accessLog("\(head.map { "\($0.method.rawValue) \($0.target.text)" } ?? "-") \(status.code) \(Int(elapsed)) ms")
+    }
+
+    private func pass(
+        _ head: RequestHead, _ body: ClientBody?, _ client: Client, since start: ContinuousClock.Instant
+    ) async throws {
         let response: StreamResponse
         let message: HTTPResponse
         do {
@@ -34,8 +51,10 @@ struct Relay: Sendable {
         } catch {
             try Task.checkCancellation()
             guard let response = OwnResponse(error) else { throw error }
+            note(head, response.head.status, since: start)
             return try await client.write(response)
         }
+        note(head, message.status, since: start)
         try await client.write(.head(message))
         do {
             for try await chunk in response.chunks { try await client.write(chunk) }

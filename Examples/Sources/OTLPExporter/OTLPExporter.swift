@@ -1,9 +1,9 @@
-import CoreMetrics
 import Synchronization
 import Tracing
 import Trellis
 
-/// A tracer and a metrics factory, whose spans and metrics go through Trellis itself to a collector, as JSON over HTTP (OTLP 1.5).
+/// An exporter of spans and metrics, which go through Trellis itself to a collector, as JSON over HTTP (OTLP 1.5). It is a tracer and a
+/// metrics factory, too.
 ///
 /// ```swift
 /// let exporter = OTLPExporter(collector: "http://localhost:4318/", service: "shop")
@@ -12,7 +12,7 @@ import Trellis
 /// ```
 ///
 /// The session of the exporter is not observed, so that an export makes no spans. In this JSON, integers of 64 bits are strings.
-final class OTLPExporter: Tracer, MetricsFactory {
+final class OTLPExporter: Sendable {
     /// The number of spans that wait for an export at most; the oldest are dropped.
     private static let maximumSpanCount = 2_048
 
@@ -69,40 +69,19 @@ final class OTLPExporter: Tracer, MetricsFactory {
         _ = try await session.request(Request(path, method: .post, body: body)).validate().data()
     }
 
-    // MARK: Spans
+    // MARK: The contents of the next export
 
-    func startSpan<Instant: TracerInstant>(
-        _ name: String, context: @autoclosure () -> InstrumentationContext, ofKind kind: SpanKind,
-        at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
-    ) -> OTLPSpan {
-        OTLPSpan(name, context(), kind, start: instant().nanosecondsSinceEpoch) { [self] span in
-            state.withLock { state in
-                if state.spans.count == Self.maximumSpanCount { state.spans.removeFirst() }
-                state.spans.append(span)
-            }
+    /// Adds a span that has ended.
+    func add(_ span: JSONValue) {
+        state.withLock { state in
+            if state.spans.count == Self.maximumSpanCount { state.spans.removeFirst() }
+            state.spans.append(span)
         }
     }
 
-    func inject<Carrier, Inject: Injector>(
-        _ context: InstrumentationContext, into carrier: inout Carrier, using injector: Inject
-    ) where Inject.Carrier == Carrier {
-        guard let identity = context[OTLPSpan.Identity.Key.self] else { return }
-        injector.inject("00-\(identity.trace)-\(identity.span)-01", forKey: "traceparent", into: &carrier)
-    }
-
-    func extract<Carrier, Extract: Extractor>(
-        _ carrier: Carrier, into context: inout InstrumentationContext, using extractor: Extract
-    ) where Extract.Carrier == Carrier {
-        let parts = extractor.extract(key: "traceparent", from: carrier)?.split(separator: "-").map(String.init) ?? []
-        guard parts.count == 4, parts[1].utf8.count == 32, parts[2].utf8.count == 16 else { return }
-        context[OTLPSpan.Identity.Key.self] = OTLPSpan.Identity(trace: parts[1], span: parts[2])
-    }
-
-    func forceFlush() {}
-
-    // MARK: Metrics
-
-    private func instrument(
+    /// Returns the instrument of a series, made for its first user. A series keeps its value when its last user has gone, as
+    /// OpenTelemetry's do.
+    func instrument(
         _ kind: OTLPInstrument.Kind, _ label: String, _ dimensions: [(String, String)]
     ) -> OTLPInstrument {
         state.withLock { state in
@@ -112,23 +91,4 @@ final class OTLPExporter: Tracer, MetricsFactory {
             return found
         }
     }
-
-    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        instrument(.counter, label, dimensions)
-    }
-    func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        instrument(.meter, label, dimensions)
-    }
-    func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        instrument(aggregate ? .sizes : .gauge, label, dimensions)
-    }
-    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        instrument(.seconds, label, dimensions)
-    }
-
-    // A series keeps its value when its last user has gone, as OpenTelemetry's do.
-    func destroyCounter(_ handler: any CounterHandler) {}
-    func destroyMeter(_ handler: any MeterHandler) {}
-    func destroyRecorder(_ handler: any RecorderHandler) {}
-    func destroyTimer(_ handler: any TimerHandler) {}
 }

@@ -14,6 +14,14 @@ func converse(over session: Session) async throws {
     }
 }
 
+func playQuiz(over session: Session, answer: (_ question: WebSocketMessage) -> String) async throws {
+    let options = WebSocketOptions(totalTimeout: .seconds(30))
+    try await session.withWebSocket("wss://example.com/quiz", options: options) { socket in
+        try await socket.send("ready")
+        while let question = try await socket.receive() { try await socket.send(answer(question)) }
+    }
+}
+
 func followNews(with session: Session) async throws {
     for try await socket in session.webSockets("wss://example.com/news") {
         try await socket.send("subscribe")

@@ -1,12 +1,18 @@
 import ArgumentParser
+import Trellis
 
 /// The argument of `-H`: `Name: value`.
-struct HeaderLine: ExpressibleByArgument {
+struct HeaderLine: Sendable {
     let name: String
     let value: String
 
-    init?(argument: String) {
-        guard let (name, value) = argument[...].cut(at: ":"), !name.isEmpty else { return nil }
+    init(_ argument: String) throws {
+        guard let (name, value) = argument[...].cut(at: ":") else {
+            throw ValidationError("there is no colon in it, as in 'Name: value'")
+        }
+        guard HTTPField.Name(String(name)) != nil else {
+            throw ValidationError("'\(name)' cannot be the name of a header field")
+        }
         self.name = String(name)
         let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
         let start = value.utf8.firstIndex { !isSpace($0) } ?? value.endIndex
@@ -31,12 +37,14 @@ enum BodyArgument: ExpressibleByArgument {
 }
 
 /// The argument of `--form` and `--query`: `NAME=VALUE`. The name ends at the first equals sign and is not empty.
-struct NamedValue: ExpressibleByArgument {
+struct NamedValue: Sendable {
     let name: String
     let value: String
 
-    init?(argument: String) {
-        guard let (name, value) = argument[...].cut(at: "="), !name.isEmpty else { return nil }
+    init(_ argument: String) throws {
+        guard let (name, value) = argument[...].cut(at: "="), !name.isEmpty else {
+            throw ValidationError("it does not have the form NAME=VALUE")
+        }
         (self.name, self.value) = (String(name), String(value))
     }
 }

@@ -7,6 +7,8 @@ struct Client {
     let upgrades: UpgradeStores
     /// The storage of the cache; `nil` without one.
     let cache: DiskCacheStorage?
+    /// The warning that the cache cannot be used; `nil` without one.
+    let cacheWarning: CacheWarning?
     /// The recorder of the exchanges; `nil` without one.
     let recorder: HARRecorder?
 
@@ -14,12 +16,16 @@ struct Client {
         self.options = options
         recorder = options.recording.makeRecorder(revealingSecrets: options.showSecrets)
         cache = options.caching.cache.map { DiskCacheStorage(directory: $0) }
+        cacheWarning = options.caching.cache.map { CacheWarning(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
     }
 
     /// Sends the request and prints the response. Returns whether that worked.
     func run() async -> Bool {
         if options.printsCURLCommand { return await printCURLCommand() }
+        options.printWarnings()
+        cacheWarning?.check()
+        if let failure = options.recording.failure { return await fail(failure, after: .zero) }
         switch options.place {
         case .file: return await download()
         case .standardOutput: return await run(to: .standardOutput)
@@ -44,7 +50,8 @@ struct Client {
         if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
             return await run(with: TerminalOutput(), after: elapsed)
         }
-        return await run(with: PlainOutput(to: sink, showsProgress: options.stream == nil), after: elapsed)
+        let output = PlainOutput(to: sink, showsProgress: options.stream == nil, showsHead: options.showsHead)
+        return await run(with: output, after: elapsed)
     }
 
     /// Sends the request, prints to an output, and reports a failure. Returns whether that worked.
@@ -186,6 +193,19 @@ struct Client {
             && url[...].cut(at: ":")?.after.utf8.starts(with: "//".utf8) != true
         // The URL without its secrets, if the framework has removed them.
         let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""
-        return Terminal.error.styled("trellis: ", .red) + title + failure.message + hint
+        return Terminal.error.styled("trellis: ", .red) + title + failure.message + (advice(on: failure, url) ?? hint)
+    }
+
+    /// Returns advice on a failure that another command or an option explains; `nil` if there is none.
+    private func advice(on failure: RequestFailure, _ url: String) -> String? {
+        let scheme = url[...].cut(at: ":")?.before.lowercased()
+        switch failure.kind {
+        case "invalid_url" where scheme == "ws" || scheme == "wss": return " (a WebSocket: trellis ws URL)"
+        case "invalid_url" where Options.usualMethods.contains(url.uppercased()):
+            return " (a method needs a URL: trellis -X \(url.uppercased()) URL)"
+        case "proxy" where options.proxy != nil: return " (--proxy names it)"
+        case "proxy": return " (the environment names it: http_proxy, https_proxy or all_proxy)"
+        default: return nil
+        }
     }
 }

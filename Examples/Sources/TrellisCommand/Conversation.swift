@@ -69,6 +69,7 @@ struct Conversation: Sendable {
                     timeouts: options.deadline.map { Timeouts(total: .seconds($0)) })
                 record.update { ($0.socket, $0.url) = (socket, socket.response.url) }
                 try await converse(over: socket)
+                try Self.check(socket)
             }
         } catch is ReaderHasGone {
             // The rest of the messages is of no interest.
@@ -77,6 +78,17 @@ struct Conversation: Sendable {
         }
         try? await record.value.socket?.close(code: .goingAway)
         await session.shutdown()
+    }
+
+    /// Throws an error if the server has not closed the connection normally. The server's Close frame, or a message that breaks the
+    /// protocol, may come after this side has begun to close, and then ends the messages without an error.
+    private static func check(_ socket: WebSocket) throws {
+        guard let code = socket.closeCode, !code.isNormal else { return }
+        let failure: TrellisError.WebSocketFailure =
+            code == .abnormalClosure
+            ? .lost("the server has not completed the closing handshake, or has broken the protocol")
+            : .closed(code: code, reason: socket.closeReason ?? "")
+        throw RequestFailure("websocket", "\(failure)")
     }
 
     /// Runs `body`, and cancels it at the deadline.

@@ -6,13 +6,14 @@ import Trellis
 /// The command line of `trellis ws`. An unknown option is a usage error, and is never ignored.
 struct ConversationOptions: Subcommand {
     static let configuration = CommandConfiguration(
-        commandName: "ws",
+        commandName: "trellis ws",
         abstract:
             "Talks over a WebSocket: lines of standard input are messages, and messages are lines of standard output.",
         usage: "trellis ws URL [OPTION…]",
         discussion: """
-            Ends when the server closes, with 0 for the codes 1000, 1001 and none, and otherwise with 1. Closes when standard \
-            input has ended and, with --limit, as many messages have come, and on Ctrl-C.
+            Ends when the server closes. Closes when standard input has ended and, with --limit, as many messages have come, and on \
+            Ctrl-C. Ends with 0 if the server's Close frame has the code 1000, 1001 or none, also where it comes after that of this \
+            side, and otherwise with 1: after another code, a message that breaks the protocol, or no Close frame.
 
               trellis ws wss://example.com/news --limit 10
               echo '{"subscribe": "news"}' | trellis ws wss://example.com/feed --subprotocol feed.v2 --limit 1
@@ -30,10 +31,12 @@ struct ConversationOptions: Subcommand {
     @Flag(help: "Send every message back as it came; standard input is not read.")
     var echo = false
 
-    @Option(help: ArgumentHelp("Seconds of silence after which a ping is sent; 0: never.", valueName: "S"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of silence after which a ping is sent; 0: never.", valueName: "S"))
     var ping: Double = 20
 
-    @Option(help: ArgumentHelp("Fail if a message is larger.", valueName: "BYTES"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Fail if a message is larger.", valueName: "BYTES"))
     var maxMessage: Int = WebSocketOptions().maximumMessageSize
 
     @Option(help: ArgumentHelp("A subprotocol to offer; repeatable, in order of preference.", valueName: "NAME"))
@@ -42,15 +45,18 @@ struct ConversationOptions: Subcommand {
     @Flag(help: "Do not offer compression.")
     var noCompression = false
 
-    @Option(help: ArgumentHelp("Close after so many messages.", valueName: "N"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Close after so many messages.", valueName: "N"))
     var limit: Int?
 
     @Option(
         name: [.customShort("H"), .customLong("header")],
-        help: ArgumentHelp("A header field of the handshake; repeatable.", valueName: "Name: value"))
+        help: ArgumentHelp("A header field of the handshake; repeatable.", valueName: "Name: value"),
+        transform: HeaderLine.init)
     var headers: [HeaderLine] = []
 
-    @Option(help: ArgumentHelp("Seconds for everything; no limit unless given.", valueName: "S"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds for everything, more than 0; no limit unless given.", valueName: "S"))
     var deadline: Double?
 
     @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
@@ -85,14 +91,15 @@ struct ConversationOptions: Subcommand {
         guard !text || !binary else { throw ValidationError("--text and --binary do not go together.") }
         guard limit.map({ $0 > 0 }) ?? true else { throw ValidationError("--limit is 1 or more.") }
         guard maxMessage > 0 else { throw ValidationError("--max-message is 1 or more.") }
-        // Limited to about ten thousand years, so that every number of seconds is a valid Duration.
-        guard (0..<3e11).contains(ping), deadline.map({ $0 > 0 && $0 < 3e11 }) ?? true else {
-            throw ValidationError("--ping is 0 or more seconds, and --deadline more than 0.")
+        try Options.require("--ping", ping)
+        try Options.requireDeadline(deadline)
+        for header in headers {
+            do { _ = try header.field() } catch let failure as RequestFailure {
+                throw ValidationError("-H: \(failure.message)")
+            }
         }
-        guard !headers.contains(where: { (try? $0.field()) == nil }) else {
-            throw ValidationError("A header field cannot be sent.")
-        }
-        if let failure = proxy?.failure { throw ValidationError(failure) }
+        try pinning.requireTLS(of: [url], mayUpgrade: hsts != nil)
+        if let failure = proxy?.failure { throw ValidationError("--proxy: \(failure)") }
     }
 
     func perform() async -> CInt { await Conversation.run(self, Interruption()) }

@@ -7,7 +7,7 @@ import Trellis
 /// The command `trellis gateway`: a reverse proxy in front of an origin.
 struct GatewayCommand: Subcommand {
     static let configuration = CommandConfiguration(
-        commandName: "gateway",
+        commandName: "trellis gateway",
         abstract: "Passes requests to an origin, and stores its responses for all clients.",
         usage: "trellis gateway --listen HOST:PORT --origin URL [OPTION…]",
         discussion: """
@@ -19,10 +19,14 @@ struct GatewayCommand: Subcommand {
               trellis gateway --listen 127.0.0.1:8080 --origin http://localhost:3000 --cache memory
             """)
 
-    @Option(help: ArgumentHelp("The address to listen on; port 0: a free one.", valueName: "HOST:PORT"))
+    @Option(
+        help: ArgumentHelp("The address to listen on; port 0: a free one.", valueName: "HOST:PORT"),
+        transform: ListenAddress.init)
     var listen: ListenAddress
 
-    @Option(help: ArgumentHelp("The scheme, host and port of the origin.", valueName: "URL"))
+    @Option(
+        help: ArgumentHelp("The scheme, host and port of the origin.", valueName: "URL"),
+        transform: OriginArgument.init)
     var origin: OriginArgument
 
     @Option(
@@ -43,30 +47,40 @@ struct GatewayCommand: Subcommand {
 
     @Option(
         help: ArgumentHelp(
-            "Fields that count in place of Cache-Control, the first one present first (RFC 9213).", valueName: "NAME,…")
-    )
+            "Fields that count in place of Cache-Control, the first one present first (RFC 9213).", valueName: "NAME,…"),
+        transform: FieldNameList.init)
     var targeted: FieldNameList?
 
-    @Option(help: ArgumentHelp("Seconds for a connection to the origin.", valueName: "S"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Seconds for a connection to the origin.", valueName: "S"))
     var connectTimeout: Double = 10
 
-    @Option(help: ArgumentHelp("Seconds without a byte from the origin.", valueName: "S"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Seconds without a byte from the origin.", valueName: "S"))
     var idleTimeout: Double = 60
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Seconds without a byte from a client that is to send, or to one that is to read; half of it for a head, at most 30.",
             valueName: "S"))
     var clientTimeout: Double = 60
 
-    @Option(help: ArgumentHelp("Seconds for which a client's connection without a request is kept.", valueName: "S"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds for which a client's connection without a request is kept.", valueName: "S"))
     var keepAlive: Double = 75
 
-    @Option(help: ArgumentHelp("Seconds for which responses go on after SIGTERM.", valueName: "S"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds for which responses go on after SIGTERM.", valueName: "S"))
     var drain: Double = 60
 
     @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
     var cacert: String?
+
+    @Flag(help: "Print a line for each request on standard error: method, target, status, and the time until then.")
+    var verbose = false
 
     func validate() throws {
         guard cache != "" else { throw ValidationError("--cache needs a folder, or memory.") }
@@ -77,7 +91,8 @@ struct GatewayCommand: Subcommand {
             ("keep-alive", keepAlive), ("drain", drain),
         ]
         for (name, value) in times {
-            guard value > 0, value < 1e9 else { throw ValidationError("--\(name) must be more than 0.") }
+            guard value > 0 else { throw ValidationError("--\(name) must be more than 0.") }
+            guard value < 1e9 else { throw ValidationError("--\(name) \(value) is too long.") }
         }
     }
 
@@ -97,9 +112,18 @@ struct GatewayCommand: Subcommand {
         settings.drainTime = .seconds(drain)
         settings.certificateAuthorityFile = cacert
         settings.maximumConnections = Self.raiseConnectionLimit()
+        if verbose { settings.accessLog = { Terminal.error.print($0) } }
+        let warning = (storage as? DiskCacheStorage).map { CacheWarning(directory: $0.directory) }
+        if let warning { settings.eventMonitors.append(warning) }
         let host = listen.text
         do {
-            try await Gateway(settings).run { Terminal.error.print("listening on \(host):\($0)") }
+            try await Gateway(settings).run {
+                Terminal.error.print("listening on \(host):\($0)")
+                warning?.check()
+            }
+        } catch let failure as Gateway.ListenFailure {
+            Terminal.error.print("trellis: cannot listen on \(host):\(listen.port): \(failure.reason)")
+            return ExitStatus.failed
         } catch {
             Terminal.error.print("trellis: \(error)")
             return ExitStatus.failed

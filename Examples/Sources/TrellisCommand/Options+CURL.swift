@@ -22,6 +22,7 @@ extension Options {
         }
         if let retries, retries > 0 { arguments += ["--retry", "\(retries)"] }
         if validatesAnswer { arguments.append("--fail") }
+        if include { arguments.append("--include") }
         if let cookieJar, !cookieJar.utf8.contains(UInt8(ascii: "=")) {
             let path = cookieJar == "-" ? "./-" : cookieJar
             arguments += ["--cookie", path, "--cookie-jar", path]

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Trellis
 
 /// The options about the recording of exchanges.
@@ -15,6 +16,16 @@ struct RecordingOptions: ParsableArguments {
 
     func validate() throws {
         guard har != "" else { throw ValidationError("--har needs a file.") }
+    }
+
+    /// The reason why the file cannot be made, as far as its folder shows it; `nil` if there is none. It is found before a request is sent.
+    var failure: RequestFailure? {
+        guard let har, access(har, F_OK) != 0 else { return nil }
+        let path = har[...]
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard access(folder, W_OK | X_OK) != 0 else { return nil }
+        return RequestFailure("file", "the recording \(har) cannot be written: \(systemError())")
     }
 
     /// Returns the recorder of the run; `nil` without the option.

@@ -51,9 +51,14 @@ struct NameOptions: ParsableArguments {
         }
         do {
             _ = try makeRoute()
-            if let doh { _ = try DNSOverHTTPS(doh) }
         } catch let error as TrellisError {
             throw ValidationError("\(error.reason)")
+        }
+        guard let doh else { return }
+        do {
+            _ = try DNSOverHTTPS(doh)
+        } catch let error as TrellisError {
+            throw ValidationError("--doh: \(error.reason)")
         }
     }
 

@@ -75,7 +75,7 @@ extension Options {
 
     /// Returns the method of `-X` as written; before the URL, `get` means `GET`.
     private func requestMethod() throws -> HTTPRequest.Method {
-        var name = hasBody ? "POST" : "GET"
+        var name = head ? "HEAD" : hasBody ? "POST" : "GET"
         if let method {
             name = method
         } else if let word = methodArgument {
@@ -87,7 +87,8 @@ extension Options {
         return method
     }
 
-    private static let usualMethods: Set = [
+    /// The methods whose names may be written in lower case.
+    static let usualMethods: Set = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY",
     ]
 }

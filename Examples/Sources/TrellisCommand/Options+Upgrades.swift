@@ -35,6 +35,7 @@ extension Client {
         configuration.hsts = upgrades.hsts
         configuration.alternativeServices = upgrades.alternatives
         if let cache { configuration.steps.cache = HTTPCache(storage: cache) }
+        if let cacheWarning { configuration.eventMonitors.append(cacheWarning) }
         if let recorder { configuration.record(into: recorder) }
         return configuration
     }

@@ -25,8 +25,10 @@ struct Options: ParsableCommand {
               trellis https://example.com/big.iso -o big.iso --resume --checksum sha256:9f86d0…
               trellis https://example.com/a.iso https://example.org/b.iso -o images/
 
-            Exit status: 0 done (whatever the HTTP status, unless --validate), 1 failed, 64 wrong usage, 130 interrupted.
-            """)
+            Exit status: 0 done (whatever the HTTP status, unless --validate), 1 failed, 64 wrong usage, 130 interrupted. \
+            A URL, a method or a field that cannot be sent, and a file that cannot be read, are failures.
+            """,
+        version: "trellis \(TrellisRuntime.version) libcurl/\(TrellisRuntime.libcurlVersion)")
 
     @Argument(
         help: ArgumentHelp(
@@ -41,8 +43,17 @@ struct Options: ParsableCommand {
 
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A header field; repeatable.", valueName: "\"Name: value\""))
+        help: ArgumentHelp(
+            "A header field; repeatable. Content-Length and Transfer-Encoding follow from the body.",
+            valueName: "\"Name: value\""),
+        transform: HeaderLine.init)
     var headers: [HeaderLine] = []
+
+    @Flag(name: .shortAndLong, help: "Print the status and the header fields before the body, as on a terminal.")
+    var include = false
+
+    @Flag(name: [.customShort("I"), .long], help: "Send a HEAD request, and print the status and the header fields.")
+    var head = false
 
     @Option(
         name: [.customShort("d"), .long], parsing: .unconditional,
@@ -61,7 +72,8 @@ struct Options: ParsableCommand {
 
     @Option(
         parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A field of a URL-encoded form, the body; repeatable.", valueName: "NAME=VALUE"))
+        help: ArgumentHelp("A field of a URL-encoded form, the body; repeatable.", valueName: "NAME=VALUE"),
+        transform: NamedValue.init)
     var form: [NamedValue] = []
 
     @Option(
@@ -69,12 +81,14 @@ struct Options: ParsableCommand {
         help: ArgumentHelp(
             "A part of a form, the body (multipart/form-data): a value, or a file, whose type and name follow from "
                 + "FILE unless they are given; repeatable.",
-            valueName: "NAME=VALUE|NAME=@FILE[;type=MIME][;filename=NAME]"))
+            valueName: "NAME=VALUE|NAME=@FILE[;type=MIME][;filename=NAME]"),
+        transform: PartArgument.init)
     var parts: [PartArgument] = []
 
     @Option(
         parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("One more item for the query of the URL; repeatable.", valueName: "NAME=VALUE"))
+        help: ArgumentHelp("One more item for the query of the URL; repeatable.", valueName: "NAME=VALUE"),
+        transform: NamedValue.init)
     var query: [NamedValue] = []
 
     @Flag(help: "Send the body compressed with gzip: for servers that are known to take that.")
@@ -87,16 +101,22 @@ struct Options: ParsableCommand {
             valueName: "auto|1.1|2|2-prior-knowledge|3"))
     var http = HTTPVersionOption.auto
 
-    @Option(help: ArgumentHelp("Seconds for name, TCP and TLS; 0: no limit.", valueName: "S"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Seconds for name, TCP and TLS; 0: no limit.", valueName: "S"))
     var connectTimeout: Double = 10
 
-    @Option(help: ArgumentHelp("Seconds without a byte in either direction; 0: no limit.", valueName: "S"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds without a byte in either direction; 0: no limit.", valueName: "S"))
     var idleTimeout: Double = 60
 
-    @Option(help: ArgumentHelp("Seconds for everything; no limit unless given.", valueName: "S"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds for everything, more than 0; no limit unless given.", valueName: "S"))
     var deadline: Double?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Retry transient failures up to N times, with backoff, where the request may be repeated. With --output also the "
                 + "number of resumptions of an interrupted file, by default as many as bring bytes; 0: none.",
@@ -104,6 +124,7 @@ struct Options: ParsableCommand {
     var retries: Int?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
     var redirects: Int?
 
@@ -112,7 +133,7 @@ struct Options: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Credentials for the server, sent to its origin alone. With --auth bearer: the token.",
+            "Credentials for the server, sent to its origin alone. Without a colon, the password is empty. With --auth bearer: the token.",
             valueName: "NAME:PASSWORD"))
     var user: String?
 
@@ -130,7 +151,8 @@ struct Options: ParsableCommand {
 
     @OptionGroup var caching: CacheOptions
 
-    @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
     var maxBody: Int?
 
     @Flag(help: "Do not ask for compressed bodies, and do not decode them.")
@@ -168,7 +190,8 @@ struct Options: ParsableCommand {
             valueName: "chunks|lines|sse|ndjson"))
     var stream: StreamOption?
 
-    @Option(help: ArgumentHelp("Stop after so many items of --stream.", valueName: "N"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Stop after so many items of --stream.", valueName: "N"))
     var limit: Int?
 
     @Flag(
@@ -179,8 +202,9 @@ struct Options: ParsableCommand {
     @Option(
         name: [.customShort("o"), .long],
         help: ArgumentHelp(
-            "Write the body to this file, which appears, or is replaced, when it is whole. In a folder (FOLDER/) the file has "
-                + "the name that the server suggests, and replaces none. Interrupted transfers are resumed.",
+            "Write the body to this file, which appears, or is replaced, when it is whole: that of any status, also the page of "
+                + "a 404, unless --validate is given. In a folder (FOLDER/) the file has the name that the server suggests, and "
+                + "replaces none. Interrupted transfers are resumed.",
             valueName: "FILE|FOLDER"))
     var output: String?
 
@@ -188,6 +212,7 @@ struct Options: ParsableCommand {
     var resume = false
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Fetch parts of the file over so many connections, where the server serves parts; 1 unless given.",
             valueName: "N"))
@@ -196,10 +221,12 @@ struct Options: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The digest that the file is to have; with another one there is no file.",
-            valueName: "sha256:HEX|sha512:HEX"))
+            valueName: "sha256:HEX|sha512:HEX"),
+        transform: ChecksumArgument.init)
     var checksum: ChecksumArgument?
 
-    @Option(help: ArgumentHelp("Cancel the task that runs the request.", valueName: "S"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Cancel the task that runs the request.", valueName: "S"))
     var cancelAfter: Double?
 
     @Option(help: ArgumentHelp("Print one JSON object instead of the body.", valueName: "json"))
@@ -217,14 +244,15 @@ struct Options: ParsableCommand {
 
     func validate() throws {
         guard !target.isEmpty else { throw ValidationError("A URL is needed.") }
+        guard method != "" else { throw ValidationError("--method cannot be empty.") }
         if let name = methodArgument, method != nil {
             throw ValidationError("The method is given twice: '\(name)' and --method.")
         }
         if urls.count > 1 { try validateSeveralURLs() }
-        try require("--connect-timeout", connectTimeout, atLeast: 0)
-        try require("--idle-timeout", idleTimeout, atLeast: 0)
-        try require("--deadline", deadline, atLeast: 0)
-        try require("--cancel-after", cancelAfter, atLeast: 0)
+        try Self.require("--connect-timeout", connectTimeout)
+        try Self.require("--idle-timeout", idleTimeout)
+        try Self.requireDeadline(deadline)
+        try Self.require("--cancel-after", cancelAfter)
         guard bodyOptions.count <= 1 else {
             throw ValidationError("There is one body: \(bodyOptions.joined(separator: " and ")) do not go together.")
         }
@@ -243,6 +271,8 @@ struct Options: ParsableCommand {
         }
         guard auth == nil || user != nil else { throw ValidationError("--auth goes with --user.") }
         try validateOutput()
+        try validateHead()
+        try pinning.requireTLS(of: urls, mayUpgrade: upgrades.hsts != nil)
         guard connections > 0 else { throw ValidationError("--connections must be 1 or more.") }
         if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
         if let limit {
@@ -265,6 +295,9 @@ struct Options: ParsableCommand {
 
     /// Checks that no option about a single request is used with several URLs.
     private func validateSeveralURLs() throws {
+        if let stray {
+            throw ValidationError("'\(stray)' is no URL: the method, if any, comes first, and the URL follows.")
+        }
         guard outputFolder != nil else {
             throw ValidationError("Several URLs go with --output FOLDER: a folder that is there, or ends with a slash.")
         }
@@ -273,14 +306,6 @@ struct Options: ParsableCommand {
         }
         guard checksum == nil else { throw ValidationError("Several URLs and --checksum do not go together.") }
         guard !printsCURLCommand else { throw ValidationError("Several URLs and --curl do not go together.") }
-    }
-
-    private func require(_ name: String, _ seconds: Double?, atLeast minimum: Double) throws {
-        guard let seconds else { return }
-        // The value is limited to about ten thousand years, so that every number of seconds is a valid Duration.
-        guard seconds >= minimum, seconds < 3e11 else {
-            throw ValidationError("\(name) \(seconds) is no number of seconds.")
-        }
     }
 }
 
@@ -319,11 +344,13 @@ enum AuthenticationOption: String, ExpressibleByArgument, CaseIterable {
 }
 
 /// The argument of `--checksum`.
-struct ChecksumArgument: ExpressibleByArgument {
+struct ChecksumArgument: Sendable {
     let checksum: Checksum
 
-    init?(argument: String) {
-        guard let checksum = Checksum(argument) else { return nil }
+    init(_ argument: String) throws {
+        guard let checksum = Checksum(argument) else {
+            throw ValidationError("it is not sha256: with 64 hexadecimal digits, or sha512: with 128")
+        }
         self.checksum = checksum
     }
 }

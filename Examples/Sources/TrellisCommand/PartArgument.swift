@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// The argument of `--part`: `NAME=VALUE`, or `NAME=@FILE[;type=MIME][;filename=NAME]`.
-struct PartArgument: ExpressibleByArgument {
+struct PartArgument: Sendable {
     let name: String
     let content: BodyArgument
     /// The type of the file, if given.
@@ -9,8 +9,8 @@ struct PartArgument: ExpressibleByArgument {
     /// The name of the file for the server, if given.
     private(set) var fileName: String?
 
-    init?(argument: String) {
-        guard let pair = NamedValue(argument: argument) else { return nil }
+    init(_ argument: String) throws {
+        let pair = try NamedValue(argument)
         name = pair.name
         guard pair.value.utf8.first == UInt8(ascii: "@") else {
             content = .text(pair.value)
@@ -21,11 +21,15 @@ struct PartArgument: ExpressibleByArgument {
         while let (start, marker) = Self.lastMarker(in: rest) {
             let value = rest[start...].after(marker).map { String($0) } ?? ""
             // A marker that is given twice, or is empty, is an error.
-            guard !value.isEmpty, (marker == Self.typeMarker ? type : fileName) == nil else { return nil }
+            guard !value.isEmpty, (marker == Self.typeMarker ? type : fileName) == nil else {
+                throw ValidationError("'\(marker.dropFirst())' has no value, or is given twice")
+            }
             if marker == Self.typeMarker { type = value } else { fileName = value }
             rest = rest[..<start]
         }
-        guard rest.utf8.count > 1, let file = BodyArgument(argument: String(rest)) else { return nil }
+        guard rest.utf8.count > 1, let file = BodyArgument(argument: String(rest)) else {
+            throw ValidationError("no file is named after the @")
+        }
         content = file
     }
 

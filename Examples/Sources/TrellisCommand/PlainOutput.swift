@@ -1,19 +1,28 @@
 import TerminalKit
 import Trellis
 
-/// An output of only the body, as it arrives. A long transfer to a file or a pipe has a progress bar on the terminal.
+/// An output of the body, as it arrives, behind the head if that is asked for. A long transfer to a file or a pipe has a progress bar on
+/// the terminal.
 struct PlainOutput: Output {
     private let sink: ByteSink
     private let showsProgress: Bool
+    private let showsHead: Bool
     private var progress: ProgressBar?
     private var count: Int64 = 0
 
-    init(to sink: ByteSink, showsProgress: Bool) {
+    /// - Parameter showsHead: Indicates whether the status and the header fields precede the body.
+    init(to sink: ByteSink, showsProgress: Bool, showsHead: Bool) {
         self.sink = sink
+        self.showsHead = showsHead
         self.showsProgress = showsProgress && !sink.isTerminal
     }
 
-    mutating func begin(_ head: Response) {
+    mutating func begin(_ head: Response) async throws {
+        if showsHead {
+            var lines = ["HTTP/\(head.version) \(head.status)"]
+            for field in head.headers { lines.append("\(field.name.rawName): \(field.value)") }
+            try await sink.write(Array((lines.joined(separator: "\n") + "\n\n").utf8))
+        }
         guard showsProgress else { return }
         // The length of an encoded body differs from that of the decoded body.
         let isEncoded = head.headers.contains(.contentEncoding)

@@ -9,12 +9,14 @@ protocol Subcommand: ParsableCommand {
 
 /// The commands of the tool besides the sending of a request.
 enum Subcommands {
+    /// The commands, whose names begin with that of the tool, as the parser's messages show them.
     private static let all: [any Subcommand.Type] = [GatewayCommand.self, ConversationOptions.self]
 
     /// Runs the command that the first of the tool's arguments names, and returns its exit status; `nil` if there is no such command. Ends
     /// the process if the other arguments are wrong.
     static func run(_ arguments: [String]) async -> CInt? {
-        guard let type = all.first(where: { $0.configuration.commandName == arguments.first }) else { return nil }
+        guard let type = all.first(where: { $0.configuration.commandName == "trellis \(arguments.first ?? "")" })
+        else { return nil }
         return await run(type, arguments)
     }
 

@@ -35,6 +35,8 @@ package struct IPAddress: Hashable, Sendable {
             guard text.utf8.contains(UInt8(ascii: ":")) else { return nil }
         }
         let isIPv6 = text.utf8.contains(UInt8(ascii: ":"))
+        // The system would read the text up to the NUL alone.
+        if text.utf8.contains(0) { return nil }
         if isIPv6, let zone = text.utf8.firstIndex(of: UInt8(ascii: "%")) { text = text[..<zone] }
         var buffer = [UInt8](repeating: 0, count: isIPv6 ? 16 : 4)
         let isValid = unsafe buffer.withUnsafeMutableBytes { buffer in

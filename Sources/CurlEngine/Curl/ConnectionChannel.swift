@@ -20,18 +20,24 @@ struct ConnectionChannel {
     let easy: EasyHandle
     /// The socket of a connection without TLS on which bytes pass libcurl by; -1 if there is none.
     private let plainSocket: Int32
+    /// Indicates whether the connection has TLS, to its server or to a proxy.
+    private let isEncrypted: Bool
 
-    /// - Parameter plainSocket: The socket of a connection without TLS, if its bytes may pass libcurl by.
-    init(_ multi: MultiHandle, _ easy: EasyHandle, plainSocket: Int32 = -1) {
-        (self.multi, self.easy, self.plainSocket) = (multi, easy, plainSocket)
+    /// - Parameters:
+    ///   - plainSocket: The socket of a connection without TLS, if its bytes may pass libcurl by.
+    ///   - isEncrypted: Indicates whether the connection has TLS, to its server or to a proxy.
+    init(_ multi: MultiHandle, _ easy: EasyHandle, plainSocket: Int32 = -1, isEncrypted: Bool = true) {
+        (self.multi, self.easy, self.plainSocket, self.isEncrypted) = (multi, easy, plainSocket, isEncrypted)
     }
 
-    /// Indicates whether bytes pass libcurl by where they can. Before 8.0, each call of libcurl looks for its connection among all others,
-    /// which takes a tenth of a millisecond if there are thousands. Later versions may have received bytes already.
+    /// Indicates whether bytes pass libcurl by from the first one on, if the connection has no TLS. Each call of libcurl looks for its
+    /// connection among all others, which takes a tenth of a millisecond if there are thousands. From 8.0 on, libcurl may have received
+    /// bytes already, which are asked for first (``SwitchHandshake/isDrained``).
     static var avoidsLibcurl: Bool { !LibcurlFeatures.current.isAtLeast(8, 0) }
 
-    /// Indicates whether bytes pass libcurl by, so that fewer received bytes than asked for are all that there are for now.
-    var isPlain: Bool { plainSocket >= 0 }
+    /// Indicates whether fewer received bytes than asked for are all that there are for now. Without TLS, libcurl gives the bytes that it
+    /// has kept before those of the socket, and the socket becomes ready for the others.
+    var isPlain: Bool { !isEncrypted }
 
     /// Sends bytes, of which libcurl takes as many as it can. After ``Outcome/mustWait``, the same bytes must be sent again, at the same
     /// address.

@@ -51,6 +51,8 @@ extension CurlEngine {
         // The bytes of the connection may have been received with the head.
         if let connection = handshake.connection, !transfer.isCancelled {
             step = connection.serve(channel(of: transfer, handshake, multi, easy), connectOnlyTransfers)
+            // Everything was received that libcurl and the socket had.
+            if case .wait(let interest) = step, interest.contains(.read) { handshake.isDrained = true }
         }
         guard !transfer.isCancelled else { return }
         switch step {
@@ -82,8 +84,10 @@ extension CurlEngine {
     private func channel(
         of transfer: Transfer, _ handshake: SwitchHandshake, _ multi: MultiHandle, _ easy: EasyHandle
     ) -> ConnectionChannel {
-        let isPlain = ConnectionChannel.avoidsLibcurl && !transfer.options.isEncryptedOnTheWire
-        return ConnectionChannel(multi, easy, plainSocket: isPlain ? handshake.socket : -1)
+        let isEncrypted = transfer.options.isEncryptedOnTheWire
+        let passesBy = (ConnectionChannel.avoidsLibcurl || handshake.isDrained) && !isEncrypted
+        return ConnectionChannel(
+            multi, easy, plainSocket: passesBy ? handshake.socket : -1, isEncrypted: isEncrypted)
     }
 
     /// Sends the last bytes of a connection that ends, as far as the socket's buffer takes them at once.

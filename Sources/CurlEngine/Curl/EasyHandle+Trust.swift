@@ -93,21 +93,21 @@ extension EasyHandle {
     /// Prepares the context of a TLS session that libcurl is about to set up.
     func beginHandshake(_ context: UnsafeMutableRawPointer?) -> CURLcode {
         guard let transfer else { return CURLE_OK }
-        let (host, isOfProxy) = nextTLSPeer(of: transfer)
+        let (peer, host) = nextTLSPeer(of: transfer)
         transfer.reportHandshake(with: host)
-        let rules = isOfProxy ? transfer.options.trust.proxy : transfer.options.trust.server
-        handshake = TLSRecord(host: host, isOfProxy: isOfProxy, hasIdentity: rules.identity != nil)
+        let rules = transfer.options.trust.rules(for: peer)
+        handshake = TLSRecord(of: peer, host: host, hasIdentity: rules.identity != nil)
         unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
         guard rules.verifies else { return CURLE_OK }
         return unsafe ccurl_tls_verify_host(context, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }
 
-    /// Returns the host of the TLS session that libcurl is about to set up: that of the proxy first, and inside of it that of the server.
-    private func nextTLSPeer(of transfer: Transfer) -> (host: String, isOfProxy: Bool) {
+    /// Returns the peer of the TLS session that libcurl is about to set up: the proxy first, and inside of that session the server.
+    private func nextTLSPeer(of transfer: Transfer) -> (peer: TLSPeer, host: String) {
         guard let proxy = route?.proxy, proxy.scheme == .https, !isProxySecured else {
-            return (transfer.options.url.host, false)
+            return (.server, transfer.options.url.host)
         }
         isProxySecured = true
-        return (proxy.host, true)
+        return (.proxy, proxy.host)
     }
 }

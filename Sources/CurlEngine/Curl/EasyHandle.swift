@@ -39,6 +39,8 @@ final class EasyHandle {
     private var hasPostFields = false
     /// Indicates whether libcurl resumes no TLS session.
     private var forbidsResumption = false
+    /// Indicates whether libcurl leaves old entries in its cache of addresses at the end of the transfer.
+    var keepsAddresses = false
     /// Indicates whether libcurl's log is on for the current transfer, in order to find refused streams.
     private(set) var tellsWhatHappens = false
     /// Indicates whether the handle has a request target in place of that of its URL.
@@ -123,6 +125,7 @@ final class EasyHandle {
     func finish() {
         unsafe headTarget.pointee.head = nil
         transfer = nil
+        keepAddresses(false)
         watchStream(false)
         watchTunnel(false)
         if hasPostFields {
@@ -310,6 +313,7 @@ final class EasyHandle {
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         receiveBufferSize = 16 << 10
         forbidsResumption = false
+        keepsAddresses = false
         if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
@@ -344,27 +348,10 @@ final class EasyHandle {
 
     // MARK: Information from libcurl
 
-    /// Indicates whether it is certain that no byte of a request was passed to the system, in any attempt.
-    var hasSentNothing: Bool {
-        unsafe LibcurlFeatures.current.countsRequests && ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0
-    }
-
     /// Returns the measurements of the current transfer.
     func report(of transfer: Transfer) -> TransferReport {
         unsafe TransferReport(transfer, curl, peer: transfer.attempts > 0 ? peer : nil)
     }
-
-    var statusCode: Int { Int(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
-
-    /// Indicates whether the TLS handshake of the current connection selected a protocol with streams.
-    var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
-
-    /// Indicates whether the current connection has TLS and its peer has not ended the TLS session.
-    var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
-
-    /// Returns the socket of the transfer's connection; -1 if there is none. libcurl searches its pool for a socket that it has not named
-    /// before.
-    func findSocket() -> Int32 { unsafe socket >= 0 ? socket : ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
 
     /// Returns the failure of a connection with the system's error, where libcurl does not tell it.
     private func explained(_ failure: EngineFailure) -> EngineFailure {
@@ -372,9 +359,6 @@ final class EasyHandle {
         guard let socket = route?.parts.socket else { return failure }
         return unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
     }
-
-    /// Indicates whether libcurl has an error text for the failure.
-    var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
     func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
         var detail = unsafe String(cString: errorBuffer)

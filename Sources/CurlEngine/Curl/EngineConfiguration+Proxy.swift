@@ -18,6 +18,12 @@ extension EngineConfiguration {
                 self.password = password
                 self.isDigest = isDigest
             }
+
+            /// Returns whether the bytes are the same. Proxies with equal credentials share connections.
+            package static func == (one: Credentials, other: Credentials) -> Bool {
+                one.isDigest == other.isDigest && one.username.hasSameBytes(as: other.username)
+                    && one.password.hasSameBytes(as: other.password)
+            }
         }
 
         /// The protocols that are spoken with a proxy, as schemes.

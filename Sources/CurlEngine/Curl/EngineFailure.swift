@@ -17,13 +17,12 @@ package struct EngineFailure: Error, Sendable {
         case source
         /// The TLS handshake failed.
         case tlsHandshake
-        /// No version of TLS is common to both sides. The other side is the server, or the HTTPS proxy.
-        case tlsVersion(isOfProxy: Bool)
+        /// No version of TLS is common to both sides.
+        case tlsVersion(TLSPeer)
         /// The peer's certificate is not trusted; `nil` if the certificate is not known.
         case untrusted(RejectedCertificate?)
-        /// The client certificate is the reason, with the number of the peer's alert (RFC 8446, section 6.2); 0 if there was none. The peer
-        /// is the server, or the HTTPS proxy.
-        case clientCertificate(ClientCertificateCause, Int32, isOfProxy: Bool)
+        /// The client certificate is the reason, with the number of the peer's alert (RFC 8446, section 6.2); 0 if there was none.
+        case clientCertificate(ClientCertificateCause, alert: Int32, TLSPeer)
         /// The certificate authorities or the revocation lists could not be read.
         case certificateAuthorityFile
         /// The connection failed while the request was being sent.
@@ -188,8 +187,8 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_INITFAILED: .tlsHandshake
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR: .untrusted(nil)
             case CURLE_SSL_INVALIDCERTSTATUS: .untrusted(.init(badStaple: detail))
-            case CURLE_SSL_CERTPROBLEM: .clientCertificate(.unusable, 0, isOfProxy: false)
-            case CURLE_SSL_CLIENTCERT: .clientCertificate(.required, 0, isOfProxy: false)
+            case CURLE_SSL_CERTPROBLEM: .clientCertificate(.unusable, alert: 0, .server)
+            case CURLE_SSL_CLIENTCERT: .clientCertificate(.required, alert: 0, .server)
             case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .certificateAuthorityFile
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2

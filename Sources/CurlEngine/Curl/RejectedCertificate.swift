@@ -70,16 +70,16 @@ package struct RejectedCertificate: Hashable, Sendable {
     package var sent: [[UInt8]] = []
     /// The host that the certificate should be for.
     package var host: String
-    /// Indicates whether the peer is the proxy.
-    package var isOfProxy: Bool
+    /// The peer that sent the certificate.
+    package var peer: TLSPeer
     /// The rule in OpenSSL's words.
     package var text: String
 
     /// Creates a certificate of which only the rule is known.
-    package init(_ rule: Rule, host: String, isOfProxy: Bool = false, text: String) {
+    package init(_ rule: Rule, host: String, peer: TLSPeer = .server, text: String) {
         self.rule = rule
         self.host = host
-        self.isOfProxy = isOfProxy
+        self.peer = peer
         self.text = text
     }
 
@@ -89,10 +89,10 @@ package struct RejectedCertificate: Hashable, Sendable {
         depth = 0
     }
 
-    init(_ facts: ccurl_tls_facts, host: String, isOfProxy: Bool) {
+    init(_ facts: ccurl_tls_facts, host: String, peer: TLSPeer) {
         let error = unsafe facts.verify_error
         let words = unsafe ccurl_tls_verify_text(error).map { unsafe String(cString: $0) }
-        self.init(Rule(verifyError: error), host: host, isOfProxy: isOfProxy, text: words ?? "error \(error)")
+        self.init(Rule(verifyError: error), host: host, peer: peer, text: words ?? "error \(error)")
         depth = unsafe Int(facts.depth)
         subject = unsafe facts.subject.map { unsafe String(cString: $0) }
         issuer = unsafe facts.issuer.map { unsafe String(cString: $0) }

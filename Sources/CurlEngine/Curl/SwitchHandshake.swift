@@ -48,6 +48,8 @@ final class SwitchHandshake {
     private let connectTime: Int64
     private let start: EngineInstant
     private var firstByte: EngineInstant?
+    /// Indicates whether libcurl has none of the bytes of a connection without TLS any more, so that they can pass it by.
+    var isDrained = false
     /// The turn of the loop in which a writer last sent its bytes at once.
     var lastSendTurn = EngineInstant(nanoseconds: 0)
 

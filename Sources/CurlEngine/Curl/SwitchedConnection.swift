@@ -34,8 +34,8 @@ package final class SwitchedConnection: Sendable {
         var plainSocket: Int32
         /// Indicates whether bytes were received since a writer has last sent its bytes itself.
         var mayAnswer = true
-        /// Indicates whether writers wait if there is no room.
-        var waitsForRoom = true
+        /// Indicates whether readers wait for bytes, and writers for room.
+        var waits = true
         /// The bytes that are sent if the connection is ended with an error.
         var farewell: Data?
         /// The reason why no more bytes can be sent.
@@ -166,7 +166,8 @@ package final class SwitchedConnection: Sendable {
             return .bytes(bytes, mustRead: mustRead)
         }
         if let failure = state.receiveFailure { return .failure(failure) }
-        return state.hasPeerEnded ? .end : .wait
+        if state.hasPeerEnded { return .end }
+        return state.waits ? .wait : .bytes(Data(), mustRead: false)
     }
 
     private func enter(reader: Waiter<Data?>) {
@@ -242,7 +243,7 @@ package final class SwitchedConnection: Sendable {
             }
             let mustWake = !state.isSending && state.outgoing.count > 0
             if mustWake { state.isSending = true }
-            return (mustWake, state.waitsForRoom && state.outgoing.count > Self.writeAhead)
+            return (mustWake, state.waits && state.outgoing.count > Self.writeAhead)
         }
         if mustWake { startSending() }
         if mustWait { try await waitForRoom() }
@@ -264,7 +265,7 @@ package final class SwitchedConnection: Sendable {
     private func enter(writer: Waiter<Void>) {
         let result = state.withLock { state -> Result<Void, any Error>? in
             if let error = state.end ?? state.sendFailure { return .failure(error) }
-            if !state.waitsForRoom || state.outgoing.count <= Self.writeAhead { return .success(()) }
+            if !state.waits || state.outgoing.count <= Self.writeAhead { return .success(()) }
             if Task.isCancelled { return .failure(CancellationError()) }
             state.writers.append(writer)
             return nil
@@ -280,13 +281,14 @@ package final class SwitchedConnection: Sendable {
         writer?.reply.resume(with: .failure(CancellationError()))
     }
 
-    /// Ends the waits of writers for room, now and later.
-    package func endWaitsForRoom() {
-        let writers = state.withLock { state in
-            state.waitsForRoom = false
-            defer { state.writers = [] }
-            return state.writers
+    /// Ends the waits of the reader for bytes and of writers for room, now and later. A read without bytes returns none.
+    package func endWaits() {
+        let (reader, writers) = state.withLock { state -> (Waiter<Data?>?, [Waiter<Void>]) in
+            state.waits = false
+            defer { (state.reader, state.writers) = (nil, []) }
+            return (state.reader, state.writers)
         }
+        reader?.reply.resume(with: .success(Data()))
         for writer in writers { writer.reply.resume(with: .success(())) }
     }
 

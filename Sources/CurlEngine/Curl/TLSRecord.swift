@@ -6,7 +6,7 @@ import CCurl
 final class TLSRecord {
     /// The host that the peer must have a certificate for.
     private let host: String
-    private let isOfProxy: Bool
+    private let peer: TLSPeer
     /// Indicates whether there is a client certificate for the peer.
     private let hasIdentity: Bool
     private let record: OpaquePointer
@@ -14,11 +14,11 @@ final class TLSRecord {
     var isComplete = false
 
     /// Creates an empty record; `nil` if libcurl uses another library than OpenSSL.
-    init?(host: String, isOfProxy: Bool, hasIdentity: Bool) {
+    init?(of peer: TLSPeer, host: String, hasIdentity: Bool) {
         guard let record = unsafe ccurl_tls_record_create() else { return nil }
         unsafe self.record = record
         self.host = host
-        self.isOfProxy = isOfProxy
+        self.peer = peer
         self.hasIdentity = hasIdentity
     }
 
@@ -33,7 +33,7 @@ final class TLSRecord {
     func explained(_ failure: EngineFailure) -> EngineFailure {
         let facts = unsafe ccurl_tls_record_facts(record).pointee
         if unsafe facts.verify_error != 0, !isComplete, failure.mayBeOfHandshake {
-            return failure.as(.untrusted(unsafe RejectedCertificate(facts, host: host, isOfProxy: isOfProxy)))
+            return failure.as(.untrusted(unsafe RejectedCertificate(facts, host: host, peer: peer)))
         }
         // Some versions of libcurl report the end of the response's connection: with TLS 1.3, the peer examines the client certificate
         // after the handshake, and a failure to send may be noticed before the alert.
@@ -45,14 +45,14 @@ final class TLSRecord {
         case .certificateRequired?: cause = hasIdentity ? .refused : .required
         case .handshakeFailure? where lacksIdentity: cause = .required
         case .handshakeFailure? where unsafe facts.lacks_certificate: cause = .unsuitable
-        case .protocolVersion?: return failure.as(.tlsVersion(isOfProxy: isOfProxy))
+        case .protocolVersion?: return failure.as(.tlsVersion(peer))
         case let alert? where alert.concernsCertificate && hasIdentity: cause = .refused
         case let alert? where alert.concernsCertificate && lacksIdentity: cause = .required
         default:
             guard TLSAlert(rawValue: sent) == .protocolVersion else { return failure }
-            return failure.as(.tlsVersion(isOfProxy: isOfProxy))
+            return failure.as(.tlsVersion(peer))
         }
-        return failure.as(.clientCertificate(cause, received, isOfProxy: isOfProxy))
+        return failure.as(.clientCertificate(cause, alert: received, peer))
     }
 }
 

@@ -18,6 +18,7 @@ extension Transfer {
             case .final:
                 if streamUse == .streaming { engine.streams.isAnswered(self) }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
+                if !hasMadeConnection { easy?.keepAddresses(true) }
                 let head = unsafe parser.takeHead()
                 if sendingReport == .checked { reportSentBeforeAnswer() }
                 delegate?.transferDidReceiveHead(head)
@@ -106,7 +107,10 @@ extension Transfer {
         // The refusal of the previous attempt does not apply to this one.
         refusal = StreamRefusal()
         localPort = port
-        if hasOpenedSocket { engine.didMakeConnection(for: self) }
+        if hasOpenedSocket {
+            hasMadeConnection = true
+            engine.didMakeConnection(for: self)
+        }
         activity = (engine.now, engine.now)
         if options.mayBeHTTP2 {
             noteStreams()

@@ -98,12 +98,12 @@ extension Transfer {
 
     private func fetch(_ part: FileSource.Part) {
         BlockingThreadPool.begin { [self] in
-            let result = Result { () throws(FileReader.Failure) in try part.read() }
+            let result = Result { () throws(FileFailure) in try part.read() }
             engine.submit { [self] in didFetch(result, path: part.path) }
         }
     }
 
-    private func didFetch(_ result: Result<Data, FileReader.Failure>, path: String) {
+    private func didFetch(_ result: Result<Data, FileFailure>, path: String) {
         // The bytes are no longer needed.
         guard upload.file != nil else { return }
         switch result {

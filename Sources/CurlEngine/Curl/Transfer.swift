@@ -52,6 +52,8 @@ package final class Transfer: @unchecked Sendable {
     var waitEnd: EngineInstant?
     /// Indicates whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
     var hasOpenedSocket = false
+    /// Indicates whether a connection was made for the transfer, in any attempt.
+    var hasMadeConnection = false
     /// The source of the file descriptor for the transfer's connection.
     var descriptor = Descriptor.ofSystem
     /// The number of requests for a tunnel, if they are counted.
@@ -102,6 +104,8 @@ package final class Transfer: @unchecked Sendable {
     var isLookupReported = false
     /// The state of the report that the request was sent; other than `none` if the connection of the transfer is observed.
     var sendingReport = SendingReport.none
+    /// Indicates whether the sending of the head is reported for the connection, or does not have to be.
+    var isHeadReported = true
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 

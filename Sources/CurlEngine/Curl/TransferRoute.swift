@@ -16,6 +16,11 @@ package final class TransferRoute: Sendable {
             self.name = name
             self.isAbstract = isAbstract
         }
+
+        /// Returns whether the bytes of the names are the same: the system distinguishes all others.
+        package static func == (one: Socket, other: Socket) -> Bool {
+            one.isAbstract == other.isAbstract && one.name.hasSameBytes(as: other.name)
+        }
     }
 
     /// The versions of IP that addresses of a name may have.

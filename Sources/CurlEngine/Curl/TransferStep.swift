@@ -10,6 +10,8 @@ package enum TransferStep: Hashable, Sendable {
     case connecting(to: String)
     /// libcurl begins a TLS handshake with a host.
     case handshaking(with: String)
+    /// The head of a request with a body was sent, as far as libcurl knows. Reported after ``Transfer/reportSending()``, before ``sent``.
+    case headSent
     /// The complete request was sent, as far as libcurl knows. Reported after ``Transfer/reportSending()``.
     case sent
 }
@@ -77,16 +79,19 @@ extension Transfer {
 
     // MARK: The end of the request
 
-    /// Makes the transfer report ``TransferStep/sent`` as soon as the request was sent on the connection that is ready.
+    /// Makes the transfer report ``TransferStep/headSent`` and ``TransferStep/sent`` as soon as the head and the complete request were sent
+    /// on the connection that is ready.
     package func reportSending() {
+        isHeadReported = if case .none = options.body { true } else { false }
         guard sendingReport != .checked else { return }
         sendingReport = .wanted
         checkSending()
     }
 
-    /// Makes the engine check whether the request was sent, if the report is wanted and libcurl has taken the complete body.
+    /// Makes the engine check whether the request was sent, if the report is wanted, and the head is not reported or libcurl has taken the
+    /// complete body.
     func checkSending() {
-        guard sendingReport == .wanted, hasTakenBody else { return }
+        guard sendingReport == .wanted, !isHeadReported || hasTakenBody else { return }
         sendingReport = .checked
         engine.checkSending(of: self)
     }
@@ -94,13 +99,21 @@ extension Transfer {
     /// Reports that the request was sent, if it was, because its response or its end has come in the turn in which the engine would check
     /// that.
     func reportSentBeforeAnswer() {
+        reportSentHead()
         guard hasSentRequest else { return }
         sendingReport = .over
         delegate?.transferDidReach(.sent)
     }
 
+    /// Reports that the head of a request with a body was sent, once for each connection.
+    fileprivate func reportSentHead() {
+        guard !isHeadReported, let easy, attempts > 0, easy.hasSent(bodyBytes: 0) else { return }
+        isHeadReported = true
+        delegate?.transferDidReach(.headSent)
+    }
+
     /// Indicates whether libcurl has taken the complete body. libcurl itself stores a body in memory.
-    private var hasTakenBody: Bool {
+    fileprivate var hasTakenBody: Bool {
         guard case .stream = options.body else { return true }
         return upload.isAtEnd && !isSendingStopped
     }
@@ -145,8 +158,14 @@ extension CurlEngine {
                 transfer.sendingReport = .over
                 continue
             }
+            transfer.reportSentHead()
             guard transfer.hasSentRequest else {
-                unsafe sending.append(transfer)
+                // The end of a body asks for the check again.
+                if transfer.isHeadReported, !transfer.hasTakenBody {
+                    transfer.sendingReport = .wanted
+                } else {
+                    unsafe sending.append(transfer)
+                }
                 continue
             }
             transfer.sendingReport = .over

@@ -88,6 +88,14 @@ package final class TransferTrust: Sendable {
         forbidsResumptionWithProxy = proxy.forbidsResumption
     }
 
+    /// Returns the rules for a peer.
+    func rules(for peer: TLSPeer) -> Rules {
+        switch peer {
+        case .server: server
+        case .proxy: proxy
+        }
+    }
+
     /// Returns the name of the pool of connections with these rules. The name has no blank.
     package func pool(_ name: String) -> String { number == 0 ? name : "\(name)|trust-\(number)" }
 

@@ -73,7 +73,8 @@ final class Watchdog: Sendable {
     private func sleep(_ watches: [CallWatch]) {
         isAsleep.store(true, ordering: .sequentiallyConsistent)
         // An engine that has not yet read `isAsleep` has made a call that is visible here.
-        let isUnchanged = watches.allSatisfy { !$0.hasMoved } && state.withLock { $0.watches.count } == watches.count
+        let present = state.withLock { $0.watches }
+        let isUnchanged = watches.allSatisfy { !$0.hasMoved } && present.elementsEqual(watches) { $0 === $1 }
         if isUnchanged || !isAsleep.exchange(false, ordering: .sequentiallyConsistent) { ccurl_watchdog_sleep() }
     }
 }

@@ -8,12 +8,12 @@ package struct FileLock: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Takes the lock if it is free, and creates the file if there is none. Returns `nil` if another lock is held.
-    package static func taken(path: String) throws(FileReader.Failure) -> FileLock? {
+    package static func taken(path: String) throws(FileFailure) -> FileLock? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return FileLock(descriptor: descriptor) }
         let isHeld = errno == EWOULDBLOCK || errno == EINTR
-        let failure = FileReader.Failure.system
+        let failure = FileFailure.system
         close(descriptor)
         if isHeld { return nil }
         throw failure
@@ -32,8 +32,8 @@ package struct FileLock: ~Copyable, Sendable {
 
     /// Calls `body`, and keeps the lock until it returns.
     package borrowing func whileHeld<Result>(
-        _ body: () throws(FileReader.Failure) -> Result
-    ) throws(FileReader.Failure) -> Result { try body() }
+        _ body: () throws(FileFailure) -> Result
+    ) throws(FileFailure) -> Result { try body() }
 }
 
 extension FileLock {
@@ -45,8 +45,8 @@ extension FileLock {
     ///   - work: The work, which runs on a thread that may wait for a disk. It returns `nil` if another process has the lock.
     /// - Throws: The failure of the work, or that of a lock that was not free in time.
     package static func trying<Value: Sendable>(
-        for path: String, isPatient: Bool, _ work: @escaping @Sendable () throws(FileReader.Failure) -> Value?
-    ) async throws(FileReader.Failure) -> Value {
+        for path: String, isPatient: Bool, _ work: @escaping @Sendable () throws(FileFailure) -> Value?
+    ) async throws(FileFailure) -> Value {
         for attempt in 0..<(isPatient ? 250 : 1) {
             if attempt > 0 {
                 // The pause is random, so that the waiting processes do not all try at the same time.
@@ -55,11 +55,6 @@ extension FileLock {
             }
             if let value = try await BlockingThreadPool.trying(work) { return value }
         }
-        throw FileReader.Failure(why: "another process holds its lock, \(path).lock")
+        throw FileFailure(why: "another process holds its lock, \(path).lock")
     }
-}
-
-extension FileReader.Failure {
-    /// The failure of the last system call, from `errno`.
-    static var system: FileReader.Failure { FileReader.Failure(why: unsafe String(cString: strerror(errno))) }
 }

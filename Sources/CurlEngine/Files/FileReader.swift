@@ -6,18 +6,6 @@ private import Glibc
 ///
 /// Opening and ``read(atMost:at:)`` can wait for a disk: use them off the engine thread.
 package final class FileReader: Sendable {
-    /// The reason that a file cannot be used, in words.
-    package struct Failure: Error, Hashable, Sendable {
-        /// The reason, as part of a sentence about the file.
-        package let why: String
-
-        /// Creates a failure.
-        package init(why: String) { self.why = why }
-
-        /// The failure of a file that has fewer bytes than were announced.
-        package static let shrunk = Failure(why: "it became shorter while it was read")
-    }
-
     /// The path of the file.
     package let path: String
     /// The number of bytes that are read, even if the file grows.
@@ -25,14 +13,14 @@ package final class FileReader: Sendable {
     private let descriptor: Int32
 
     /// Opens the file.
-    package init(path: String, length: Int64) throws(Failure) {
+    package init(path: String, length: Int64) throws(FileFailure) {
         self.path = path
         self.length = length
         // Opened with O_NONBLOCK: opening a pipe that took the file's place would otherwise wait for a writer.
         descriptor = Self.openForReading(path)
-        guard descriptor >= 0 else { throw Self.systemFailure() }
+        guard descriptor >= 0 else { throw .system }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw Self.systemFailure() }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
         try Self.checkKind(status)
     }
 
@@ -48,31 +36,31 @@ package final class FileReader: Sendable {
     }
 
     /// Returns the size of a regular, readable file.
-    package static func size(path: String) throws(Failure) -> Int64 {
-        guard !path.isEmpty else { throw Failure(why: "its path is empty") }
+    package static func size(path: String) throws(FileFailure) -> Int64 {
+        guard !path.isEmpty else { throw FileFailure(why: "its path is empty") }
         // The system would read the path up to the NUL alone.
-        guard !path.utf8.contains(0) else { throw Failure(why: "its path contains a NUL byte") }
+        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw systemFailure() }
+        guard unsafe stat(path, &status) == 0 else { throw .system }
         try checkKind(status)
-        guard unsafe access(path, R_OK) == 0 else { throw systemFailure() }
+        guard unsafe access(path, R_OK) == 0 else { throw .system }
         return Int64(status.st_size)
     }
 
     /// Throws an error unless the file is a regular file.
-    private static func checkKind(_ status: stat) throws(Failure) {
+    private static func checkKind(_ status: stat) throws(FileFailure) {
         guard status.st_mode & S_IFMT != S_IFREG else { return }
-        throw Failure(why: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
+        throw FileFailure(why: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
     }
 
     /// Returns bytes from `offset` on, at least one, within ``length``.
-    package func read(atMost count: Int, at offset: Int64) throws(Failure) -> Data {
+    package func read(atMost count: Int, at offset: Int64) throws(FileFailure) -> Data {
         let count = Int(min(Int64(count), length - offset))
-        guard let buffer = unsafe malloc(max(count, 1)) else { throw Failure(why: "out of memory") }
+        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileFailure(why: "out of memory") }
         var got: Int
         repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR
         guard got > 0 else {
-            let failure = got < 0 ? Self.systemFailure() : .shrunk
+            let failure = got < 0 ? FileFailure.system : .shrunk
             unsafe free(buffer)
             throw failure
         }
@@ -95,6 +83,4 @@ package final class FileReader: Sendable {
         let got = unsafe ccurl_read_cached(descriptor, start, count, offset)
         return got > 0 ? .bytes(got) : got == 0 ? .none : .unknown
     }
-
-    private static func systemFailure() -> Failure { Failure(why: unsafe String(cString: strerror(errno))) }
 }

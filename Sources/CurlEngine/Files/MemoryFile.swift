@@ -15,10 +15,8 @@ package final class MemoryFile: Sendable {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                close(descriptor)
-                return nil
-            }
+            // The end of the object closes the descriptor.
+            guard count > 0 else { return nil }
             rest = rest.dropFirst(count)
         }
     }

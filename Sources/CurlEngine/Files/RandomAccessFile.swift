@@ -18,7 +18,7 @@ package final class RandomAccessFile: Sendable {
     deinit { close(descriptor) }
 
     /// Opens a regular file of this user; `nil` if there is none at the path. Symbolic links are not followed.
-    package static func opened(path: String, forWriting: Bool = false) throws(FileReader.Failure) -> RandomAccessFile? {
+    package static func opened(path: String, forWriting: Bool = false) throws(FileFailure) -> RandomAccessFile? {
         let flags = (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let descriptor = unsafe open(path, flags)
         guard descriptor >= 0 else {
@@ -38,7 +38,7 @@ package final class RandomAccessFile: Sendable {
     /// folder does not exist.
     ///
     /// - Throws: The system's reason, also if there is a file at the path.
-    package static func created(path: String) throws(FileReader.Failure) -> RandomAccessFile? {
+    package static func created(path: String) throws(FileFailure) -> RandomAccessFile? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -46,7 +46,7 @@ package final class RandomAccessFile: Sendable {
         }
         var status = stat()
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
-            let failure = FileReader.Failure.system
+            let failure = FileFailure.system
             close(descriptor)
             _ = unsafe unlink(path)
             throw failure
@@ -65,10 +65,10 @@ package final class RandomAccessFile: Sendable {
     /// Returns the bytes of a range, in one buffer.
     ///
     /// - Throws: The system's reason, also if the file ends before the range does.
-    package func bytes(in range: Range<Int64>) throws(FileReader.Failure) -> Data {
+    package func bytes(in range: Range<Int64>) throws(FileFailure) -> Data {
         guard !range.isEmpty else { return Data() }
         guard range.lowerBound >= 0, let buffer = unsafe malloc(range.count) else {
-            throw FileReader.Failure(why: "out of memory")
+            throw FileFailure(why: "out of memory")
         }
         var count = 0
         while count < range.count {
@@ -76,7 +76,7 @@ package final class RandomAccessFile: Sendable {
                 descriptor, buffer + count, range.count - count, off_t(range.lowerBound) + off_t(count))
             if got < 0, errno == EINTR { continue }
             guard got > 0 else {
-                let failure = got == 0 ? FileReader.Failure.shrunk : .system
+                let failure = got == 0 ? FileFailure.shrunk : .system
                 unsafe free(buffer)
                 throw failure
             }
@@ -86,16 +86,16 @@ package final class RandomAccessFile: Sendable {
     }
 
     /// Writes all of the bytes at their offset.
-    package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
+    package func write(_ data: Data, at offset: Int64) throws(FileFailure) {
         try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
-            () throws(FileReader.Failure) in
+            () throws(FileFailure) in
             try WholeWrite.perform(data, to: descriptor, at: offset)
         }
     }
 
     /// Renames the file, in the place of any file at the new path. Returns `false` if the new folder does not exist.
-    package func rename(to name: String) throws(FileReader.Failure) -> Bool {
-        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileReader.Failure) in
+    package func rename(to name: String) throws(FileFailure) -> Bool {
+        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileFailure) in
             guard unsafe Glibc.rename(path, name) == 0 else {
                 if errno == ENOENT { return false }
                 throw .system
@@ -123,7 +123,7 @@ package enum FolderContents {
     /// Returns the regular files of a folder; none if there is no folder.
     ///
     /// - Throws: The system's reason if the folder cannot be read.
-    package static func list(_ folder: String) throws(FileReader.Failure) -> [File] {
+    package static func list(_ folder: String) throws(FileFailure) -> [File] {
         guard let stream = unsafe opendir(folder) else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
             throw .system

@@ -46,13 +46,13 @@ package enum WholeFile {
     }
 
     /// Checks that a path can name a regular file, whether or not there is one.
-    package static func check(path: String) throws(FileReader.Failure) {
-        guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
+    package static func check(path: String) throws(FileFailure) {
+        guard !path.isEmpty else { throw FileFailure(why: "its path is empty") }
         // The system would read the path up to the NUL alone.
-        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
+        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is not a regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileFailure(why: "it is not a regular file") }
     }
 
     /// Returns the present version of a file; `nil` if there is none.
@@ -68,14 +68,14 @@ package enum WholeFile {
     }
 
     /// Creates an empty file that only its user may read, unless there is a file.
-    package static func create(path: String) throws(FileReader.Failure) {
+    package static func create(path: String) throws(FileFailure) {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system }
         close(descriptor)
     }
 
     /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
-    package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
+    package static func read(path: String, limit: Int) throws(FileFailure) -> (data: Data, version: Version)? {
         let descriptor = FileReader.openForReading(path)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -84,11 +84,11 @@ package enum WholeFile {
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is not a regular file") }
-        guard status.st_size <= limit else { throw FileReader.Failure(why: "it is larger than \(limit) bytes") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileFailure(why: "it is not a regular file") }
+        guard status.st_size <= limit else { throw FileFailure(why: "it is larger than \(limit) bytes") }
         let room = Int(status.st_size)
         guard room > 0 else { return (Data(), Version(status)) }
-        guard let buffer = unsafe malloc(room) else { throw FileReader.Failure(why: "out of memory") }
+        guard let buffer = unsafe malloc(room) else { throw FileFailure(why: "out of memory") }
         var count = 0
         while count < room {
             let got = unsafe Glibc.read(descriptor, buffer + count, room - count)
@@ -113,7 +113,7 @@ package enum WholeFile {
     @discardableResult
     package static func replace(
         path: String, with data: Data, isDurable: Bool = true
-    ) throws(FileReader.Failure) -> Version? {
+    ) throws(FileFailure) -> Version? {
         let temporary = path + ".new"
         var status = stat()
         let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
@@ -130,8 +130,8 @@ package enum WholeFile {
             _ = unsafe unlink(temporary)
             throw failure
         }
-        do throws(FileReader.Failure) {
-            try FileOperationHook.watching(.rename(from: temporary, to: path)) { () throws(FileReader.Failure) in
+        do throws(FileFailure) {
+            try FileOperationHook.watching(.rename(from: temporary, to: path)) { () throws(FileFailure) in
                 guard unsafe rename(temporary, path) == 0 else { throw .system }
             }
         } catch {
@@ -145,7 +145,7 @@ package enum WholeFile {
     /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` if there is none.
     private static func fill(
         _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
-    ) -> FileReader.Failure? {
+    ) -> FileFailure? {
         var rest = data[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in unsafe write(descriptor, bytes.baseAddress, bytes.count)
@@ -157,8 +157,8 @@ package enum WholeFile {
         guard fchmod(descriptor, mode) == 0 else { return .system }
         guard let path else { return nil }
         // Before the renaming: otherwise the path could name an empty file after a failure of the machine.
-        do throws(FileReader.Failure) {
-            try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
+        do throws(FileFailure) {
+            try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileFailure) in
                 guard fsync(descriptor) == 0 else { throw .system }
             }
             return nil

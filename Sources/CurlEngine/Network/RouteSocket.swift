@@ -79,6 +79,8 @@ final class RouteSocket: Sendable {
     func readAddresses() -> Set<IPAddress>? { read([NetlinkMessage.Kind.getAddresses])?.ownAddresses }
 
     private func read(_ requests: [UInt16]) -> NetworkState? {
+        // Replies that an earlier reading has left after its failure have the same numbers.
+        _ = arrivals()
         var state: NetworkState?
         var sequence: UInt32 = 0
         // If the network changes all the time, a state that may contradict itself is better than none: a notification follows.

@@ -8,6 +8,8 @@
 /// request.timeouts = Timeouts(idle: nil)            // no limit on time without a byte
 /// ```
 ///
+/// A limit of zero or less is over as soon as its phase begins; `nil` is the way to have no limit.
+///
 /// The framework's own timers enforce all limits. The following delays of a transfer do not count as idle, but count towards
 /// ``total``: a slow reader of a stream, ``DataRequest/suspend()``, a limit on bandwidth, and, until the response begins, a
 /// source of the request's body that has no bytes yet. A source that never continues delays an upload forever, unless a total is
@@ -51,6 +53,9 @@ public struct Timeouts: Sendable, Hashable {
         set { named.connect = newValue }
     }
     /// The time from sending the last bytes of the request until the response's head has arrived. 60 seconds by default.
+    ///
+    /// The error has the kind ``TrellisError/Kind/idleTimeout``, as that of ``idle``, because both mean a silent server; its
+    /// ``TrellisError/reason`` tells them apart (``TrellisError/Timeout``).
     public var responseHead: Duration? {
         get { named.responseHead.named(or: .seconds(60)) }
         set { named.responseHead = newValue }
@@ -112,6 +117,13 @@ extension Timeouts {
         } else {
             timeouts.named.total = longer(named.total)
         }
+        return timeouts
+    }
+
+    /// Returns these limits with a total of at most `limit`, also if no total is set.
+    func withTotal(atMost limit: Duration) -> Timeouts {
+        var timeouts = self
+        timeouts.named.total = min(total ?? limit, limit)
         return timeouts
     }
 

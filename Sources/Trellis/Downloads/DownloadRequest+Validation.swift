@@ -9,13 +9,18 @@ extension DownloadRequest {
     /// Requires a status of 200 to 299, and then a content type that the request's `Accept` includes.
     public func validate() -> DownloadRequest { adding(.successfulStatus, .acceptedContentType) }
 
-    /// Requires a status in a range, such as `200..<300` or `..<400`.
+    /// Requires a status in a range, such as `..<400`.
     public func validate(statusCode range: some RangeExpression<Int>) -> DownloadRequest {
         validate(.statusCode(range))
     }
 
-    /// Requires one of several statuses.
-    public func validate(statusCode codes: [Int]) -> DownloadRequest { validate(.statusCode(codes)) }
+    /// Requires a status in a range, such as `200..<300` or `500...`.
+    public func validate(statusCode range: some RangeExpression<Int> & Sequence<Int>) -> DownloadRequest {
+        validate(.statusCode(range))
+    }
+
+    /// Requires one of several statuses, such as `[200, 404]`.
+    public func validate(statusCode codes: some Sequence<Int>) -> DownloadRequest { validate(.statusCode(codes)) }
 
     /// Requires one of several content types, such as `application/zip` or `image/*`: see ``Validator/contentType(_:)``.
     public func validate(contentType types: some Sequence<String>) -> DownloadRequest {

@@ -26,7 +26,7 @@ struct FileDigest: Hashable, Sendable {
             } onCancel: {
                 isCancelled.withLock { $0 = true }
             }
-        } catch let failure as FileReader.Failure {
+        } catch let failure as FileFailure {
             throw TrellisError(.downloadFailed(.unreadable(path: path, why: failure.why)))
         }
     }

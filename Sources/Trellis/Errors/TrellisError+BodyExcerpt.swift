@@ -28,13 +28,20 @@ extension TrellisError {
         }
 
         /// The start of the text as one line without control characters, for messages; `nil` if there is no text.
-        var line: String? {
-            guard let text, !text.isEmpty else { return nil }
-            let start = text.prefix(Self.shownLimit)
+        var line: String? { line(ofType: "") }
+
+        /// Returns the start of the text as one line without control characters and without secrets, for messages; `nil` if there is no
+        /// text.
+        ///
+        /// - Parameter type: The `Content-Type` of the body; empty if it has none.
+        func line(ofType type: String) -> String? {
+            guard let body = text, !body.isEmpty else { return nil }
+            let shown = HARRedaction.excerpt(body, type: type)
+            let start = shown.prefix(Self.shownLimit)
             let words = start.split { $0.isWhitespace || $0.isNewline }.joined(separator: " ")
             let line = String(String.UnicodeScalarView(words.unicodeScalars.filter { !$0.isControl }))
             guard !line.isEmpty else { return nil }
-            return start.endIndex < text.endIndex || isCut ? line + "…" : line
+            return start.endIndex < shown.endIndex || isCut ? line + "…" : line
         }
     }
 }

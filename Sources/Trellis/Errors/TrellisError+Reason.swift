@@ -87,7 +87,7 @@ extension TrellisError {
         case responseHead
         /// The limit ``Timeouts/idle``.
         case idle
-        /// The limit ``Timeouts/total``.
+        /// The limit ``Timeouts/total``, or that on a whole conversation over a ``WebSocket``.
         case total
     }
 

@@ -23,6 +23,24 @@ extension TrellisError {
     }
 }
 
+extension TrellisError {
+    /// A part of the life of a WebSocket.
+    enum WebSocketPart: Sendable {
+        /// The request that opens the connection.
+        case handshake
+        /// The connection after that.
+        case conversation
+    }
+
+    /// The WebSocket in words, in place of the method and the URL of its handshake; `nil` for other requests, and without a URL.
+    var webSocketWords: String? {
+        guard let webSocketPart, let url else { return nil }
+        // The schemes of a WebSocket's URL and of its handshake's differ only in their beginning (RFC 6455, section 3).
+        let name = url.utf8.starts(with: "http".utf8) ? "ws\(url.dropFirst(4))" : url
+        return webSocketPart == .handshake ? "WebSocket handshake with \(name)" : "WebSocket \(name)"
+    }
+}
+
 extension TrellisError.WebSocketFailure: CustomStringConvertible {
     /// The failure in words.
     public var description: String {

@@ -4,7 +4,8 @@ public import HTTPTypes
 /// The error of a failed request: the reason, and the phase and time of the failure.
 ///
 /// The description is a sentence that a person can act on, and properties such as ``isTimeout`` and ``mayHaveSentBytes`` classify the
-/// error without parsing any text. The cancellation of a task is not a `TrellisError`, but Swift's `CancellationError`.
+/// error without parsing any text. The cancellation of a task is not a `TrellisError`, but Swift's `CancellationError`. <doc:Errors> has a
+/// table of the kinds.
 public struct TrellisError: Error, Sendable {
     /// The reason for the failure.
     public let reason: Reason
@@ -22,7 +23,7 @@ public struct TrellisError: Error, Sendable {
     /// Indicates whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
     /// Indicates whether the limit on connecting was reached because the trust in the server was not known in time: its evaluator had not
-    /// decided, or a file of certificates had not been read. Another proxy or service would not help.
+    /// decided, or a file of certificates had not been read. Another proxy would not help.
     var isTrustTimeout = false
     /// Indicates whether the session was shut down before the request was made.
     var isRefused = false
@@ -30,10 +31,13 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var underlying: (any Error)?
     /// The response that was not accepted or could not be read; `nil` if the failure is another one.
     public internal(set) var response: Response?
-    /// The beginning of the body of ``response``.
+    /// The beginning of the body of ``response``, as it was received. The description shows it without the secrets of JSON and of forms:
+    /// texts under names such as `token` and `password`.
     public internal(set) var bodyExcerpt: BodyExcerpt?
     /// The number of interruptions after which a download had continued by itself; 0 for other requests.
     public internal(set) var interruptions = 0
+    /// The part of a WebSocket's life that has failed; `nil` for other requests.
+    var webSocketPart: WebSocketPart?
     /// The requests that the call had sent before the one that failed.
     var earlierTraffic = EarlierTraffic.none
     /// The redirects that were followed up to the failure, for an error without a response that has them.
@@ -106,9 +110,11 @@ extension TrellisError: CustomStringConvertible {
         }
         if let detail { text += ": \(detail)" }
         if let underlying, !reason.tellsCause { text += " (\(underlying))" }
-        if let line = bodyExcerpt?.line { text += "; the body: \(line)" }
+        if let line = bodyExcerpt?.line(ofType: response?.headers[.contentType] ?? "") {
+            text += "; the body: \(line)"
+        }
         if let proxy = metrics.proxyURL, mayBeOfProxy { text += "; through the proxy \(proxy)" }
-        let request = [method?.rawValue, url].compactMap { $0 }.joined(separator: " ")
+        let request = webSocketWords ?? [method?.rawValue, url].compactMap { $0 }.joined(separator: " ")
         return request.isEmpty ? text : "\(request): \(text)"
     }
 }

@@ -13,6 +13,7 @@ extension ExchangeActor {
     }
 
     func tell(_ event: ExchangeState.Event, after progress: ExchangeState.Progress?) {
+        if endObserver != nil, state.isEnded { tellEnd() }
         guard let history = prepared.history, let observer = history.observer else { return }
         // A request that is sent again has another connection, and the same progress.
         guard event == .connect || state.progress != progress else { return }
@@ -52,13 +53,31 @@ extension ExchangeActor {
     private func tellSent() {
         guard sending == .begun else { return }
         sending = .told
-        let size =
-            switch prepared.wire.body {
-            case .none: Int64(0)
-            case .bytes(let bytes): Int64(bytes.count)
-            case .stream: sentBodyBytes
-            }
-        prepared.history?.tell(.requestSent(bodySize: size))
+        prepared.history?.tell(.requestSent(bodySize: passedBodySize))
+    }
+
+    /// The number of bytes of the request's body that the transport has taken. A body in memory is passed to it in one piece.
+    var passedBodySize: Int64 {
+        switch prepared.wire.body {
+        case .none: 0
+        case .bytes(let bytes): Int64(bytes.count)
+        case .stream: sentBodyBytes
+        }
+    }
+
+    // MARK: The end
+
+    /// Calls a closure on the pool with the metrics of the exchange when that has ended; soon, if it has ended already.
+    func whenEnded(_ observer: @escaping @Sendable (Metrics) -> Void) {
+        endObserver = observer
+        if state.isEnded { tellEnd() }
+    }
+
+    private func tellEnd() {
+        guard let observer = endObserver else { return }
+        endObserver = nil
+        let metrics = finalMetrics
+        Task.detached { observer(metrics) }
     }
 
     /// Tells the observers that the complete body was passed to a transport that does not report when it was sent.
@@ -83,6 +102,7 @@ extension ExchangeActor {
         case .lookedUp(let host): history.tell(.lookedUp(host: host))
         case .connecting(let address): history.tell(.connecting(to: address))
         case .handshaking(let host): history.tell(.handshaking(with: host))
+        case .headSent: if sending == .begun { history.tell(.requestHeadSent) }
         case .sent: tellSent()
         }
     }

@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// The response of an exchange and its metrics, as far as they are known.
 extension ExchangeActor {
-    func response(metrics: Metrics) -> Response {
+    func response(metrics: consuming Metrics) -> Response {
         Response(
             head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
             trailers: trailers, metrics: metrics,
@@ -22,9 +22,14 @@ extension ExchangeActor {
         var metrics = Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
             now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID,
-            proxyURL: prepared.proxyURL, serverTrust: serverTrust)
-        metrics.reporting.head = head
-        if !trailers.isEmpty { metrics.reporting.trailers = trailers }
+            proxyURL: prepared.proxyURL, serverTrust: serverTrust,
+            reporting: ServerTimingFields(head: head, trailers: trailers.isEmpty ? nil : trailers))
+        if hasHistory {
+            // A body in memory counts once the request has shown that it is on its way.
+            let wasSent = prepared.streamedBody != nil || head != nil || metrics.bytesSent > 0
+            metrics.requestBodySize = wasSent ? passedBodySize : 0
+            metrics.responseBodySize = measuredBytes
+        }
         return metrics
     }
 }

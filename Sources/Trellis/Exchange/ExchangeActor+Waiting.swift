@@ -18,7 +18,30 @@ extension ExchangeActor {
                 cancelWithTask()
             }
         } catch is EngineIsStuck {
-            return try await replaced().collected()
+            return try await replaced().collected(insteadOf: self)
+        }
+    }
+
+    /// Does the same as ``collected()``, for an exchange that takes the place of another one.
+    @inline(never)
+    private nonisolated func collected(insteadOf other: ExchangeActor) async throws -> CollectedResponse {
+        freeStartRight()
+        do {
+            return try await withTaskCancellationHandler {
+                try await withReply { reply in
+                    _ = first.list.add(self, from: prepared.start, collecting: reply)
+                    // The end of all exchanges finds one of the two, or both, in a list.
+                    if let error = other.first.list.endDeparture(of: other) {
+                        submit { $0.cancel(error) }
+                        first.list.end(self, with: error)
+                    }
+                    submit(reply) { $0.begin(collecting: $1) }
+                }
+            } onCancel: {
+                cancelWithTask()
+            }
+        } catch is EngineIsStuck {
+            return try await replaced().collected(insteadOf: self)
         }
     }
 

@@ -112,6 +112,8 @@ actor ExchangeActor: EngineActor {
     var whenCollectedToo: [Reply<CollectedResponse>]?
     private(set) var collected: Result<CollectedResponse, any Error>?
     var whenHead: Reply<Response>?
+    /// The closure that gets the metrics at the end of a streamed response; `nil` if it is not observed, or the exchange has ended.
+    var endObserver: (@Sendable (Metrics) -> Void)?
     var headToDeliver: Result<Response, any Error>?
 
     init(
@@ -159,9 +161,7 @@ actor ExchangeActor: EngineActor {
 
     /// Marks the request as part of a call in flight.
     func joinCall() { isPartOfCall = true }
-
     func resume() { handle(.resume) }
-
     func suspend() { handle(.suspend) }
 
     /// Ends the exchange with an error: `CancellationError` for a cancelled task.

@@ -5,9 +5,10 @@ extension Metrics {
     init(
         _ report: consuming TransportReport?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
         version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0, proxyURL: String? = nil,
-        serverTrust: ServerTrust? = nil
+        serverTrust: ServerTrust? = nil, reporting: ServerTimingFields = ServerTimingFields()
     ) {
         self.init()
+        self.reporting = reporting
         self.callID = callID
         if let proxyURL { self.proxyURL = proxyURL }
         if let serverTrust { self.serverTrust = serverTrust }

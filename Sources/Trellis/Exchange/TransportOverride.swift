@@ -45,6 +45,13 @@ package final class TransportOverride: Sendable {
         return try await bind(TransportOverride(transport), operation)
     }
 
+    /// Runs an operation whose requests use the transports of their sessions, also within an override.
+    package static func withoutTransport<Result>(
+        _ operation: () async throws -> Result
+    ) async rethrows -> Result {
+        try await with(nil, operation)
+    }
+
     /// Runs an operation with the override of the task that has made its request; without one if `override` is `nil`.
     static func with<Result>(
         _ override: TransportOverride?, _ operation: () async throws -> Result

@@ -8,7 +8,7 @@ public enum EventDetail: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// `trustFilesChanged`, `queued`, `admitted`, `informational`, `head` and `exchangeEnded`.
     case exchanges
     /// The connections, too, which means all events: `lookingUp`, `lookedUp`, `connecting`, `handshaking`, `connectionAdded`,
-    /// `serverTrustReported`, `evaluatingServerTrust`, `serverTrustEvaluated`, `connected` and `requestSent`.
+    /// `serverTrustReported`, `evaluatingServerTrust`, `serverTrustEvaluated`, `connected`, `requestHeadSent` and `requestSent`.
     case connections
 
     /// Returns whether a detail includes fewer kinds of events than another one.
@@ -27,7 +27,7 @@ extension RequestEvent.Kind {
             .informational, .head, .exchangeEnded:
             .exchanges
         case .lookingUp, .lookedUp, .connecting, .handshaking, .connectionAdded, .serverTrustReported,
-            .evaluatingServerTrust, .serverTrustEvaluated, .connected, .requestSent:
+            .evaluatingServerTrust, .serverTrustEvaluated, .connected, .requestHeadSent, .requestSent:
             .connections
         }
     }

@@ -13,6 +13,9 @@ extension RequestEvent {
     /// Indicates whether the event tells of lost events.
     var isOfLoss: Bool { if case .eventsDropped = kind { true } else { false } }
 
+    /// Indicates whether the event tells of a failure of the cache, which ends no call.
+    var isOfCacheFailure: Bool { if case .cacheFailed = kind { true } else { false } }
+
     /// Returns the event as one line of text, without secrets.
     ///
     /// - Parameter hasHeaders: The line ends with the fields that are sent or were received, if the event has any.
@@ -65,6 +68,7 @@ extension RequestEvent {
         case .serverTrustEvaluated(let trust, let error):
             ("\(error == nil ? "trusts" : "does not trust") \(trust.map { $0.host } ?? "the server")", error)
         case .connected(let connection): ("\(connection)", nil)
+        case .requestHeadSent: ("request head sent", nil)
         case .requestSent(let size): (size == 0 ? "request sent" : "request sent with a body of \(size) bytes", nil)
         case .informational(let head): ("informational \(head.status.code)", nil)
         case .head(let head): ("head \(head.status.code)", nil)
@@ -113,7 +117,7 @@ extension RequestEvent {
     }
 
     /// Returns an error without the bodies that it and its causes hold.
-    private static func withoutBody(_ error: any Error) -> any Error {
+    package static func withoutBody(_ error: any Error) -> any Error {
         guard var error = error as? TrellisError else { return error }
         error.bodyExcerpt = nil
         error.underlying = error.underlying.map(withoutBody)

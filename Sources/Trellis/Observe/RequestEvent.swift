@@ -7,6 +7,7 @@ public import HTTPTypes
 /// |---|---|
 /// | succeeds | `created`, `adapted` per adapter, then an exchange for each hop, `finished` |
 /// | … an exchange | `queued`, `admitted`, `connected`, `requestSent`, `informational` per 1xx, `head`, `exchangeEnded` |
+/// | sends a body | … `connected`, `requestHeadSent`, `requestSent` … |
 /// | goes to a host that asks for https | `created`, `upgraded`, `adapted` per adapter … |
 /// | goes to an alternative service | … `adapted`, `alternativeSelected`, `queued` …; `alternativeFailed` if it goes to the origin then |
 /// | has a rule for proxies | … `adapted`, `proxySelected`, `queued` … |
@@ -36,8 +37,9 @@ public import HTTPTypes
 /// `requestSent` if the rest of the body is dropped. A call that ends at its deadline or is cancelled has `failed` before the circuit of
 /// its host is informed. An observer that was too slow gets `eventsDropped` in place of the events that it has lost.
 ///
-/// The connections and the sending of requests are those of libcurl. Another ``Transport`` reports `connected`, for which a
-/// request counts as sent when its last byte was passed to the transport. An observer gets the kinds of events of its ``EventDetail``.
+/// The connections and the sending of requests are those of libcurl. Another ``Transport`` reports `connected` and no
+/// `requestHeadSent`, and its request counts as sent when the last byte was passed to the transport. An observer gets the kinds of
+/// events of its ``EventDetail``.
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers. 0 for
     /// ``Kind/eventsDropped(_:)`` of an observer that gets the events of several calls; ``url`` is empty then.
@@ -133,6 +135,9 @@ public struct RequestEvent: Sendable {
         /// The readiness of the connection, a new one or one that exists: the request is being sent. Occurs again if the request is
         /// sent again on another connection, because the first one was dead or the server has refused the request without processing it.
         indirect case connected(ConnectionInfo)
+        /// The sending of the head of a request with a body, as far as libcurl tells. A body in memory may be on its way with it. Occurs
+        /// again with each ``connected(_:)``.
+        case requestHeadSent
         /// The sending of the complete request, with the number of bytes of its body. The last byte was passed to the system, or over
         /// HTTP/2 and HTTP/3 to the connection that the request shares, as far as libcurl tells.
         case requestSent(bodySize: Int64)

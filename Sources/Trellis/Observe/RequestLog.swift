@@ -8,6 +8,8 @@ import CurlEngine
 /// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the response
 /// ```
 ///
+/// A line also tells the first of several failures of the cache, which end no request.
+///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
 /// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``.
 /// Bodies are not written, except for the parts of a body that an error quotes: an error of a decoder, of a step or of a source of
@@ -20,14 +22,15 @@ import CurlEngine
 public struct RequestLog: EventMonitor {
     /// The events that are written.
     public enum Level: Sendable, Hashable, CaseIterable {
-        /// The ends of calls, and the number of lost events.
+        /// The ends of calls, the first of several failures of the cache, and the number of lost events.
         case calls
         /// All events.
         case verbose
         /// All events, with the fields of each request that is sent, the session's default fields included, and of each head that
         /// is received. Secrets are `REDACTED`: the values of fields whose names mark them as secrets, such as `Authorization` and
         /// `Cookie`, and of fields that no compression table may hold (`indexingStrategy`), and the secrets in the URLs of fields
-        /// such as `Location`, `Referer` and `Link`.
+        /// such as `Location`, `Referer` and `Link`. The fields that are only added on the wire are not written: `Host`,
+        /// `Accept-Encoding`, the default `Accept` (`*/*`), and those that frame a body.
         case headers
     }
 
@@ -61,7 +64,7 @@ public struct RequestLog: EventMonitor {
 
     /// Writes the line of an event, if the level has one.
     public func handle(_ event: RequestEvent) async {
-        guard level != .calls || event.isEndOfCall || event.isOfLoss else { return }
+        guard level != .calls || event.isEndOfCall || event.isOfCacheFailure || event.isOfLoss else { return }
         await write(event.logLine(withHeaders: level == .headers))
     }
 }

@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 /// The way in which a cache has handled a request (RFC 9211), for the question why a response was not a hit.
 ///
 /// ```swift
@@ -26,10 +28,14 @@ public struct CacheStatus: Sendable, Hashable {
     /// The reason why the request was sent; `nil` if it was not.
     public var forwardReason: ForwardReason?
     /// The status of the response to the request that was sent, if the response to the caller has another one: 304 for a stored response
-    /// that is still valid.
-    public var forwardStatus: Int?
-    /// The time in seconds for which the response stays fresh; negative if it is stale. `nil` if it is not known.
-    public var timeToLive: Int64?
+    /// that is still valid. `nil` in all other cases.
+    public var forwardStatus: HTTPResponse.Status? { forwardCode.map { HTTPResponse.Status(code: $0) } }
+    /// The time for which the response stays fresh, in whole seconds; negative if it is stale. `nil` if it is not known.
+    public var timeToLive: Duration? { secondsToLive.map { .seconds($0) } }
+    /// The code of ``forwardStatus``.
+    var forwardCode: Int?
+    /// The number of seconds of ``timeToLive``.
+    var secondsToLive: Int64?
     /// Indicates whether the response was stored. For a stream, whether it is stored once it was read to its end.
     public var isStored = false
     /// Indicates whether the request waited for the response to an equal one that was sent before it, and used that response.
@@ -44,7 +50,7 @@ public struct CacheStatus: Sendable, Hashable {
     /// Indicates whether the response is a stored one, with or without a request that has confirmed it.
     public var isFromCache: Bool { isHit || isCollapsed || isStaleIfError || isValidated }
     /// Indicates whether the response is a stored one that the server has confirmed with a 304.
-    package var isValidated: Bool { forwardReason != nil && forwardStatus == 304 }
+    package var isValidated: Bool { forwardReason != nil && forwardCode == 304 }
     /// Indicates whether a request was sent, and its response is that of the server.
     var isMiss: Bool { forwardReason != nil && !isFromCache }
     /// Indicates whether there was neither a response nor a request, because the request must not be sent.
@@ -69,8 +75,8 @@ extension CacheStatus: CustomStringConvertible {
         var parts = ["trellis"]
         if isHit { parts.append("hit") }
         if let forwardReason { parts.append("fwd=\(forwardReason.rawValue)") }
-        if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
-        if let timeToLive { parts.append("ttl=\(timeToLive)") }
+        if let forwardCode { parts.append("fwd-status=\(forwardCode)") }
+        if let secondsToLive { parts.append("ttl=\(secondsToLive)") }
         if isStored { parts.append("stored") }
         if isCollapsed { parts.append("collapsed") }
         if let detail { parts.append("detail=\(detail)") }

@@ -11,13 +11,22 @@ extension HTTPFields {
     init(_ wire: WireFields, nameLengths: UInt64) {
         var fields: [HTTPField] = []
         fields.reserveCapacity(Swift.min(wire.count, nameLengths == .max ? .max : 8))
+        Self.forEach(in: wire, nameLengths: nameLengths) { fields.append($0) }
+        self.init(all: fields)
+    }
+
+    /// Calls `body` with each of the fields whose names have certain lengths, and with those whose names have 64 bytes or more, in order.
+    ///
+    /// - Parameters:
+    ///   - nameLengths: The lengths, each as a bit.
+    ///   - body: A function that reads no other fields from the wire.
+    static func forEach(in wire: WireFields, nameLengths: UInt64, _ body: (HTTPField) -> Void) {
         FieldCache.shared.withLock { cache in
             wire.forEachLine { line, parts in
                 guard parts.nameEnd >= 64 || nameLengths >> UInt64(parts.nameEnd) & 1 == 1 else { return }
-                if let field = cache.field(line, parts) { fields.append(field) }
+                if let field = cache.field(line, parts) { body(field) }
             }
         }
-        self.init(all: fields)
     }
 
     /// Creates fields in their order.

@@ -1,4 +1,7 @@
 /// The durations and byte counts of a request, as far as the request has proceeded.
+///
+/// If the response is a stored one that the server has confirmed, or that takes the place of a failure, they are those of the exchange with
+/// the server, up to its head if the body is streamed. A response from the cache without an exchange has none but ``total``.
 public struct Metrics: Sendable, Hashable {
     /// The time of waiting for the limits of the host and for a free connection slot of the session.
     public var queued: Duration {
@@ -107,8 +110,14 @@ public struct Metrics: Sendable, Hashable {
     /// The head and the trailers in which the server reports.
     var reporting = ServerTimingFields()
 
+    /// The number of bytes of the request's body that were sent, with its content coding. Known at the end of an exchange of a call with
+    /// steps.
+    package var requestBodySize: Int64 = 0
+    /// The number of bytes of the response's body that were received, before decoding. Known when ``requestBodySize`` is.
+    package var responseBodySize: Int64 = 0
+
     // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
-    var queuedTime: Int64 = 0
+    package var queuedTime: Int64 = 0
     package var peerHost = ""
     package var peerPort = 0
     var nameLookupTime: Int64 = 0

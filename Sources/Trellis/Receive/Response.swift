@@ -79,7 +79,7 @@ public struct Response: Sendable {
 
     /// Returns the response with a cache status.
     func with(_ status: CacheStatus) -> Response {
-        var metrics = metrics
+        var metrics = storage.metrics
         metrics.cacheStatus = status
         return Response(
             head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,

@@ -40,6 +40,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
         }
     }
 
+    /// The body in chunks: this sequence, with the name that it has in ``StreamResponse``.
+    public var chunks: ResponseBody { self }
+
     /// The body as a sequence of bytes.
     public var bytes: ByteSequence { ByteSequence(self) }
 

@@ -20,6 +20,20 @@ extension HTTPResponse.Status {
         }
     }
 
+    /// Returns the status with a code and its registered phrase, for a response whose own phrase is not known; without a phrase if none is
+    /// registered.
+    static func registered(_ code: Int) -> HTTPResponse.Status {
+        if code == 200 { return .ok }
+        let phrase = successPhrases[code] ?? TrellisError.phrase(of: code) ?? ""
+        return HTTPResponse.Status(code: code, reasonPhrase: phrase)
+    }
+
+    /// The phrases of the IANA registry of status codes below 300.
+    private static let successPhrases = [
+        201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content", 205: "Reset Content",
+        206: "Partial Content", 207: "Multi-Status", 208: "Already Reported", 226: "IM Used",
+    ]
+
     /// Returns whether a final response with this status to a request with a method has no body, whatever its fields say (RFC 9112,
     /// section 6.3).
     package func hasNoBody(after method: HTTPRequest.Method) -> Bool {

@@ -18,15 +18,27 @@ extension StreamResponse {
         try await validate(.successfulStatus).validate(.acceptedContentType)
     }
 
-    /// Checks for a status in a range: see ``Validator/statusCode(_:)-(RangeExpression<Int>)``.
+    /// Checks for a status in a range, such as `..<400`.
+    ///
+    /// - Throws: As ``validate()``.
     @discardableResult
     public func validate(statusCode range: some RangeExpression<Int>) async throws -> StreamResponse {
         try await validate(.statusCode(range))
     }
 
-    /// Checks for one of several statuses.
+    /// Checks for a status in a range, such as `200..<300` or `500...`.
+    ///
+    /// - Throws: As ``validate()``.
     @discardableResult
-    public func validate(statusCode codes: [Int]) async throws -> StreamResponse {
+    public func validate(statusCode range: some RangeExpression<Int> & Sequence<Int>) async throws -> StreamResponse {
+        try await validate(.statusCode(range))
+    }
+
+    /// Checks for one of several statuses, such as `[200, 404]`.
+    ///
+    /// - Throws: As ``validate()``.
+    @discardableResult
+    public func validate(statusCode codes: some Sequence<Int>) async throws -> StreamResponse {
         try await validate(.statusCode(codes))
     }
 

@@ -26,14 +26,21 @@ package protocol ExchangeObserver: AnyObject, Sendable {
 /// The observation of one exchange. It ends once.
 package protocol ExchangeObservation: Sendable {
     /// Ends the observation with a response; with its head if the body is streamed.
-    ///
-    /// - Parameter bodySize: The number of bytes of the body as the caller gets it; `nil` if the body is streamed, or was cut off.
-    func end(with response: Response, bodySize: Int?)
+    func end(with response: Response, isStreamed: Bool)
     /// Ends the observation with the error of the exchange.
     func end(with error: any Error)
+    /// Handles the end of a streamed body, complete or not, after the end of the observation. Called on the pool; not called for a
+    /// connection on which the protocols were switched.
+    func endBody(with metrics: Metrics)
 }
 
 extension CallContext {
     /// Counts an exchange of the call. Returns the number of exchanges that were counted before, of all attempts and hops.
     package func countExchange() -> Int { call.exchangeCount.add(1, ordering: .relaxed).oldValue }
+
+    /// The observer of the exchanges of the call: that of its request, or else that of its session.
+    package var exchangeObserver: (any ExchangeObserver)? { call.exchangeObserver }
+
+    /// The time since the call was made, in nanoseconds: ``elapsedTime`` without the arithmetic of 128 bits.
+    package var elapsedNanoseconds: Int64 { call.clock.now().nanoseconds(since: call.deadline.start) }
 }

@@ -26,9 +26,9 @@ package protocol DuplexConnection: Sendable {
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``; `CancellationError` if the task is cancelled while
     ///   it waits, and the bytes are sent nevertheless.
     func write(_ bytes: Data) async throws
-    /// Ends the waits of ``write(_:)`` for room, now and later: the connection's protocol has ended, and its owner adds at most a last
-    /// message.
-    func endWaitsForRoom()
+    /// Ends the waits of ``read()`` for bytes and of ``write(_:)`` for room, now and later: the connection's protocol has ended, its owner
+    /// adds at most a last message, and waits for the end with ``whenReadable(_:)``. A read without bytes returns none.
+    func endWaits()
     /// Sets the bytes that are sent if the connection is closed by the end of its session, as far as the socket's own buffer takes them at
     /// once; `nil` for none.
     func setFarewell(_ bytes: Data?)
@@ -42,8 +42,8 @@ extension DuplexConnection {
     /// The default, `nil`, means that the connection has no thread of its own.
     package var executor: (any TaskExecutor)? { nil }
 
-    /// The default has no effect, for a connection whose writers never wait.
-    package func endWaitsForRoom() {}
+    /// The default has no effect, for a connection on which nothing waits.
+    package func endWaits() {}
 
     /// The default has no effect, for a connection that does not depend on a session.
     package func setFarewell(_ bytes: Data?) {}

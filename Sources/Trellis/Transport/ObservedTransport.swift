@@ -8,7 +8,7 @@ package protocol ObservedTransportTask: TransportTask {
     var connectionPort: Int? { get }
     /// Indicates whether the complete request was sent, as far as the transport knows.
     var hasSentRequest: Bool { get }
-    /// Makes the attempt report ``TransferStep/sent`` for the connection that is ready.
+    /// Makes the attempt report ``TransferStep/headSent`` and ``TransferStep/sent`` for the connection that is ready.
     func reportSending()
 }
 

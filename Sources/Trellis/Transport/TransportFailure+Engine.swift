@@ -6,7 +6,7 @@ extension TransportFailure {
         self.init(Self.reason(failure))
         isConnectionFailure = failure.isConnectionFailure
         isUnprocessed = failure.isUnprocessed
-        if case .untrusted(let certificate?) = failure.kind, !certificate.isOfProxy {
+        if case .untrusted(let certificate?) = failure.kind, certificate.peer == .server {
             sentCertificates = certificate.sent
         }
     }
@@ -20,11 +20,12 @@ extension TransportFailure {
         case .connect: .connectionFailed(.unreachable(text))
         case .source: .connectionFailed(.source(text))
         case .tlsHandshake: .securityFailed(.handshake(text))
-        case .tlsVersion(let isOfProxy): .securityFailed(.version(isOfProxy ? "\(text) (with the proxy)" : text))
+        case .tlsVersion(.server): .securityFailed(.version(text))
+        case .tlsVersion(.proxy): .securityFailed(.version("\(text) (with the proxy)"))
         case .untrusted(let certificate):
             .securityFailed(.untrusted(certificate.map(UntrustedCertificate.init) ?? .init(.other, text: text)))
-        case .clientCertificate(let cause, let alert, let isOfProxy):
-            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), isOfProxy: isOfProxy, text)))
+        case .clientCertificate(let cause, let alert, let peer):
+            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), peer, text)))
         case .certificateAuthorityFile: .securityFailed(.certificateAuthorityFile(text))
         case .send: .exchangeFailed(.send(text))
         case .receive: .exchangeFailed(.receive(text))

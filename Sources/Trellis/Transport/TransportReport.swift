@@ -28,7 +28,7 @@ public struct TransportReport: Sendable, Hashable {
     public init() {}
 
     /// Creates the report of a transfer.
-    package init(_ report: TransferReport) {
+    package init(_ report: consuming TransferReport) {
         nameLookup = report.nameLookup * 1000
         connect = report.connect * 1000
         tls = report.tls * 1000

@@ -41,7 +41,8 @@ extension Session {
     /// Opens a WebSocket, which is closed by ``WebSocket/close(code:reason:)``, or when its last reference is released.
     ///
     /// The handshake takes the ordinary steps of a request: adapters, authentication, redirects, retries, cookies, proxies, and limits on
-    /// time, which end with the handshake. The connection is one of HTTP/1.1 of its own, and counts among the connections to its origin.
+    /// time (``Timeouts``), which end with the handshake. ``WebSocketOptions/totalTimeout`` is the limit on the whole conversation. The
+    /// connection is one of HTTP/1.1 of its own, and counts among the connections to its origin.
     ///
     /// - Parameters:
     ///   - request: The request of the handshake: a GET without a body. `wss` stands for `https` and `ws` for `http`. The fields of the
@@ -63,16 +64,26 @@ extension Session {
         }
         let handshake = WebSocketHandshake(options)
         handshake.add(to: &request.headers)
+        let start = clock.now()
+        if let limit = options.totalTimeout {
+            let timeouts = request.timeouts ?? Timeouts()
+            request.timeouts = timeouts.completed(by: configuration.timeouts).withTotal(atMost: limit)
+        }
         let prepared = request
         // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
         // the connection.
-        async let socket = connect(prepared, handshake, options)
-        return try await socket
+        async let socket = connect(prepared, handshake, options, start)
+        do {
+            return try await socket
+        } catch var error as TrellisError {
+            error.webSocketPart = .handshake
+            throw error
+        }
     }
 
     /// Performs the handshake.
     private func connect(
-        _ request: Request, _ handshake: WebSocketHandshake, _ options: WebSocketOptions
+        _ request: Request, _ handshake: WebSocketHandshake, _ options: WebSocketOptions, _ start: EngineInstant
     ) async throws -> WebSocket {
         let answer = try await switchProtocols(to: "websocket", request)
         guard let connection = answer.connection else {
@@ -87,15 +98,16 @@ extension Session {
             connection.close()
             throw Answer(request: request, response: answer.response, body: nil).error(.webSocketFailed(error))
         }
-        return await open(connection, options, agreement, answer.response)
+        return await open(connection, options, agreement, answer.response, start)
     }
 
     private func open(
         _ connection: any DuplexConnection, _ options: WebSocketOptions, _ agreement: WebSocketHandshake.Agreement,
-        _ response: Response
+        _ response: Response, _ start: EngineInstant
     ) async -> WebSocket {
         let context = WebSocketContext(
-            clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, metrics: response.metrics)
+            clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, metrics: response.metrics,
+            start: start)
         let open = WebSocketConnection(connection, options, agreement.compression, context)
         await open.start()
         return WebSocket(open, agreement, response)
@@ -109,6 +121,7 @@ extension WebSocketOptions {
             ("the limit on a message", maximumMessageSize > 0), ("the limit on a frame", maximumFrameSize ?? 1 > 0),
             ("the time between pings", pingInterval ?? .seconds(1) > .zero),
             ("the time for the answer to a ping", pongTimeout ?? .seconds(1) > .zero),
+            ("the total time", totalTimeout ?? .seconds(1) > .zero),
         ]
         if let limit = limits.first(where: { !$0.1 }) {
             throw TrellisError(.webSocketFailed(.invalidArgument("\(limit.0) of a WebSocket is not positive")))

@@ -25,6 +25,18 @@ extension WebSocketConnection {
         Task.immediate { [connection] in try? await connection.write(frame) }
     }
 
+    /// Sends a ping by itself.
+    private func sendKeepAlivePing(_ number: UInt64) {
+        guard let frame = writer.control(.ping, WebSocketPings.payload(number)) else { return }
+        hasWaitingPing = true
+        Task.immediate { await writeKeepAlivePing(frame) }
+    }
+
+    private func writeKeepAlivePing(_ frame: Data) async {
+        try? await connection.write(frame)
+        hasWaitingPing = false
+    }
+
     /// Completes the pings that a payload answers.
     func completePings(_ payload: Data) {
         guard let latency = pings.complete(payload, at: context.now()) else { return }
@@ -78,10 +90,15 @@ extension WebSocketConnection {
                 return min(ping.start.advanced(by: limit), max(wake, now.advanced(by: interval)))
             }
             guard now >= wake else { return wake }
+            guard !hasWaitingPing else {
+                // A server that takes nothing is sent one ping, and not one more after each interval.
+                keepAlive.lastPing = now
+                continue
+            }
             if let ping = keepAlive.unanswered { pings.end(ping.number, throwing: CancellationError()) }
             let number = nextNumber()
             pings.add(number, at: now)
-            sendPing(number)
+            sendKeepAlivePing(number)
             keepAlive = KeepAlive(lastPing: now, unanswered: SentPing(number: number, start: now))
         }
         return nil

@@ -58,6 +58,10 @@ actor WebSocketConnection {
     var hasDropped = false
     private var closeTimer: Task<Void, Never>?
     var keepAliveTask: Task<Void, Never>?
+    /// The task that waits until the time of the conversation is over; `nil` if there is no limit.
+    private var deadlineTask: Task<Void, Never>?
+    /// Indicates whether a ping that was sent by itself waits for room.
+    var hasWaitingPing = false
     /// The number of the listener for the end of the session; `nil` if there is none.
     private var lifeListener: UInt64?
     /// The error of the transport, if it has failed.
@@ -88,6 +92,7 @@ actor WebSocketConnection {
         connection.setFarewell(writer.control(.close, WebSocketClosing(code: .goingAway).payload))
         listen()
         startKeepAlive()
+        startDeadline()
         lifeListener = context.life?.whenDraining { [weak self] in
             self?.beginClosing(WebSocketClosing(code: .goingAway))
         }
@@ -126,8 +131,17 @@ actor WebSocketConnection {
         Task.immediate { [connection] in try? await connection.write(frame) }
     }
 
+    private func startDeadline() {
+        guard let deadline = context.deadline(options.totalTimeout) else { return }
+        deadlineTask = Task(executorPreference: connection.executor) { [context] in
+            guard (try? await context.wait(until: deadline)) != nil else { return }
+            await self.handle(.deadlineReached)
+        }
+    }
+
     private func startCloseTimer() {
         keepAliveTask?.cancel()
+        deadlineTask?.cancel()
         closeTimer = Task(executorPreference: connection.executor) { [options, context] in
             guard (try? await context.wait(options.closeTimeout)) != nil else { return }
             await self.handle(.closeTimedOut)
@@ -142,12 +156,13 @@ actor WebSocketConnection {
         while let receiver = receivers.popFirst() { receiver.reply.resume(returning: nil) }
         pings.endAll(throwing: error)
         while let sender = senders?.popFirst() { sender.reply.resume(throwing: error) }
-        connection.endWaitsForRoom()
+        connection.endWaits()
     }
 
     private func cut() {
         closeTimer?.cancel()
         keepAliveTask?.cancel()
+        deadlineTask?.cancel()
         if let listener = lifeListener.take() { context.life?.forget(listener) }
         connection.close()
         for closer in closers { closer.resume() }
@@ -180,6 +195,7 @@ actor WebSocketConnection {
         case .failed(let violation):
             context.error(violation.limit.map { .tooLarge(limit: $0) } ?? .protocolViolation(violation.message))
         case .noPong: context.error(.noPong(after: options.pongTimeout ?? .zero))
+        case .timedOut: context.timeoutError()
         case .lost: context.error(.lost("the server ended the connection"))
         case .transportFailed: context.error(of: transportError)
         }
@@ -190,7 +206,7 @@ actor WebSocketConnection {
         switch ending {
         case .closedByPeer(let closing): closing.code.isNormal
         case .closed, .closedWithoutReply: !hasDropped
-        case .failed, .noPong, .lost, .transportFailed: false
+        case .failed, .noPong, .timedOut, .lost, .transportFailed: false
         }
     }
 }

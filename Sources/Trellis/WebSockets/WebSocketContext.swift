@@ -13,6 +13,8 @@ struct WebSocketContext: Sendable {
     var url: String?
     /// The metrics of the handshake.
     var metrics = Metrics()
+    /// The instant of the call that has opened the connection; `nil` if there is no such call.
+    var start: EngineInstant?
 
     /// Returns the current instant.
     func now() -> EngineInstant { clock.now() }
@@ -27,11 +29,26 @@ struct WebSocketContext: Sendable {
         guard try await timekeeper().delay(until: instant) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }
 
+    /// Returns the instant at which the time of the conversation is over; `nil` if there is no limit.
+    func deadline(_ limit: Duration?) -> EngineInstant? { limit.map { (start ?? now()).advanced(by: $0) } }
+
+    /// Returns the error of a conversation whose time is over.
+    func timeoutError() -> TrellisError {
+        var metrics = metrics
+        if let start { metrics.total = .nanoseconds(now().nanoseconds(since: start)) }
+        var error = TrellisError(.timedOut(.total), method: .get, url: url, phase: .receiving, metrics: metrics)
+        error.detail = "the time of the WebSocket is over"
+        error.webSocketPart = .conversation
+        return error
+    }
+
     /// Returns an error of the connection.
     func error(_ failure: TrellisError.WebSocketFailure, underlying: (any Error)? = nil) -> TrellisError {
-        TrellisError(
+        var error = TrellisError(
             .webSocketFailed(failure), method: .get, url: url, phase: .receiving, metrics: metrics,
             underlying: underlying)
+        error.webSocketPart = .conversation
+        return error
     }
 
     /// Returns the error of a transport that has failed. The end of the session is not a failure of the connection.
@@ -55,7 +72,7 @@ struct WebSocketFacts: Sendable {
     mutating func note(_ ending: WebSocketState.Ending) {
         switch ending {
         case .closedByPeer(let closing), .closed(let closing): self.closing = closing
-        case .failed, .closedWithoutReply, .noPong, .lost, .transportFailed:
+        case .failed, .closedWithoutReply, .noPong, .timedOut, .lost, .transportFailed:
             closing = WebSocketClosing(code: .abnormalClosure)
         }
     }

@@ -18,12 +18,16 @@ public struct WebSocketOptions: Sendable, Hashable {
     /// The time that closing may take, from the Close frame to the end of the connection, after which the connection is cut: 10 s unless
     /// set.
     public var closeTimeout: Duration
+    /// The time that the whole conversation may take, from the call that opens the connection, handshake included: `nil`, the default, if
+    /// there is no limit. Then all calls that wait, and later ones, throw an error of kind ``TrellisError/Kind/deadline``, messages that
+    /// have arrived can still be read before it, and the connection is closed with the code 1001 within ``closeTimeout``.
+    public var totalTimeout: Duration?
 
     /// Creates settings; values that are not given have their defaults.
     public init(
         subprotocols: [String] = [], maximumMessageSize: Int = 16 << 20, maximumFrameSize: Int? = nil,
         compression: WebSocketCompression? = WebSocketCompression(), pingInterval: Duration? = .seconds(20),
-        pongTimeout: Duration? = .seconds(20), closeTimeout: Duration = .seconds(10)
+        pongTimeout: Duration? = .seconds(20), closeTimeout: Duration = .seconds(10), totalTimeout: Duration? = nil
     ) {
         self.subprotocols = subprotocols
         self.maximumMessageSize = maximumMessageSize
@@ -32,5 +36,6 @@ public struct WebSocketOptions: Sendable, Hashable {
         self.pingInterval = pingInterval
         self.pongTimeout = pongTimeout
         self.closeTimeout = closeTimeout
+        self.totalTimeout = totalTimeout
     }
 }

@@ -23,6 +23,8 @@ struct WebSocketState: Hashable, Sendable {
         case violation(WebSocketViolation)
         /// The server did not answer a ping in time.
         case pongIsMissing
+        /// The time of the whole conversation is over.
+        case deadlineReached
         /// The server's bytes have ended.
         case peerEnded
         /// The transport has failed.
@@ -59,6 +61,8 @@ struct WebSocketState: Hashable, Sendable {
         case closedWithoutReply
         case failed(WebSocketViolation)
         case noPong
+        /// The time of the whole conversation is over.
+        case timedOut
         /// The server's bytes ended without a Close frame.
         case lost
         case transportFailed
@@ -95,6 +99,10 @@ struct WebSocketState: Hashable, Sendable {
             phase = .ended
             let closing = WebSocketClosing(code: .internalError, reason: "no pong")
             return [.sendClose(closing), .finish(.noPong), .cut]
+        case (.open, .deadlineReached):
+            // The calls end at once. The server is told, and has the time that closing may take.
+            phase = .ending
+            return [.sendClose(WebSocketClosing(code: .goingAway)), .finish(.timedOut), .startCloseTimer]
         case (.open, .peerEnded): return end(.lost)
         case (.open, .transportFailed): return end(.transportFailed)
 

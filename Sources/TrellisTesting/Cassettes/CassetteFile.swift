@@ -18,7 +18,7 @@ struct CassetteFile: Sendable {
     /// Reads the file of a cassette; `nil` if there is none. Waits for the disk.
     init?(_ cassette: Cassette) throws(CassetteError) {
         let document: Data
-        do throws(FileReader.Failure) {
+        do throws(FileFailure) {
             guard let file = try WholeFile.read(path: cassette.path, limit: Self.maximumSize) else { return nil }
             document = file.data
         } catch {
@@ -49,8 +49,12 @@ struct CassetteFile: Sendable {
     /// Returns the positions of the recordings with a key, in the order of the file.
     func positions(of key: String) -> [Int] { positions[key] ?? [] }
 
-    /// Returns the request line of a recording.
-    func name(_ position: Int) -> String { "\(index.places[position].method) \(index.places[position].url)" }
+    /// Returns the request line of a recording without what the scrubbers remove: a file of a browser has its secrets.
+    func name(_ position: Int, of cassette: Cassette) -> String {
+        let place = index.places[position]
+        let request = cassette.scrubbed(HARDocument.Request(method: place.method, url: place.url))
+        return "\(request.method) \(request.url)"
+    }
 
     /// Returns the bytes of a recording.
     func bytes(_ position: Int) -> Data {

@@ -149,7 +149,8 @@ final class CassetteTape: Sendable {
     var unused: [String] {
         state.withLock { state in
             guard cassette.mode != .all else { return [] }
-            return (0..<state.file.count).filter { !state.used.contains($0) }.map(state.file.name)
+            let unused = (0..<state.file.count).filter { !state.used.contains($0) }
+            return unused.map { state.file.name($0, of: cassette) }
         }
     }
 
@@ -198,7 +199,7 @@ final class CassetteTape: Sendable {
                 try FileSystem.makeFolder(FileSystem.folder(of: cassette.path))
                 try WholeFile.replace(path: cassette.path, with: document, isDurable: false)
             } catch {
-                throw .file(path: cassette.path, why: (error as? FileReader.Failure)?.why ?? "\(error)")
+                throw .file(path: cassette.path, why: (error as? FileFailure)?.why ?? "\(error)")
             }
             state.withLock { state in
                 state.savedSize = document.count

@@ -21,6 +21,13 @@ extension Fault {
         }
     }
 
+    /// Returns the failure in an exchange with TLS or without it. An end over TLS without a `close_notify` is a failure of the connection,
+    /// also within a body whose length shows that it is cut.
+    func failure(isSecure: Bool) -> TransportFailure? {
+        guard isSecure, case .closeWithoutNotify(let moment) = self else { return failure }
+        return end(at: moment, isReset: true)
+    }
+
     /// Returns the failure of a connection that ends at a moment.
     private func end(at moment: Moment, isReset: Bool) -> TransportFailure {
         switch moment {

@@ -132,7 +132,7 @@ final class FaultAttempt: TransportTask {
             try await passage { _ in false }
         default:
             schedule.begin(fault)
-            if let failure = fault.failure { throw failure }
+            if let failure = fault.failure(isSecure: request.wire.url.isSecure) { throw failure }
         }
     }
 

@@ -28,6 +28,10 @@ public import Trellis
 public final class FaultTransport: TestTransport {
     private let transport: any Transport
     private let schedule: FaultSchedule
+    private let asked = Locked<[String]>([])
+
+    /// The maximum number of requests that are kept for messages.
+    private static let keptNames = 9
 
     /// Creates a transport.
     ///
@@ -46,12 +50,19 @@ public final class FaultTransport: TestTransport {
 
     /// Starts an attempt, with the faults that the plan has for it.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-        let faults = schedule.isEmpty ? [] : schedule.next(nil, FaultedRequest(request))
+        guard !schedule.isEmpty else { return transport.start(request, events: events) }
+        asked.withLock { asked in
+            if asked.count < Self.keptNames { asked.append("\(request.method.rawValue) \(request.redactedURL)") }
+        }
+        let faults = schedule.next(nil, FaultedRequest(request))
         guard !faults.isEmpty else { return transport.start(request, events: events) }
         let attempt = FaultAttempt(request, faults, events: events, transport, schedule)
         attempt.begin()
         return attempt
     }
+
+    /// The first requests, for messages: methods and URLs without secrets.
+    var requestNames: [String] { asked.withLock { $0 } }
 
     /// The faults that have begun, in order.
     public var faults: [Fault] { schedule.begun.value }

@@ -80,7 +80,7 @@ public struct Toxic: Sendable, Hashable {
     /// Returns a toxic that resets the connection after a time.
     public static func reset(after time: Duration = .zero) -> Toxic { Toxic(.reset(after: time)) }
 
-    /// Returns a toxic that divides the stream into pieces. The size must be positive.
+    /// Returns a toxic that divides the stream into pieces. The size, in bytes, must be positive.
     public static func slicer(
         size: Int, variation: Int = 0, pause: Duration = .zero, of direction: Direction? = nil
     ) -> Toxic {

@@ -19,7 +19,8 @@ extension LoopbackServer {
     ///   - faults: The faults that the server plays.
     ///   - clock: The clock of the latencies and drips among the faults; `nil`, the default, for real time.
     ///   - response: The response. Its body must be in memory, and have at most 65,535 bytes (the window of RFC 9113, section 6.9.2).
-    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of the framing of HTTP/1.1.
+    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS, of the framing of HTTP/1.1, and in the
+    ///   bodies of requests.
     public static func http2(
         on address: Address = .ipv4, faults: FaultPlan = [], clock: TestClock? = nil, response: Response = .text("ok")
     ) throws -> LoopbackServer {

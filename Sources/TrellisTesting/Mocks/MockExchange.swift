@@ -4,22 +4,9 @@ import HTTPTypes
 import Trellis
 
 /// An attempt of a ``MockTransport`` or an ``InProcessTransport``, which runs in a task of its own.
-final class MockExchange: TransportTask {
+final class MockExchange: CommandedTask {
     /// The source of the response. The body of the request is ``receivedBody()``, or that of ``nextChunk()``.
     typealias Answer = @Sendable (MockExchange) async throws -> MockResponse
-
-    private struct State: Sendable {
-        /// The chunks of the body that the answer has not taken.
-        var chunks: [Data] = []
-        var trailers = HTTPFields()
-        var isBodyComplete: Bool
-        /// Indicates whether the exchange sends no more of the body, which is not complete.
-        var isBodyDropped = false
-        var responseTrailers: HTTPFields?
-        var isPaused = false
-        var isSuspended = false
-        var isCancelled = false
-    }
 
     let request: TransportRequest
     /// Indicates whether the answer takes the body chunk by chunk, so that the source of the body waits for it.
@@ -29,8 +16,7 @@ final class MockExchange: TransportTask {
     private let events: any TransportEvents
     private let answer: Answer
     private let whenEnded: @Sendable (_ wasCancelled: Bool) -> Void
-    private let state: LoopbackServer.Waiters<State>
-    private let task = Locked<Task<Void, Never>?>(nil)
+    let commands: AttemptCommands
 
     init(
         _ request: TransportRequest, events: any TransportEvents, pullsBody: Bool = false, isConnected: Bool = false,
@@ -42,60 +28,43 @@ final class MockExchange: TransportTask {
         self.events = events
         self.answer = answer
         self.whenEnded = whenEnded
-        var state = State(isBodyComplete: !request.hasStreamedBody)
-        if pullsBody, !request.hasStreamedBody, let body = request.bodyData, !body.isEmpty { state.chunks = [body] }
-        self.state = .init(state)
+        commands = AttemptCommands(request)
+        if pullsBody, !request.hasStreamedBody, let body = request.bodyData, !body.isEmpty {
+            commands.update { $0.chunks = [body] }
+        }
     }
 
     func begin() {
-        let run = Task { await self.run() }
-        task.withLock { $0 = run }
+        commands.run(in: Task { await self.run() })
     }
 
     // MARK: Calls of the exchange
 
-    func cancel() {
-        state.update { $0.isCancelled = true }
-        task.withLock { $0 }?.cancel()
-    }
-
-    func pauseReceiving(_ isPaused: Bool) { state.update { $0.isPaused = isPaused } }
-
-    func suspend(_ isSuspended: Bool) { state.update { $0.isSuspended = isSuspended } }
-
     func send(_ chunk: Data) {
-        state.update { $0.chunks.append(chunk) }
+        commands.update { $0.chunks.append(chunk) }
         if !pullsBody { events.transportNeedsBody() }
     }
 
     var awaitsBody: Bool {
-        let state = state.value
+        let state = commands.value
         return !state.isBodyComplete && (!pullsBody || state.chunks.isEmpty)
     }
-
-    func finishSending() { finishSending(trailers: HTTPFields()) }
-
-    func finishSending(trailers: HTTPFields) {
-        state.update { ($0.trailers, $0.isBodyComplete) = (trailers, true) }
-    }
-
-    func stopSending() { state.update { $0.isBodyDropped = true } }
 
     // MARK: The request's body
 
     /// Waits for the end of the body, and returns its chunks and the fields behind it.
     func receivedBody() async throws -> (chunks: [Data], trailers: HTTPFields) {
-        try await state.wait { $0.isBodyComplete && !$0.isSuspended }
-        let state = state.value
-        return (state.chunks, state.trailers)
+        try await commands.wait { $0.isBodyComplete && !$0.isSuspended }
+        let state = commands.value
+        return (state.chunks, state.trailers ?? HTTPFields())
     }
 
     /// Waits for the next chunk of the body, and lets its source produce another one; `nil` at the end of the body.
     ///
     /// - Throws: `CancellationError` when the exchange is over; `TransportFailure` if the exchange has stopped sending the body.
     func nextChunk() async throws -> Data? {
-        try await passage { !$0.isSuspended && (!$0.chunks.isEmpty || $0.isBodyComplete || $0.isBodyDropped) }
-        let (chunk, isCutShort) = state.update { state -> (Data?, Bool) in
+        try await commands.wait { !$0.isSuspended && (!$0.chunks.isEmpty || $0.isBodyComplete || $0.isBodyDropped) }
+        let (chunk, isCutShort) = commands.update { state -> (Data?, Bool) in
             if !state.chunks.isEmpty { return (state.chunks.removeFirst(), false) }
             return (nil, !state.isBodyComplete)
         }
@@ -105,13 +74,13 @@ final class MockExchange: TransportTask {
     }
 
     /// The fields behind the body; none before its end.
-    var trailers: HTTPFields { state.value.trailers }
+    var trailers: HTTPFields { commands.value.trailers ?? HTTPFields() }
 
     // MARK: Events of the attempt
 
     private func run() async {
         do {
-            try await state.wait { !$0.isSuspended }
+            try await commands.waitUntilResumed()
             if !isConnected { events.transportIsConnected() }
             try await respond(with: try await answer(self))
         } catch {
@@ -121,7 +90,7 @@ final class MockExchange: TransportTask {
 
     private func respond(with response: MockResponse) async throws {
         for head in response.informational { try await send(head) }
-        try await passage { !$0.isSuspended }
+        try await commands.waitUntilResumed()
         if let connection = response.connection, let events = events as? any ConnectionTransportEvents {
             events.transportDidSwitchProtocols(response.head, connection)
         } else {
@@ -132,37 +101,31 @@ final class MockExchange: TransportTask {
         case .bytes(let bytes): if !bytes.isEmpty { try await write(bytes) }
         case .writer(let write): try await write(MockResponse.Writer(exchange: self))
         }
-        try await passage { !$0.isSuspended }
-        end(TransportEnd(trailers: state.value.responseTrailers ?? response.trailers, report: response.report))
+        try await commands.waitUntilResumed()
+        end(TransportEnd(trailers: commands.value.responseTrailers ?? response.trailers, report: response.report))
     }
 
     private func endWithoutBody(_ response: MockResponse) async throws {
-        try await passage { !$0.isSuspended }
+        try await commands.waitUntilResumed()
         end(TransportEnd(report: response.report))
     }
 
     /// Sends a head with a status of 1xx.
     func send(_ informational: ResponseHead) async throws {
-        try await passage { !$0.isSuspended }
+        try await commands.waitUntilResumed()
         events.transportDidReceiveInformational(informational)
     }
 
     func write(_ bytes: [UInt8]) async throws {
-        try await passage { !$0.isPaused && !$0.isSuspended }
+        try await commands.waitUntilRead()
         bytes.withBytes { events.transportDidReceiveBody($0) }
     }
 
     /// Sets the fields behind the body of the response.
-    func setTrailers(_ trailers: HTTPFields) { state.update { $0.responseTrailers = trailers } }
-
-    /// Waits until the state meets a condition; throws `CancellationError` when the attempt is cancelled.
-    private func passage(_ isOpen: @escaping @Sendable (State) -> Bool) async throws {
-        try await state.wait { $0.isCancelled || isOpen($0) }
-        if state.value.isCancelled { throw CancellationError() }
-    }
+    func setTrailers(_ trailers: HTTPFields) { commands.update { $0.responseTrailers = trailers } }
 
     private func end(_ end: TransportEnd) {
-        let wasCancelled = state.value.isCancelled
+        let wasCancelled = commands.value.isCancelled
         whenEnded(wasCancelled)
         if !wasCancelled { events.transportDidEnd(end) }
     }

@@ -17,17 +17,53 @@ public struct MockResponse: Sendable {
         case writer(BodyWriter)
     }
 
+    /// The parts that most responses do not have.
+    private struct Extras: Sendable {
+        var informational: [ResponseHead] = []
+        var trailers = HTTPFields()
+        var report = TransportReport()
+        var connection: (any DuplexConnection)?
+    }
+
+    /// The box of the extras, so that a response without them is small: it is passed on often.
+    private final class ExtrasBox: Sendable {
+        let extras: Extras
+
+        init(_ extras: Extras) { self.extras = extras }
+    }
+
     /// The final head.
     public var head: ResponseHead
-    /// The heads with a status of 1xx that precede the final head.
-    public var informational: [ResponseHead] = []
-    /// The fields after the body.
-    public var trailers: HTTPFields = HTTPFields()
-    /// The measurements that the transport reports.
-    public var report = TransportReport()
     let content: Content
+    /// The other parts; `nil` if there are none.
+    private var box: ExtrasBox?
+
+    /// The heads with a status of 1xx that precede the final head.
+    public var informational: [ResponseHead] {
+        get { box?.extras.informational ?? [] }
+        set { change { $0.informational = newValue } }
+    }
+
+    /// The fields after the body.
+    public var trailers: HTTPFields {
+        get { box?.extras.trailers ?? HTTPFields() }
+        set { change { $0.trailers = newValue } }
+    }
+
+    /// The measurements that the transport reports.
+    public var report: TransportReport {
+        get { box?.extras.report ?? TransportReport() }
+        set { change { $0.report = newValue } }
+    }
+
     /// The connection on which the server has switched protocols; `nil` if it has not.
-    private(set) var connection: (any DuplexConnection)?
+    var connection: (any DuplexConnection)? { box?.extras.connection }
+
+    private mutating func change(_ body: (inout Extras) -> Void) {
+        var extras = box?.extras ?? Extras()
+        body(&extras)
+        box = ExtrasBox(extras)
+    }
 
     /// Creates a response whose body is in memory.
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), body: Data = Data()) {
@@ -55,19 +91,23 @@ public struct MockResponse: Sendable {
         isOver: @escaping @Sendable () async throws -> Void
     ) {
         self.init(status: 101, headers: headers) { _ in try await isOver() }
-        self.connection = connection
+        change { $0.connection = connection }
     }
 
     /// Returns a response with text, as UTF-8.
     public static func text(_ text: String, status: Int = 200) -> MockResponse {
         MockResponse(
-            status: status, headers: [.contentType: "text/plain; charset=utf-8"], body: Data(text.utf8))
+            ResponseHead(status: .init(code: status), headers: textHeaders), .bytes([UInt8](text.utf8)))
     }
 
     /// Returns a response with JSON, already encoded.
     public static func json(_ json: String, status: Int = 200) -> MockResponse {
-        MockResponse(status: status, headers: [.contentType: "application/json"], body: Data(json.utf8))
+        MockResponse(
+            ResponseHead(status: .init(code: status), headers: jsonHeaders), .bytes([UInt8](json.utf8)))
     }
+
+    private static let textHeaders: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
+    private static let jsonHeaders: HTTPFields = [.contentType: "application/json"]
 
     /// Sends the response at once, if its body is in memory. Returns `false`, and sends nothing, if it is not.
     ///
@@ -77,13 +117,22 @@ public struct MockResponse: Sendable {
     func sendAtOnce(
         to events: any TransportEvents, for request: TransportRequest, willEnd: () -> Void
     ) -> Bool {
-        guard case .bytes(let bytes) = content, connection == nil else { return false }
-        for head in informational { events.transportDidReceiveInformational(head) }
+        guard case .bytes(let bytes) = content else { return false }
+        let extras = box?.extras
+        if let extras {
+            guard extras.connection == nil else { return false }
+            for head in extras.informational { events.transportDidReceiveInformational(head) }
+        }
         events.transportDidReceiveHead(head)
         let hasBody = request.allowsBody(of: head)
         if hasBody, !bytes.isEmpty { bytes.withBytes { events.transportDidReceiveBody($0) } }
         willEnd()
-        events.transportDidEnd(TransportEnd(trailers: hasBody ? trailers : HTTPFields(), report: report))
+        var end = TransportEnd()
+        if let extras {
+            if hasBody { end.trailers = extras.trailers }
+            end.report = extras.report
+        }
+        events.transportDidEnd(end)
         return true
     }
 

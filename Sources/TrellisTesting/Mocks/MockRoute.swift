@@ -142,7 +142,9 @@ public final class MockRoute: Sendable {
     /// The problem of a route that has got fewer requests than it expects; `nil` if there is none.
     var unused: TestProblem? {
         let (count, expected, isOptional) = state.withLock { state in
-            (state.requests.count, state.repeatsLast ? 1 : state.sources.count, state.isOptional)
+            // The responses in front of one that is repeated are given once each.
+            let once = state.repeatsLast ? max(1, state.sources.count - 1) : state.sources.count
+            return (state.requests.count, once, state.isOptional)
         }
         guard !isOptional, count < expected else { return nil }
         let text = count == 0 ? "was not requested" : "has \(expected) responses, of which \(count) were given"

@@ -45,7 +45,8 @@ public final class MockTransport: Transport {
         var ended = 0
         var cancelled = 0
 
-        /// Adds a request with its complete body.
+        /// Adds a request with its complete body, which has no call.
+        @discardableResult
         mutating func add(
             _ request: TransportRequest, chunks: [Data]? = nil, trailers: HTTPFields = HTTPFields()
         ) -> RecordedRequest {
@@ -61,6 +62,8 @@ public final class MockTransport: Transport {
         case inTask(Handler)
         /// The reaction is found when the request is complete, and has a task only if it needs one.
         case atOnce(Deciding)
+        /// The handler is called when the request is complete, and needs no task.
+        case immediate(ImmediateHandler)
     }
 
     private let handling: Handling
@@ -72,14 +75,14 @@ public final class MockTransport: Transport {
     /// Creates a transport that reacts to each request as the closure decides, on the engine thread of the session.
     init(deciding decide: @escaping Deciding) { handling = .atOnce(decide) }
 
+    private init(_ handling: Handling) { self.handling = handling }
+
     /// Creates a transport whose handler does not wait, and is called without a task of its own. It is many times as fast, for tests with
     /// many requests.
     ///
     /// The handler runs on the engine thread of the session unless the body of the request is streamed, and must not block.
     public static func immediate(_ handler: @escaping ImmediateHandler) -> MockTransport {
-        MockTransport(deciding: { recorded in
-            do { return .response(try handler(recorded.request)) } catch { return .failure(error) }
-        })
+        MockTransport(.immediate(handler))
     }
 
     /// Starts an attempt.
@@ -89,6 +92,9 @@ public final class MockTransport: Transport {
         case .atOnce(let decide) where request.hasStreamedBody:
             startTask(request, events) { try await decide($0).response() }
         case .atOnce(let decide): startAtOnce(request, events, decide)
+        case .immediate(let handler) where request.hasStreamedBody:
+            startTask(request, events) { try handler($0.request) }
+        case .immediate(let handler): startImmediately(request, events, handler)
         }
     }
 
@@ -100,8 +106,11 @@ public final class MockTransport: Transport {
         record.update { $0.started += 1 }
         return run(request, events) { [record] exchange in
             let (chunks, trailers) = try await exchange.receivedBody()
-            guard request.hasStreamedBody else { return try await respond(record.update { $0.add(request) }) }
-            let whole = request.withBody(Data(chunks.joined()))
+            guard request.hasStreamedBody else {
+                let kept = request.withoutCall
+                return try await respond(record.update { $0.add(kept) })
+            }
+            let whole = request.withoutCall.withBody(Data(chunks.joined()))
             return try await respond(record.update { $0.add(whole, chunks: chunks, trailers: trailers) })
         }
     }
@@ -111,22 +120,45 @@ public final class MockTransport: Transport {
         _ request: TransportRequest, _ events: any TransportEvents, _ decide: Deciding
     ) -> any TransportTask {
         events.transportIsConnected()
+        let kept = request.withoutCall
         let recorded = record.update { record in
             record.started += 1
-            return record.add(request)
+            return record.add(kept)
         }
         switch decide(recorded) {
-        case .response(let response):
-            let isSent = response.sendAtOnce(to: events, for: request) { attemptEnded(false) }
-            if isSent { return EndedTask.shared }
-            return run(request, events, isConnected: true) { _ in response }
-        case .failure(let error):
-            attemptEnded(false)
-            events.transportDidEnd(TransportEnd(failure: TransportFailure(ofHandler: error)))
-            return EndedTask.shared
-        case .waiting(let make):
-            return run(request, events, isConnected: true) { _ in try await make() }
+        case .response(let response): return send(response, to: request, events)
+        case .failure(let error): return fail(error, events)
+        case .waiting(let make): return run(request, events, isConnected: true) { _ in try await make() }
         }
+    }
+
+    /// Responds to a request whose body is in memory. Everything is done without a task, and without the values that a reaction with one
+    /// needs.
+    private func startImmediately(
+        _ request: TransportRequest, _ events: any TransportEvents, _ handler: ImmediateHandler
+    ) -> any TransportTask {
+        events.transportIsConnected()
+        let kept = request.withoutCall
+        record.update { record in
+            record.started += 1
+            record.add(kept)
+        }
+        do { return send(try handler(kept), to: request, events) } catch { return fail(error, events) }
+    }
+
+    /// Sends a response at once if its body is in memory, and otherwise in a task.
+    private func send(
+        _ response: MockResponse, to request: TransportRequest, _ events: any TransportEvents
+    ) -> any TransportTask {
+        let isSent = response.sendAtOnce(to: events, for: request) { attemptEnded(false) }
+        if isSent { return EndedTask.shared }
+        return run(request, events, isConnected: true) { _ in response }
+    }
+
+    private func fail(_ error: any Error, _ events: any TransportEvents) -> any TransportTask {
+        attemptEnded(false)
+        events.transportDidEnd(TransportEnd(failure: TransportFailure(ofHandler: error)))
+        return EndedTask.shared
     }
 
     /// Runs an attempt in a task.

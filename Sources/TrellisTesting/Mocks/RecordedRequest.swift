@@ -13,9 +13,10 @@ public struct RecordedRequest: Sendable {
     /// The chunks of a streamed body; `nil` if the body was in memory.
     private let streamed: [Data]?
 
+    /// - Parameter request: The request without its call: a record outlives the call.
     init(_ number: Int, _ request: TransportRequest, chunks: [Data]? = nil, trailers: HTTPFields = HTTPFields()) {
         self.number = number
-        self.request = request.withoutCall
+        self.request = request
         self.trailers = trailers
         streamed = chunks
     }

@@ -35,6 +35,7 @@ struct TransferStepTests {
             case .lookedUp(let host): add("looked up \(host)")
             case .connecting(let address): add("connecting \(address)")
             case .handshaking(let host): add("handshaking \(host)")
+            case .headSent: add("head sent")
             case .sent: add("sent")
             }
         }

@@ -24,12 +24,12 @@ struct FileContentsTests {
         ("/nonexistent", "No such file or directory"), ("/etc", "Is a directory"), ("", "its path is empty"),
     ])
     func filesThatCannotBeRead(_ path: String, _ why: String) throws {
-        let error = try #require(throws: FileReader.Failure.self) { try FileContents.read(path: path) }
+        let error = try #require(throws: FileFailure.self) { try FileContents.read(path: path) }
         #expect(error.why == why)
     }
 
     @Test func aPathIsNotReadUpToItsNUL() {
-        #expect(throws: FileReader.Failure.self) { try FileContents.read(path: "/etc/hostname\0x") }
+        #expect(throws: FileFailure.self) { try FileContents.read(path: "/etc/hostname\0x") }
     }
 
     @Test func changesAreNoticed() throws {

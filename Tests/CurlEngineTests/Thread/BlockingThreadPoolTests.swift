@@ -38,9 +38,9 @@ struct BlockingThreadPoolTests {
     }
 
     @Test func aFailureIsThrown() async {
-        let failure = FileReader.Failure(why: "gone")
+        let failure = FileFailure(why: "gone")
         await #expect(throws: failure) {
-            try await BlockingThreadPool.trying { () throws(FileReader.Failure) -> Int in throw failure }
+            try await BlockingThreadPool.trying { () throws(FileFailure) -> Int in throw failure }
         }
     }
 

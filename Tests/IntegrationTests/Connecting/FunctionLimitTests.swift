@@ -111,15 +111,6 @@ struct FunctionLimitTests {
         stubborn.end.open()
     }
 
-    /// The decisions about proxies among the events of a session.
-    private final class Decisions: EventMonitor {
-        private let texts = Locked<[String]>([])
-        var all: [String] { texts.withLock { $0 } }
-        func handle(_ event: RequestEvent) async {
-            if case .proxySelected(let decision) = event.kind { texts.withLock { $0.append("\(decision)") } }
-        }
-    }
-
     /// An evaluator that returns when the test says so, and at once from its second call on.
     private final class SlowAtFirst: ServerTrustEvaluating {
         let stubborn = Stubborn()
@@ -136,7 +127,7 @@ struct FunctionLimitTests {
 
     /// The tunnel and TLS have worked, so the proxy is not passed by.
     @Test func aSlowEvaluatorIsNoFailureOfTheProxy() async throws {
-        let evaluator = SlowAtFirst(), decisions = Decisions()
+        let evaluator = SlowAtFirst(), decisions = ProxyDecisions()
         let proxyURL = try peer.url("proxy", ""), proxy = try Proxy(proxyURL)
         let session = peer.session(ServerTrustManager(everyHost: evaluator)) {
             $0.proxy = .selecting { _ in [proxy, .direct] }

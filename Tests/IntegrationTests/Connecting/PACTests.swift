@@ -29,14 +29,6 @@ struct PACTests {
         #expect(received == text)
     }
 
-    private final class Decisions: EventMonitor {
-        private let texts = Locked<[String]>([])
-        var all: [String] { texts.withLock { $0 } }
-        func handle(_ event: RequestEvent) async {
-            if case .proxySelected(let decision) = event.kind { texts.withLock { $0.append("\(decision)") } }
-        }
-    }
-
     private struct CountingAdapter: RequestAdapter {
         let count: Locked<Int>
 
@@ -55,7 +47,7 @@ struct PACTests {
             if (shExpMatch(host, '*.one.invalid')) return 'PROXY 127.0.0.1:\(one.port)';
             return 'PROXY 127.0.0.1:\(two.port); DIRECT'
             """)
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let session = Self.session(.text(script)) { $0.eventMonitors = [decisions] }
         try await expect("one", session, "http://a.one.invalid/")
         try await expect("two", session, "http://two.invalid/")
@@ -73,7 +65,7 @@ struct PACTests {
         let connects = SOCKSPeer.Recorder()
         let socks = try SOCKSPeer.start(connects: connects)
         let list = "PROXY 127.0.0.1:\(gone.port); SOCKS5 127.0.0.1:\(socks.port); DIRECT"
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let session = Self.session(.text(Self.function("return '\(list)'"))) { $0.eventMonitors = [decisions] }
         for _ in 1...2 { try await expect("SOCKS 5 to far.invalid:80 as -", session, Self.origin) }
         await session.shutdown()

@@ -14,30 +14,9 @@ struct ProxyCredentialTests {
         "pr0xySecret", "0therSecret", "zelda", "wilbur", "emVsZGE6cHIweHlT", "d2lsYnVyOjB0aGVy",
     ]
 
-    /// A monitor that keeps every text that an event can be written as, with a recording.
-    private final class Texts: EventMonitor {
-        private let texts = Locked<[String]>([])
-        private let lines = Locked<[String]>([])
-        let recorder = HARRecorder()
-        var all: String { texts.withLock { $0.joined(separator: "\n") } + log + recording }
-        /// The recording as JSON (HAR 1.2).
-        var recording: String {
-            (try? recorder.document.json()).map { String(decoding: $0, as: UTF8.self) } ?? "no recording"
-        }
-        /// The lines of a log, with the fields of requests.
-        var log: String { lines.withLock { $0.joined(separator: "\n") } }
-
-        func handle(_ event: RequestEvent) async {
-            var dumped = ""
-            dump(event, to: &dumped)
-            texts.withLock { $0 += ["\(event)", String(reflecting: event), dumped] }
-        }
-
-        var logger: RequestLog { RequestLog(.headers) { line in self.lines.withLock { $0.append(line) } } }
-    }
-
     private func session(
-        _ rule: ProxyConfiguration, _ texts: Texts = Texts(), _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ rule: ProxyConfiguration, _ texts: EventTexts = EventTexts(),
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.proxy = rule
@@ -83,7 +62,7 @@ struct ProxyCredentialTests {
             default: return .text("second")
             }
         }
-        let texts = Texts()
+        let texts = EventTexts()
         let session = session(.always(try zelda(proxy.url(""), .digest)), texts)
         let headers: HTTPFields = [.authorization: "Bearer s3rverSecret", .cookie: "id=s3rverSecret"]
         #expect(try await session.string(Request("http://first.invalid/a", headers: headers)) == "second")
@@ -110,7 +89,7 @@ struct ProxyCredentialTests {
             request.method == "CONNECT"
                 ? .init(503) : .init(302, headers: [("Location", "https://origin.invalid/secure")])
         }
-        let texts = Texts()
+        let texts = EventTexts()
         let session = session(.always(try zelda(proxy.url(""))), texts)
         let headers: HTTPFields = [.authorization: "Bearer s3rverSecret", .cookie: "id=s3rverSecret"]
         let error = await expectFailure([.proxy]) {
@@ -151,7 +130,7 @@ struct ProxyCredentialTests {
             }
         }
         let wilbur = try Proxy(second.url(""), username: "wilbur", password: "0therSecret")
-        let texts = Texts()
+        let texts = EventTexts()
         // The first one is used for tunnels alone: a request that it has read is not sent again elsewhere.
         let session = session(.always([try zelda(first.url(""), .digest), wilbur]), texts) {
             $0.steps.retriers = [RetryPolicy(retryLimit: 3, exponentialBackoffScale: .milliseconds(1))]
@@ -200,7 +179,7 @@ struct ProxyCredentialTests {
         let place = "127.0.0.1:\(gone.port)"
         let proxy =
             isInURL ? try Proxy("\(scheme)://zelda:pr0xySecret@\(place)") : try zelda("\(scheme)://\(place)")
-        let texts = Texts()
+        let texts = EventTexts()
         let session = session(.always(proxy), texts)
         let error = await expectFailure([.proxy]) { try await session.data("http://127.0.0.1:9/") }
         let description = try session.cURLDescription(of: "http://127.0.0.1:9/")

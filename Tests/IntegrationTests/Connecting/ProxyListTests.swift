@@ -30,15 +30,6 @@ struct ProxyListTests {
         return Session(configuration: configuration)
     }
 
-    /// The decisions about proxies among the events of a session.
-    private final class Decisions: EventMonitor {
-        private let texts = Locked<[String]>([])
-        var all: [String] { texts.withLock { $0 } }
-        func handle(_ event: RequestEvent) async {
-            if case .proxySelected(let decision) = event.kind { texts.withLock { $0.append("\(decision)") } }
-        }
-    }
-
     private func expect(_ text: String, _ session: Session, _ url: String) async throws {
         let received = try await session.string(url)
         #expect(received == text)
@@ -112,7 +103,7 @@ struct ProxyListTests {
         let (first, second) = (try Self.gone(), try Self.proxy("second"))
         var rule = ProxyConfiguration.always([first, try Proxy(second.url())])
         if isOver { rule.coolDown = .zero }
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let session = Self.session(rule) { $0.eventMonitors = [decisions] }
         for _ in 1...2 { try await expect("second", session, Self.origin) }
         await session.shutdown()
@@ -224,7 +215,7 @@ struct ProxyListTests {
         let (server, proxy) = (try Self.proxy("server"), try Self.proxy("proxy"))
         var environment = ProxyEnvironment(["http_proxy": proxy.url(), "no_proxy": "a.invalid, 127.0.0.0/8"])
         environment.includesLoopback = true
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let session = Self.session(.environment(environment)) { $0.eventMonitors = [decisions] }
         try await expect("proxy", session, Self.origin)
         try await expect("server", session, server.url())
@@ -265,7 +256,7 @@ struct ProxyListTests {
     /// The variables of this process are not read unless the configuration says so.
     @Test func theDefaultIsNoProxy() async throws {
         let server = try Self.proxy("server")
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let session = Self.session(.direct) { $0.eventMonitors = [decisions] }
         try await expect("server", session, server.url())
         await session.shutdown()

@@ -68,4 +68,68 @@ struct GRPCTests {
         #expect(field("grpc-status", try await stream.finalResponse()) == "0")
         await session.shutdown()
     }
+
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func aUnaryCallOverAStream(_ way: HTTP2Peer.Way) async throws {
+        let session = session(way)
+        let (chunks, source) = AsyncStream.makeStream(of: Data.self)
+        let message = framed(Data("a question".utf8))
+        for byte in message { source.yield(Data([byte])) }
+        source.finish()
+        let stream = try await session.stream(request(way, "Unary", .stream(chunks)))
+        var body = Data()
+        for try await chunk in stream.chunks { body += chunk }
+        #expect(body == message)
+        #expect(field("grpc-status", try await stream.finalResponse()) == "0")
+        let refused = try await session.stream(request(way, "Unary", .data(framed(Data("fail".utf8)))))
+        var count = 0
+        for try await chunk in refused.chunks { count += chunk.count }
+        #expect(count == 0)
+        #expect(field("grpc-status", try await refused.finalResponse()) == "5")
+        await session.shutdown()
+    }
+
+    /// The client ends its half of a conversation in progress, and the server's half continues.
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func theServerContinuesAfterTheClientsEnd(_ way: HTTP2Peer.Way) async throws {
+        let session = session(way)
+        let (chunks, source) = AsyncStream.makeStream(of: Data.self)
+        source.yield(framed(Data("hello".utf8)))
+        let stream = try await session.stream(request(way, "Count", .stream(chunks)))
+        var (iterator, body) = (stream.chunks.makeAsyncIterator(), Data())
+        while body.count < 10, let chunk = try await iterator.next() { body += chunk }
+        #expect(body == framed(Data("hello".utf8)))
+        source.finish()
+        body = Data()
+        while let chunk = try await iterator.next() { body += chunk }
+        let numbers = (0..<100).map { framed(Data("\($0)".utf8)) }.joined()
+        #expect(body == Data(numbers))
+        #expect(field("grpc-status", try await stream.finalResponse()) == "0")
+        await session.shutdown()
+    }
+
+    /// The server ends a conversation in progress, and resets the stream, while the client has more messages.
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func theServerEndsBeforeTheClient(_ way: HTTP2Peer.Way) async throws {
+        let session = session(way)
+        let (chunks, source) = AsyncStream.makeStream(of: Data.self, bufferingPolicy: .bufferingOldest(16))
+        source.yield(framed(Data("hello".utf8)))
+        let stream = try await session.stream(request(way, "First", .stream(chunks)))
+        var (iterator, body) = (stream.chunks.makeAsyncIterator(), Data())
+        while body.count < 10, let chunk = try await iterator.next() { body += chunk }
+        #expect(body == framed(Data("hello".utf8)))
+        let more = framed(Data("more".utf8))
+        let feeder = Task {
+            while !Task.isCancelled {
+                source.yield(more)
+                await Task.yield()
+            }
+        }
+        let last = try await iterator.next()
+        #expect(last == nil)
+        #expect(field("grpc-status", try await stream.finalResponse()) == "0")
+        feeder.cancel()
+        source.finish()
+        await session.shutdown()
+    }
 }

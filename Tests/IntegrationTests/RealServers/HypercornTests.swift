@@ -73,6 +73,27 @@ struct HypercornTests {
         await session.shutdown()
     }
 
+    /// The client ends its half of a conversation in progress, and the server's half continues.
+    @Test(arguments: Way.allCases)
+    func theServerContinuesAConversationAfterTheClientsEnd(_ way: Way) async throws {
+        let session = session(way)
+        let (chunks, source) = AsyncStream.makeStream(of: Data.self)
+        source.yield(Data("question 0\n".utf8))
+        let stream = try await session.stream(request(way, "/talk/1000", chunks))
+        var lines = stream.lines.makeAsyncIterator()
+        for number in 0..<5 {
+            if number > 0 { source.yield(Data("question \(number)\n".utf8)) }
+            let line = try await lines.next()
+            #expect(line == "question \(number)")
+        }
+        source.finish()
+        var rest: [String] = []
+        while let line = try await lines.next() { rest.append(line) }
+        #expect(rest == (0..<1000).map { "line \($0)" })
+        check(try await stream.finalResponse(), way, parts: 5)
+        await session.shutdown()
+    }
+
     /// The body's source has no more chunks, and has not ended either. Over HTTP/2, this server does not reset the stream, without which no
     /// libcurl sees the end of the response.
     @Test(arguments: [Way.http1, .secureHTTP1])

@@ -1,4 +1,3 @@
-import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -88,17 +87,8 @@ struct SquidTests {
 
     // MARK: Scripts
 
-    /// The decisions about proxies among the events of a session.
-    private final class Decisions: EventMonitor {
-        private let texts = Locked<[String]>([])
-        var all: [String] { texts.withLock { $0 } }
-        func handle(_ event: RequestEvent) async {
-            if case .proxySelected(let decision) = event.kind { texts.withLock { $0.append("\(decision)") } }
-        }
-    }
-
     /// Returns a session whose script has this result, with the credentials of squid.
-    private func session(_ script: PACScript, _ decisions: Decisions) throws -> Session {
+    private func session(_ script: PACScript, _ decisions: ProxyDecisions) throws -> Session {
         var script = script
         script.includesLoopback = true
         let squid = try Proxy("http://ada:s3cret@\(try place)")
@@ -117,7 +107,7 @@ struct SquidTests {
     @Test(.requiresPAC, arguments: RealProxyTests.pairs, [false, true])
     func aScriptNamesSquid(_ pair: RealServerTests.Pair, _ isServed: Bool) async throws {
         let (dead, squid) = ("http://127.0.0.1:9", "http://\(try place)")
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let script =
             isServed && Peer.isInstalled("nginx")
             ? try PACScript.url(try peer.url("nginx", "/proxy.pac"))
@@ -138,7 +128,7 @@ struct SquidTests {
 
     @Test(.requiresPAC, arguments: RealProxyTests.pairs)
     func aScriptNamesADirectConnectionAtLast(_ pair: RealServerTests.Pair) async throws {
-        let decisions = Decisions()
+        let decisions = ProxyDecisions()
         let session = try session(Self.script("PROXY 127.0.0.1:9; DIRECT"), decisions)
         let (small, response) = try await session.data(request("/small", pair))
         #expect(String(decoding: small, as: UTF8.self) == "hello world" && response.version == pair.version)
@@ -149,7 +139,7 @@ struct SquidTests {
 
     /// A refusal is no reason to try the next proxy.
     @Test(.requiresPAC) func aScriptNamesSquidThatForbidsThePort() async throws {
-        let session = try session(Self.script("PROXY \(try place); DIRECT"), Decisions())
+        let session = try session(Self.script("PROXY \(try place); DIRECT"), ProxyDecisions())
         let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
         #expect(error?.reason == .proxyFailed(.refused(proxy: try place, status: 403)))
         await session.shutdown()

@@ -34,10 +34,7 @@ extension RetryPolicy {
 extension MockTransport {
     /// Creates a transport whose responses have these statuses, one after the other; the last one is repeated.
     convenience init(statuses: [Int]) {
-        let rest = Locked(statuses)
-        self.init { _ in
-            MockResponse(status: rest.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? 200 })
-        }
+        self.init(responses: statuses.map { MockResponse(status: $0) })
     }
 }
 #endif

@@ -49,7 +49,7 @@ struct FaultTableTests {
         return Request(url)
     }
 
-    private static func onMock(_ test: FaultCase) async throws -> FaultOutcome {
+    static func onMock(_ test: FaultCase) async throws -> FaultOutcome {
         let clock = TestClock()
         let transport = FaultTransport(
             wrapping: MockTransport { _ in .text(FaultCase.text) }, faults: [.always(test.fault)], clock: clock)
@@ -68,7 +68,7 @@ struct FaultTableTests {
         return try await call.value
     }
 
-    private static func onSocket(_ test: FaultCase) async throws -> FaultOutcome {
+    static func onSocket(_ test: FaultCase) async throws -> FaultOutcome {
         let handler: @Sendable (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response = { _ in
             .text(FaultCase.text)
         }

@@ -52,12 +52,12 @@ struct SecurityFailureTests {
     @Test(arguments: [42, 43, 44, 45, 46, 48, 49, 116])
     func alertsHaveWords(_ alert: Int) {
         func failure(
-            _ cause: EngineFailure.ClientCertificateCause, _ alert: Int, isOfProxy: Bool = false
-        ) -> TrellisError.ClientIdentityFailure { .init(cause, alert: alert, isOfProxy: isOfProxy, "text") }
+            _ cause: EngineFailure.ClientCertificateCause, _ alert: Int, _ peer: TLSPeer = .server
+        ) -> TrellisError.ClientIdentityFailure { .init(cause, alert: alert, peer, "text") }
         #expect(failure(.refused, alert) != .refused("text"))
         #expect(failure(.refused, 0) == .refused("text"))
         #expect(failure(.required, alert) == .required)
-        #expect(failure(.refused, 0, isOfProxy: true) == .refusedByProxy("text"))
-        #expect(failure(.required, alert, isOfProxy: true) == .requiredByProxy)
+        #expect(failure(.refused, 0, .proxy) == .refusedByProxy("text"))
+        #expect(failure(.required, alert, .proxy) == .requiredByProxy)
     }
 }

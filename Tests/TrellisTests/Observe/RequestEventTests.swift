@@ -226,6 +226,7 @@ extension RequestEvent {
         case .connecting(let address): "connecting \(address)"
         case .handshaking(let host): "handshaking \(host)"
         case .connected: "connected"
+        case .requestHeadSent: "head sent"
         case .requestSent(let size): size == 0 ? "sent" : "sent \(size)"
         case .serverTrustEvaluated(let trust, let error):
             "\(error.map(name) ?? "trusts") \(trust.map { $0.host } ?? "")"

@@ -49,17 +49,9 @@ struct RequestMonitorTests {
 
     @Test(arguments: [true, false])
     func attemptsAndRedirectsBelongToTheRequest(_ isHandle: Bool) async throws {
-        let count = Locked(0)
-        let transport = MockTransport { request in
-            if request.url.hasSuffix("/b") { return .text("hello") }
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            return number == 1
-                ? MockResponse(status: 503) : MockResponse(status: 302, headers: [.location: "http://b.example/b"])
-        }
-        let session = Session(transport: transport)
+        let redirect = MockResponse(status: 302, headers: [.location: "http://b.example/b"])
+        let session = Session(
+            transport: MockTransport(responses: [MockResponse(status: 503), redirect, .text("hello")]))
         let monitor = EventWords()
         let request = Request(Self.url)
             .withRetrier(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })

@@ -59,9 +59,9 @@ final class RecordedDisk: Sendable {
         return durable.prefix(length) + Data(count: max(0, length - durable.count))
     }
 
-    private func handle(_ operation: FileOperationHook.Operation, _ moment: FileOperationHook.Moment) -> FileReader
-        .Failure?
-    {
+    private func handle(
+        _ operation: FileOperationHook.Operation, _ moment: FileOperationHook.Moment
+    ) -> FileFailure? {
         let entry = Self.entry(operation)
         if moment == .before {
             if let gate = state.withLock({ $0.gates[entry] }) {
@@ -71,7 +71,7 @@ final class RecordedDisk: Sendable {
                 gate.mayGoOn.signal()
             }
             let fails = state.withLock { $0.failing.contains(entry) || $0.failingOnce.remove(entry) != nil }
-            if fails { return FileReader.Failure(why: "it fails") }
+            if fails { return FileFailure(why: "it fails") }
         }
         switch (operation, moment) {
         case (.synchronize(let path), .before):

@@ -32,8 +32,8 @@ final class MockConnection: DuplexConnection {
         /// Indicates whether writers wait, because the peer reads nothing.
         var isFull = false
         var waitingWriters = 0
-        /// Indicates whether writers wait at all.
-        var waitsForRoom = true
+        /// Indicates whether readers and writers wait at all.
+        var waits = true
         var farewell: Data?
         var isClosed = false
     }
@@ -47,8 +47,9 @@ final class MockConnection: DuplexConnection {
         state.update { ($0.hasReader, $0.onReadable) = (true, nil) }
         defer { state.update { $0.hasReader = false } }
         while true {
-            try await state.wait { $0.isReadable }
+            try await state.wait { $0.isReadable || !$0.waits }
             if let next = state.update({ $0.next() }) { return try next.get() }
+            if !state.value.waits { return Data() }
         }
     }
 
@@ -76,11 +77,11 @@ final class MockConnection: DuplexConnection {
             return .success(())
         }.get()
         defer { state.update { $0.waitingWriters -= 1 } }
-        try await state.wait { !$0.isFull || !$0.waitsForRoom || $0.isClosed }
+        try await state.wait { !$0.isFull || !$0.waits || $0.isClosed }
         if state.value.isClosed { throw TrellisError(.cancelled(.explicitly)) }
     }
 
-    func endWaitsForRoom() { state.update { $0.waitsForRoom = false } }
+    func endWaits() { state.update { $0.waits = false } }
 
     func setFarewell(_ bytes: Data?) { state.update { $0.farewell = bytes } }
 

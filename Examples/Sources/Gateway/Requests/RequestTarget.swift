@@ -32,6 +32,14 @@ enum RequestTarget: Hashable, Sendable {
         self = path.isEmpty && method == .options ? .server : .path(path.hasPrefix("/") ? path : "/\(path)")
     }
 
+    /// The target as it is logged.
+    var text: String {
+        switch self {
+        case .path(let path): path
+        case .server: "*"
+        }
+    }
+
     /// Returns whether a host and port may have a byte (RFC 3986, section 3.2.2).
     static func isAuthority(_ byte: UInt8) -> Bool {
         switch byte {

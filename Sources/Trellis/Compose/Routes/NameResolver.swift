@@ -70,9 +70,14 @@ public struct SystemNameResolver: NameResolver {
 
     /// Returns the addresses of a name in the system's order (RFC 6724).
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/dns`` with the system's message.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/dns`` with the system's message; `CancellationError` in a task that was
+    ///   cancelled before its turn, without a lookup. One that has begun cannot be ended.
     public func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
-        let result = await withTaskExecutorPreference(BlockingExecutor.names) { SystemLookup.addresses(of: name) }
+        let result = try await withTaskExecutorPreference(BlockingExecutor.names) {
+            // Lookups that are no longer awaited would keep the threads from others.
+            try Task.checkCancellation()
+            return SystemLookup.addresses(of: name)
+        }
         switch result {
         case .success(let addresses):
             return ResolvedAddresses(literals: addresses.filter { $0.isOf(family) }, timeToLive: .seconds(60))

@@ -42,6 +42,15 @@ public struct PACScript: Sendable, Hashable {
         case file(path: String)
         case url(String)
 
+        /// Returns whether the bytes of the scripts, the paths or the URLs are the same.
+        static func == (one: Source, other: Source) -> Bool {
+            switch (one, other) {
+            case (.text(let one), .text(let other)): one == other
+            case (.file(let one), .file(let other)), (.url(let one), .url(let other)): one.hasSameBytes(as: other)
+            case (.text, _), (.file, _), (.url, _): false
+            }
+        }
+
         /// Hashes a script in memory by its length alone: it is the key of a table that is read for each request.
         func hash(into hasher: inout Hasher) {
             switch self {

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The way of requests to their servers: a socket, the own address, the addresses of names.
 ///
 /// ```swift
@@ -99,6 +101,11 @@ public struct UnixSocket: Sendable, Hashable, CustomStringConvertible {
     ///   than 107 bytes.
     public static func abstract(_ name: String) throws(TrellisError) -> UnixSocket {
         try UnixSocket(name, isAbstract: true)
+    }
+
+    /// Returns whether the bytes of the paths or names are the same: the system distinguishes all others.
+    public static func == (one: UnixSocket, other: UnixSocket) -> Bool {
+        one.isAbstract == other.isAbstract && one.name.hasSameBytes(as: other.name)
     }
 
     /// The path, or the name after an `@`.

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// A place from which certificates, keys or revocation lists are read.
@@ -12,6 +13,15 @@ public enum CertificateSource: Sendable, Hashable {
 
     /// A text in PEM (RFC 7468).
     public static func pem(_ text: String) -> CertificateSource { .bytes(Data(text.utf8)) }
+
+    /// Returns whether the bytes of the paths, or the contents, are the same: the system distinguishes all other paths.
+    public static func == (one: CertificateSource, other: CertificateSource) -> Bool {
+        switch (one, other) {
+        case (.path(let one), .path(let other)): one.hasSameBytes(as: other)
+        case (.bytes(let one), .bytes(let other)): one == other
+        case (.path, .bytes), (.bytes, .path): false
+        }
+    }
 
     /// The path of the file; `nil` for bytes.
     package var path: String? {

@@ -50,6 +50,29 @@ extension PublicKeyPin: CustomStringConvertible {
     public var description: String { "sha256/" + digest.base64EncodedString() }
 }
 
+/// A value that names the pin of a public key: a ``PublicKeyPin``, its text, or a ``Certificate`` with the key.
+public protocol PublicKeyPinConvertible: Sendable {
+    /// Returns the pin.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the value names no pin.
+    func asPublicKeyPin() throws(TrellisError) -> PublicKeyPin
+}
+
+extension PublicKeyPin: PublicKeyPinConvertible {
+    /// Returns the pin itself.
+    public func asPublicKeyPin() -> PublicKeyPin { self }
+}
+
+extension String: PublicKeyPinConvertible {
+    /// Returns the pin with this text: ``PublicKeyPin/init(_:)``.
+    public func asPublicKeyPin() throws(TrellisError) -> PublicKeyPin { try PublicKeyPin(self) }
+}
+
+extension Certificate: PublicKeyPinConvertible {
+    /// Returns the pin of the certificate's key: ``publicKeyPin``.
+    public func asPublicKeyPin() -> PublicKeyPin { publicKeyPin }
+}
+
 /// The SHA-256 digest of bytes.
 enum SHA256Digest {
     /// Returns the 32 bytes of the digest.

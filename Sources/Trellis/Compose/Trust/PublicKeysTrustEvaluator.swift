@@ -24,21 +24,23 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     public let performDefaultValidation: Bool
     private let sortedPins: [String]
 
-    /// Creates an evaluator for the texts of pins (``PublicKeyPin``).
+    /// Creates an evaluator for pins: their texts (``PublicKeyPin``), those of certificates (``Certificate/publicKeyPin``), or certificates
+    /// with the keys, in any mixture.
     ///
     /// - Parameters:
+    ///   - pins: The pins. One of them has to occur in the chain.
     ///   - enforcement: The handling of servers that have none of the pins.
     ///   - allowsSinglePin: Indicates whether there may be no backup: one pin alone.
     ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake. If `false`, the evaluator can be
     ///     used in a session without verification (``TLSConfiguration/insecureWithoutAnyVerification()``), where only the key of the
     ///     server's own certificate counts.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a text is not a pin, or if there are too few of them.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value is not a pin, or if there are too few of them.
     public init(
-        pins: [String], enforcement: PinEnforcement = .enforced, allowsSinglePin: Bool = false,
+        pins: [any PublicKeyPinConvertible], enforcement: PinEnforcement = .enforced, allowsSinglePin: Bool = false,
         performDefaultValidation: Bool = true
     ) throws(TrellisError) {
         var keys: Set<PublicKeyPin> = []
-        for pin in pins { keys.insert(try PublicKeyPin(pin)) }
+        for pin in pins { keys.insert(try pin.asPublicKeyPin()) }
         try self.init(
             keys: keys, enforcement: enforcement, allowsSinglePin: allowsSinglePin,
             performDefaultValidation: performDefaultValidation)

@@ -49,7 +49,18 @@ extension AdmissionQueue {
             return connections - before
         }
 
-        /// Returns the room for one more request. Mutating only because the compiler copies the complete origin for other methods.
+        // These methods are mutating only because the compiler copies the complete origin for others.
+
+        /// Returns whether the origin has a name.
+        mutating func isNamed(_ name: String) -> Bool { self.name == name }
+
+        /// Returns whether requests wait.
+        mutating func hasWaiting() -> Bool { !line.isEmpty }
+
+        /// Returns whether the kind of the connections is another one.
+        mutating func differs(from sharing: Sharing) -> Bool { self.sharing != sharing }
+
+        /// Returns the room for one more request.
         mutating func room(perOrigin limit: Int) -> Room {
             if case .probed = sharing { return .none }
             let count = connections

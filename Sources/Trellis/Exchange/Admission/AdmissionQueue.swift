@@ -146,8 +146,8 @@ struct AdmissionQueue<ID: Hashable> {
         _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal, ticket: Int? = nil,
         hint: Int = -1
     ) -> Entry {
-        let index = origins.indices.contains(hint) && origins[hint].name == origin ? hint : index(of: origin)
-        if origins[index].line.isEmpty, hasRoom(index) {
+        let index = origins.indices.contains(hint) && origins[hint].isNamed(origin) ? hint : index(of: origin)
+        if !origins[index].hasWaiting(), hasRoom(index) {
             let isProbing = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
             if isProbing { origins[index].sharing = .probed(by: id) }
             changeActive(index, by: 1)
@@ -335,7 +335,7 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     private mutating func setSharing(_ index: Int, _ sharing: Sharing) {
-        guard origins[index].sharing != sharing else { return }
+        guard origins[index].differs(from: sharing) else { return }
         held -= origins[index].held
         connections += origins[index].setSharing(sharing)
         held += origins[index].held

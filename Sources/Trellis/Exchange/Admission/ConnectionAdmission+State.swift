@@ -173,9 +173,12 @@ extension ConnectionAdmission {
             return beginWatch(on: engine)
         }
 
-        /// Returns whether an engine must begin to look at the others, because requests wait.
+        /// Indicates whether engines must look at the others, because requests wait, or slots are on their way to other engines.
+        private var mustWatch: Bool { queue.waitingCount > 0 || !offers.isEmpty }
+
+        /// Returns whether an engine must begin to look at the others.
         mutating func beginWatch(on engine: Int) -> Bool {
-            guard queue.waitingCount > 0, !isWatching[engine] else { return false }
+            guard mustWatch, !isWatching[engine] else { return false }
             isWatching[engine] = true
             return true
         }
@@ -195,7 +198,7 @@ extension ConnectionAdmission {
                 probes.remove(originIndex)
                 if prober != nil { granted += grants(queue.giveUpProbe(at: originIndex), by: engine) }
             }
-            isWatching[engine] = queue.waitingCount > 0
+            isWatching[engine] = mustWatch
             if queue.waitingCount == 0 { probes = [] }
             return (granted, queue.isHolding, !isWatching[engine])
         }

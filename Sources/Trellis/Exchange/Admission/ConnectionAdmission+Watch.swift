@@ -4,7 +4,8 @@ import CurlEngine
 ///
 /// While requests wait, each engine on which one has begun to wait looks at the other engines about ten times a second. A waiting request
 /// therefore depends on no thread but its own: a slot that an engine has not taken because it is stuck goes to another request, and a first
-/// connection that is being made on such an engine is no longer waited for.
+/// connection that is being made on such an engine is no longer waited for. An engine that has granted a slot to a request of another one
+/// looks too, until the slot is taken: that request can be placed on another engine.
 extension ConnectionAdmission {
     /// The time between two looks: an engine counts as stuck after the same time.
     private static var interval: Duration { .milliseconds(100) }

@@ -101,7 +101,7 @@ final class ConnectionAdmission: Sendable {
             let applicants = state.queue.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
             return (state.grants(applicants, by: exchange.home.index), state.queue.isHolding)
         }
-        deliver(grants)
+        deliver(grants, by: exchange.home)
         if isHolding { updateHold(on: exchange.home) }
     }
 
@@ -131,12 +131,22 @@ final class ConnectionAdmission: Sendable {
                 Applicant(exchange: exchange), at: originIndex, on: engine.index, isShared: isShared)
             return (state.grants(applicants, by: exchange.home.index), state.queue.isHolding)
         }
-        deliver(grants)
+        deliver(grants, by: exchange.home)
         if isHolding { updateHold(on: exchange.home) }
     }
 
+    /// Notifies the exchanges that get slots.
     func deliver(_ grants: [Grant]) {
         for grant in grants { grant.deliver() }
+    }
+
+    /// Notifies the exchanges that get slots, and lets the engine that has granted these look at the other engines until the slots are
+    /// taken: no other request may wait that would lead to a look. Call on the thread of the engine.
+    private func deliver(_ grants: [Grant], by engine: ExchangeEngine) {
+        deliver(grants)
+        if grants.contains(where: { $0.offer != nil }), state.withLock({ $0.beginWatch(on: engine.index) }) {
+            watch(on: engine)
+        }
     }
 
     /// Returns the reason why an exchange waits, for errors.

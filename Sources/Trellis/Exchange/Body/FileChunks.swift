@@ -12,7 +12,7 @@ enum FileChunks {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     static func size(ofFileAt path: String, _ sizes: FileSizes? = nil) throws(TrellisError) -> Int64 {
         if let size = try sizes?[path] { return size }
-        return try naming(path) { () throws(FileReader.Failure) in try FileReader.size(path: path) }
+        return try naming(path) { () throws(FileFailure) in try FileReader.size(path: path) }
     }
 
     /// Sends the first `length` bytes of the file.
@@ -21,7 +21,7 @@ enum FileChunks {
         var offset: Int64 = 0
         while offset < length {
             let place = offset
-            let chunk = try await waiting(path) { () throws(FileReader.Failure) in
+            let chunk = try await waiting(path) { () throws(FileFailure) in
                 try reader.read(atMost: chunkSize, at: place)
             }
             offset += Int64(chunk.count)
@@ -31,13 +31,13 @@ enum FileChunks {
 
     /// Opens the file to send its first `length` bytes.
     static func open(_ path: String, length: Int64) async throws(TrellisError) -> FileReader {
-        try await waiting(path) { () throws(FileReader.Failure) in try FileReader(path: path, length: length) }
+        try await waiting(path) { () throws(FileFailure) in try FileReader(path: path, length: length) }
     }
 
     private static func waiting<Value: Sendable>(
-        _ path: String, _ body: @escaping @Sendable () throws(FileReader.Failure) -> Value
+        _ path: String, _ body: @escaping @Sendable () throws(FileFailure) -> Value
     ) async throws(TrellisError) -> Value {
-        do throws(FileReader.Failure) {
+        do throws(FileFailure) {
             return try await BlockingThreadPool.trying(body)
         } catch {
             throw failure(path, error)
@@ -45,16 +45,16 @@ enum FileChunks {
     }
 
     private static func naming<Result>(
-        _ path: String, _ body: () throws(FileReader.Failure) -> Result
+        _ path: String, _ body: () throws(FileFailure) -> Result
     ) throws(TrellisError) -> Result {
-        do throws(FileReader.Failure) {
+        do throws(FileFailure) {
             return try body()
         } catch {
             throw failure(path, error)
         }
     }
 
-    private static func failure(_ path: String, _ failure: FileReader.Failure) -> TrellisError {
+    private static func failure(_ path: String, _ failure: FileFailure) -> TrellisError {
         TrellisError(.bodyFailed(.file(path: path, why: failure.why)))
     }
 }

@@ -73,6 +73,7 @@ struct HARAssembly: Sendable {
                 (exchange.timeline.connected, exchange.timeline.sent) = (instant, nil)
                 exchange.localPort = connection.localPort
             }
+        case .requestHeadSent: break
         case .requestSent: change(event) { $0.timeline.sent = instant }
         case .head(let head):
             change(event) { exchange in

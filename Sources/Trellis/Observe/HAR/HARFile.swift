@@ -66,13 +66,13 @@ final class HARFile: Sendable {
                 guard !batch.isEmpty else { return }
                 try write(batch, to: file)
             } catch {
-                failure = HARRecorder.FileFailure(path: path, why: (error as? FileReader.Failure)?.why ?? "\(error)")
+                failure = HARRecorder.FileFailure(path: path, why: (error as? FileFailure)?.why ?? "\(error)")
             }
         }
 
         /// Writes entries in the place of the document's end. If that fails, the document keeps the entries before them.
-        private mutating func write(_ batch: Data, to file: PartialFile) throws(FileReader.Failure) {
-            do throws(FileReader.Failure) {
+        private mutating func write(_ batch: Data, to file: PartialFile) throws(FileFailure) {
+            do throws(FileFailure) {
                 try file.write(batch + Self.end, at: offset)
                 offset += Int64(batch.count)
             } catch {
@@ -87,7 +87,7 @@ final class HARFile: Sendable {
             try WholeFile.check(path: path)
             // The recording may hold what only its user may read.
             guard let file = try PartialFile.opened(path: path, mode: 0o600) else {
-                throw FileReader.Failure(
+                throw FileFailure(
                     why: "another program is writing to it, or it does not belong to this user alone")
             }
             let creator = try HARDocument.encoder.encode(HARDocument.Creator.trellis)

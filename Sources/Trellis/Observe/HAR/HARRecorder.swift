@@ -20,8 +20,9 @@ import FoundationEssentials
 /// values of cookies, secret items of forms, and texts under secret names in JSON. Other text in bodies is written as it is. A new file can
 /// be read by its user alone.
 ///
-/// The fields `Host`, `Accept-Encoding` and those that frame a body are added when a request is sent, and are not recorded. An exchange
-/// whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is missing, or has no end.
+/// The fields `Host`, `Accept-Encoding`, the default `Accept` (`*/*`) and those that frame a body are added when a request is sent, and are
+/// not recorded. An exchange whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is
+/// missing, or has no end.
 public final class HARRecorder: EventMonitor {
     /// The reason why the file of a recorder is not complete.
     public struct FileFailure: Error, Sendable, Hashable, CustomStringConvertible {

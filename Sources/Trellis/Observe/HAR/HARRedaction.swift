@@ -56,24 +56,44 @@ package enum HARRedaction {
     private static func redact(_ text: String, type: String) -> (text: String, remark: String?) {
         let media = MediaType(type)
         if media?.essence == "application/x-www-form-urlencoded" { return (redactedItems(text), nil) }
-        let isJSON = media.map { $0.subtype.hasByteSuffix("json") || $0.subtype == "jsonl" } ?? false
-        let first = text.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
-        guard isJSON || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else {
+        let isJSON = isJSON(media)
+        guard isJSON || beginsAsJSON(text) else {
             return (type.isEmpty ? redactedItems(text) : text, nil)
         }
-        let (redacted, isComplete) = redactedJSON(text)
+        let (redacted, isComplete) = JSONRewriter.rewritten(text, replacing: secretTexts())
         if isComplete { return (redacted, nil) }
         return isJSON ? (redacted, "the rest is not JSON, and is left out because it may hold secrets") : (text, nil)
+    }
+
+    /// Returns the beginning of a body without secrets, for a message. The rest of a text that is no JSON from some byte on stays as it is,
+    /// because the message is about such bodies.
+    ///
+    /// - Parameter type: The `Content-Type` of the body; empty if it has none.
+    static func excerpt(_ text: String, type: String) -> String {
+        let media = MediaType(type)
+        if media?.essence != "application/x-www-form-urlencoded", isJSON(media) || beginsAsJSON(text) {
+            return JSONRewriter.rewrittenAsFarAsPossible(text, replacing: secretTexts())
+        }
+        return media == nil || media?.essence == "application/x-www-form-urlencoded" ? redactedItems(text) : text
+    }
+
+    private static func isJSON(_ media: MediaType?) -> Bool {
+        media.map { $0.subtype.hasByteSuffix("json") || $0.subtype == "jsonl" } ?? false
+    }
+
+    private static func beginsAsJSON(_ text: String) -> Bool {
+        let first = text.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
     private static func redactedItems(_ text: String) -> String {
         String(decoding: URLRedaction.redactItems(text.utf8), as: UTF8.self)
     }
 
-    /// Returns JSON with a mark in the place of every text under a secret name, and whether all of the text is JSON.
-    private static func redactedJSON(_ text: String) -> (text: String, isComplete: Bool) {
+    /// Returns the function that puts a mark in the place of every text of JSON under a secret name.
+    private static func secretTexts() -> JSONRewriter.Replacement {
         var known: [String: Bool] = [:]
-        return JSONRewriter.rewritten(text) { path, kind in
+        return { path, kind in
             guard kind == .string else { return nil }
             let isSecret = path.contains { component in
                 guard case .key(let name) = component else { return false }

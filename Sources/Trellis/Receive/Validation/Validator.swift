@@ -36,17 +36,27 @@ public struct Validator: Sendable {
     /// A validator that accepts a content type that the `Accept` of the request includes. Without an `Accept`, every type is accepted.
     public static let acceptedContentType = Validator(.contentType(nil))
 
-    /// Returns a validator that accepts a status in a range, such as `200..<300` or `..<400`.
+    /// Returns a validator that accepts a status in a range, such as `..<400`.
     ///
     /// The error is of kind ``TrellisError/Kind/unacceptableStatus``.
     public static func statusCode(_ range: some RangeExpression<Int>) -> Validator {
         Validator(.status(.range(range.relative(to: 0..<1000))))
     }
 
-    /// Returns a validator that accepts one of several statuses.
+    /// Returns a validator that accepts a status in a range, such as `200..<300` or `500...`.
     ///
     /// The error is of kind ``TrellisError/Kind/unacceptableStatus``.
-    public static func statusCode(_ codes: [Int]) -> Validator { Validator(.status(.set(Set(codes)))) }
+    public static func statusCode(_ range: some RangeExpression<Int> & Sequence<Int>) -> Validator {
+        // The two other methods alone would be ambiguous for such a range.
+        Validator(.status(.range(range.relative(to: 0..<1000))))
+    }
+
+    /// Returns a validator that accepts one of several statuses, such as `[200, 404]`.
+    ///
+    /// The error is of kind ``TrellisError/Kind/unacceptableStatus``.
+    ///
+    /// - Parameter codes: The statuses, in any order.
+    public static func statusCode(_ codes: some Sequence<Int>) -> Validator { Validator(.status(.set(Set(codes)))) }
 
     /// Returns a validator that accepts one of several content types, such as `application/json` or `image/*`. Parameters do not count.
     ///

@@ -298,7 +298,7 @@ final class DirectCall: Sendable {
     /// Handles a response: it is the call's, or the call continues.
     @inline(never)
     private func end(_ sending: Sending, _ received: Response, _ bytes: Data) -> Ending {
-        sending.observation?.end(with: received, bodySize: received.isBodyCut ? nil : bytes.count)
+        sending.observation?.end(with: received, isStreamed: false)
         sending.permit?.end(with: received.status, nil, context)
         let prepared = sending.exchange.prepared
         session.learnUpgrades(from: received.head, of: prepared)

@@ -53,8 +53,8 @@ struct PACAccess: ProxyScriptAccess {
     }
 
     private static func read(_ path: String) async throws -> String {
-        let file: Result<Data?, FileReader.Failure> = await BlockingThreadPool.run {
-            do throws(FileReader.Failure) {
+        let file: Result<Data?, FileFailure> = await BlockingThreadPool.run {
+            do throws(FileFailure) {
                 return .success(try WholeFile.read(path: path, limit: sizeLimit)?.data)
             } catch { return .failure(error) }
         }

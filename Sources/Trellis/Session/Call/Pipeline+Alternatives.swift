@@ -37,6 +37,10 @@ extension Pipeline {
             session.configuration.alternativeServices?.remove(service, of: url)
             await answer.discard(context)
             return nil
+        } catch let error as TrellisError where error.isTrustTimeout {
+            // Nothing was sent. The origin has all of the time for connecting, and so have its evaluator and the files of certificates.
+            session.configuration.alternativeServices?.end(service, of: url, .unknown)
+            return nil
         } catch let error as TrellisError where error.isOfConnection {
             didFail(service, of: url, error)
             if error.phase == .connecting { return nil }
@@ -56,8 +60,7 @@ extension Pipeline {
 extension TrellisError {
     /// Indicates whether the connection failed, and not the request.
     fileprivate var isOfConnection: Bool {
-        guard !isTrustTimeout else { return false }
-        return switch reason {
+        switch reason {
         case .connectionFailed, .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.untrusted),
             .securityFailed(.pinMismatch), .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect),
             .exchangeFailed:

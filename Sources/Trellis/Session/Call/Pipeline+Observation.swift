@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The observation of an exchange, inside of the limits.
 extension Pipeline {
     /// Runs one exchange on its route to the server.
@@ -20,14 +22,33 @@ extension Pipeline {
         let (request, observation) = observer.begin(request, context: context)
         do {
             let answer = try await exchangeUnobserved(request, permit)
-            let bodySize = answer.response.isBodyCut ? nil : answer.data?.count
-            observation?.end(with: answer.response, bodySize: bodySize)
+            if let observation { end(observation, with: answer) }
             return answer
         } catch {
             observation?.end(with: error)
             throw error
         }
     }
+
+    private func end(_ observation: any ExchangeObservation, with answer: StepResponse) {
+        observation.end(with: answer.response, isStreamed: answer.data == nil)
+        guard call.delivery == .stream, case .source(let token) = answer.content,
+            let source = token.source as? StreamSource
+        else { return }
+        let last = StreamObservation(observation)
+        source.exchange.submitDirectly { exchange in
+            exchange.whenEnded { last.observation.endBody(with: $0) }
+        }
+    }
+}
+
+/// The observation of a streamed response. An engine thread may have the last reference to it.
+private final class StreamObservation: Sendable {
+    let observation: any ExchangeObservation
+
+    init(_ observation: any ExchangeObservation) { self.observation = observation }
+
+    deinit { UserObjects.release([observation]) }
 }
 
 extension CallContext {

@@ -8,6 +8,7 @@ extension Pipeline {
         let routes = session.preparation.routes
         let url = try session.preparation.url(of: request)
         var decision = try await decision(for: request, url)
+        let proxies = decision.proxies, start = call.clock.now()
         var failed: [String] = []
         while true {
             let proxy = decision.proxies.first ?? .direct
@@ -25,6 +26,9 @@ extension Pipeline {
                 routes.didFail(proxy, origin: origin, for: request, now: call.clock.now())
                 // The source of a body may have been read while the connection was being made.
                 guard let next = decision.afterFailure, request.body?.isReplayable ?? true else {
+                    if decision.afterFailure == nil, proxies.contains(.direct) {
+                        routes.forgetFailures(of: proxies, origin: URLOrigin(url), since: start)
+                    }
                     throw error.naming(failed)
                 }
                 failed.append(proxy.url)

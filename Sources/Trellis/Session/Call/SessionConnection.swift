@@ -31,7 +31,7 @@ final class SessionConnection: DuplexConnection {
         do { return try await connection.write(bytes) } catch { throw completed(error, .sending) }
     }
 
-    func endWaitsForRoom() { connection.endWaitsForRoom() }
+    func endWaits() { connection.endWaits() }
 
     func setFarewell(_ bytes: Data?) { connection.setFarewell(bytes) }
 

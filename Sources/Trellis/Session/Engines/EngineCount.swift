@@ -19,7 +19,8 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     /// One engine.
     public static let one = EngineCount.fixed(1)
 
-    /// A fixed number of engines; at least one, and at most 1,024. The thread of an engine starts with its first request.
+    /// A fixed number of engines; at least one, and at most 1,024: the nearest of these takes the place of any other number, so that
+    /// `.fixed(0)` is one engine. The thread of an engine starts with its first request.
     public static func fixed(_ count: Int) -> EngineCount {
         let count = min(max(count, 1), 1_024)
         return EngineCount(initial: count, maximum: count)

@@ -32,7 +32,8 @@ final class SessionEngines: Sendable {
     private let maximum: Int
     private let make: @Sendable (_ index: Int, _ onSample: (@Sendable (Double) -> Void)?) -> SessionEngine
     private let list: Locked<[SessionEngine]>
-    private let scaling: EngineScaler
+    /// The number of engines that get new requests, as it follows from their samples.
+    let scaling: EngineScaler
     /// Indicates whether there is more than one engine.
     private let isSpread = Atomic(false)
     private let isClosed = Atomic(false)
@@ -164,11 +165,11 @@ final class EngineScaler: Sendable {
     /// Returns the receiver of an engine's samples; `nil` if the number of engines is fixed.
     func observer(of engine: Int) -> (@Sendable (Double) -> Void)? {
         guard !isFixed else { return nil }
-        return { [self] share in sample(share, of: engine) }
+        return { [self] share in sample(share, of: engine, at: MonotonicClock.now()) }
     }
 
-    private func sample(_ share: Double, of engine: Int) {
-        let now = MonotonicClock.now()
+    /// Records the share of the time in which an engine was busy, and changes the number of engines if that follows.
+    func sample(_ share: Double, of engine: Int, at now: EngineInstant) {
         state.withLock { state in
             guard let engines = state.engines else { return }
             if let count = state.policy.sample(share, of: engine, at: now) { engines.activate(count) }

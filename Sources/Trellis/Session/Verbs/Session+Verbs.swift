@@ -42,6 +42,8 @@ extension Session {
 
     /// Sends a request with a body and collects the response in memory.
     ///
+    /// Use ``data(_:headers:timeouts:interceptor:)`` and ``Request/body`` for a `GET` with a body.
+    ///
     /// - Parameters:
     ///   - body: The body: bytes, a file, or an asynchronous sequence of chunks.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.

@@ -21,17 +21,17 @@ extension Netrc {
         }
         do {
             return try await BlockingThreadPool.trying { () throws(any Error) in try Netrc(parsing: read(path)) }
-        } catch let failure as FileReader.Failure {
+        } catch let failure as FileFailure {
             throw AuthenticationError.unreadableNetrc(path: path, why: failure.why)
         }
     }
 
-    private static func read(_ path: String) throws(FileReader.Failure) -> String {
+    private static func read(_ path: String) throws(FileFailure) -> String {
         // Checked with `FileReader`, so that the error has the same words as for a file of a body.
         let size = try FileReader.size(path: path)
-        guard size <= maximumSize else { throw FileReader.Failure(why: "it is larger than 1 MiB") }
+        guard size <= maximumSize else { throw FileFailure(why: "it is larger than 1 MiB") }
         guard let file = try WholeFile.read(path: path, limit: Int(maximumSize)) else {
-            throw FileReader.Failure(why: "it does not exist")
+            throw FileFailure(why: "it does not exist")
         }
         return String(decoding: file.data, as: UTF8.self)
     }

@@ -79,9 +79,10 @@ struct CacheDirectives: Hashable, Sendable {
         let bytes = line.utf8.span
         let count = directives.count
         var end = 0
+        // The bytes are ASCII.
         func text(from start: Int) -> String {
-            let first = line.utf8.index(line.startIndex, offsetBy: start)
-            return String(line[first..<line.utf8.index(first, offsetBy: end - start)])
+            guard let text = try? UTF8Span(validating: bytes.extracting(start..<end)) else { return "" }
+            return String(copying: text)
         }
         while true {
             while end < bytes.count, bytes[end] == 0x20 || bytes[end] == 0x09 || bytes[end] == 0x2C { end += 1 }

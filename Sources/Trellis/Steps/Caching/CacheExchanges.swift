@@ -36,8 +36,7 @@ final class CacheExchanges: Sendable {
         /// The largest number of variants that are told apart.
         static let maximumVariantCount = 64
 
-        let key: CacheKey
-        /// The number of exchanges under way.
+        /// The number of exchanges under way; zero if the record is free.
         var count = 0
         /// The number of the last invalidation.
         var invalidation: UInt64 = 0
@@ -61,6 +60,12 @@ final class CacheExchanges: Sendable {
             }
             stored[variant] = number
             return true
+        }
+
+        /// Returns whether neither an invalidation nor a newer response of the variant has come since an exchange began.
+        func isLatest(_ number: UInt64, _ variant: String) -> Bool {
+            guard invalidation < number, forgotten <= number else { return false }
+            return stored.isEmpty || stored[variant] ?? 0 <= number
         }
 
         /// Returns the flight of the request that leads for a variant; `nil` if there is none.
@@ -88,9 +93,10 @@ final class CacheExchanges: Sendable {
 
         /// Ends the lead of an exchange. Returns the flight of the requests that wait; `nil` if none does.
         mutating func endLead(_ number: UInt64, _ variant: String?) -> CacheFlight? {
-            if let ended = lead, ended.number == number {
+            if lead?.number == number {
+                let flight = lead?.flight
                 lead = nil
-                return ended.flight
+                return flight
             }
             guard !otherLeads.isEmpty else { return nil }
             let name = Lead.name(of: variant)
@@ -107,7 +113,7 @@ final class CacheExchanges: Sendable {
         /// The places of the keys with exchanges under way.
         var places: [CacheKey: Int] = [:]
         /// The records, of which some are free.
-        var records: [Record?] = []
+        var records: [Record] = []
         var free: [Int] = []
         var lastNumber: UInt64 = 0
 
@@ -117,7 +123,7 @@ final class CacheExchanges: Sendable {
             let place = Self.value(&places[key, default: new])
             // A record that is known has another place than that of a new one.
             guard place == new else { return place }
-            if free.popLast() == nil { records.append(Record(key: key)) } else { records[place] = Record(key: key) }
+            if free.popLast() == nil { records.append(Record()) }
             return place
         }
 
@@ -131,14 +137,14 @@ final class CacheExchanges: Sendable {
     var count: Int { state.withLock { $0.places.count } }
 
     /// The number of variants that are told apart, of all keys.
-    var variantCount: Int { state.withLock { $0.records.reduce(0) { $0 + ($1?.stored.count ?? 0) } } }
+    var variantCount: Int { state.withLock { $0.records.reduce(0) { $0 + $1.stored.count } } }
 
     /// The number of requests that others may wait for.
-    var leaderCount: Int { state.withLock { $0.records.reduce(0) { $0 + ($1?.leads.count ?? 0) } } }
+    var leaderCount: Int { state.withLock { $0.records.reduce(0) { $0 + $1.leads.count } } }
 
     /// The number of requests that wait.
     var waitingCount: Int {
-        let flights = state.withLock { state in state.records.flatMap { $0?.leads ?? [] }.compactMap(\.flight) }
+        let flights = state.withLock { state in state.records.flatMap(\.leads).compactMap(\.flight) }
         return flights.reduce(0) { $0 + $1.waitingCount }
     }
 
@@ -147,7 +153,7 @@ final class CacheExchanges: Sendable {
         let (number, place) = state.withLock { state in
             state.lastNumber += 1
             let place = state.place(of: key)
-            state.records[place]?.count += 1
+            state.records[place].count += 1
             return (state.lastNumber, place)
         }
         return CacheTicket(self, key, number, at: place, variant: nil, isLeader: false)
@@ -160,10 +166,10 @@ final class CacheExchanges: Sendable {
         let (number, place, flight) = state.withLock { state -> (UInt64, Int, CacheFlight?) in
             let place = state.place(of: key)
             // A record with a request that leads is not a new one.
-            if let flight = state.records[place]?.flight(variant) { return (0, place, flight) }
+            if let flight = state.records[place].flight(variant) { return (0, place, flight) }
             state.lastNumber += 1
-            state.records[place]?.count += 1
-            state.records[place]?.add(Lead(number: state.lastNumber, variant: variant))
+            state.records[place].count += 1
+            state.records[place].add(Lead(number: state.lastNumber, variant: variant))
             return (state.lastNumber, place, nil)
         }
         if let flight { return .waiter(flight) }
@@ -175,60 +181,90 @@ final class CacheExchanges: Sendable {
         state.withLock { state in
             guard let place = state.places[key] else { return }
             state.lastNumber += 1
-            state.records[place]?.invalidation = state.lastNumber
+            state.records[place].invalidation = state.lastNumber
         }
     }
 
     /// Records that the stored responses of some keys are no longer valid.
     func invalidate(where isInvalid: (CacheKey) -> Bool) {
+        // The condition is the user's code, which runs without the lock.
+        let keys = state.withLock { Array($0.places.keys) }.filter(isInvalid)
         state.withLock { state in
             state.lastNumber += 1
-            for (key, place) in state.places where isInvalid(key) {
-                state.records[place]?.invalidation = state.lastNumber
+            for key in keys {
+                guard let place = state.places[key] else { continue }
+                state.records[place].invalidation = state.lastNumber
             }
         }
     }
 
-    /// - Parameter isLeader: Indicates whether requests may still wait for the response.
-    fileprivate func end(_ ticket: CacheTicket, isLeader: Bool) {
-        let flight = state.withLock { state in
-            let flight = isLeader ? state.records[ticket.place]?.endLead(ticket.number, ticket.variant) : nil
-            state.records[ticket.place]?.count -= 1
-            guard state.records[ticket.place]?.count == 0 else { return flight }
-            state.records[ticket.place] = nil
+    /// Ends an exchange.
+    ///
+    /// - Parameters:
+    ///   - isLeader: Indicates whether requests may still wait for the response.
+    ///   - variant: The variant of a response that was stored just now; `nil` if none was.
+    fileprivate func end(_ ticket: CacheTicket, isLeader: Bool, storing variant: String?) -> EndedExchange {
+        state.withLock { state in
+            let flight = isLeader ? state.records[ticket.place].endLead(ticket.number, ticket.variant) : nil
+            let isLatest = variant.map { state.records[ticket.place].isLatest(ticket.number, $0) } ?? false
+            let ended = EndedExchange(isLatest: isLatest, flight: flight)
+            state.records[ticket.place].count -= 1
+            guard state.records[ticket.place].count == 0 else { return ended }
+            state.records[ticket.place] = Record()
             state.places[ticket.key] = nil
             state.free.append(ticket.place)
-            return flight
+            return ended
         }
-        flight?.settle(.left)
     }
 
     fileprivate func endLead(_ ticket: CacheTicket, _ outcome: CacheFlight.Outcome) {
-        state.withLock { $0.records[ticket.place]?.endLead(ticket.number, ticket.variant) }?.settle(outcome)
+        state.withLock { $0.records[ticket.place].endLead(ticket.number, ticket.variant) }?.settle(outcome)
     }
 
     fileprivate func isValid(_ ticket: CacheTicket) -> Bool {
-        let invalidation = state.withLock { $0.records[ticket.place]?.invalidation }
-        return invalidation.map { $0 < ticket.number } ?? false
+        state.withLock { $0.records[ticket.place].invalidation } < ticket.number
+    }
+
+    fileprivate func isLatest(_ ticket: CacheTicket, _ variant: String) -> Bool {
+        state.withLock { $0.records[ticket.place].isLatest(ticket.number, variant) }
     }
 
     fileprivate func mayStore(_ ticket: CacheTicket, _ variant: String) -> Bool {
-        state.withLock { $0.records[ticket.place]?.admits(ticket.number, variant) ?? false }
+        state.withLock { $0.records[ticket.place].admits(ticket.number, variant) }
     }
+}
+
+/// The end of an exchange.
+struct EndedExchange {
+    /// Indicates whether a response that was stored just now is still the latest one; `false` without one.
+    let isLatest: Bool
+    /// The requests that wait for the response; `nil` if there are none.
+    fileprivate let flight: CacheFlight?
+
+    /// Ends the wait of equal requests for the response.
+    func settle(_ outcome: CacheFlight.Outcome) { flight?.settle(outcome) }
 }
 
 /// The ticket of an exchange under way, for whose response equal requests may wait.
 final class CacheTicket: Sendable {
+    private enum Phase: UInt8, AtomicRepresentable {
+        /// Equal requests may wait for the response.
+        case leading
+        /// No request waits for the response.
+        case alone
+        /// The exchange has ended.
+        case ended
+    }
+
     /// The key of the exchange's URL.
     let key: CacheKey
     fileprivate let number: UInt64
-    /// The place of the key's record, which stays the same as long as the ticket exists.
+    /// The place of the key's record, which stays the same until the exchange ends.
     fileprivate let place: Int
     /// The variant that the request leads for; `nil` if none is known, or the request does not lead.
     fileprivate let variant: String?
     private let exchanges: CacheExchanges
-    /// Indicates whether equal requests wait for the response.
-    private let isLeader: Atomic<Bool>
+    private let phase: Atomic<Phase>
 
     fileprivate init(
         _ exchanges: CacheExchanges, _ key: CacheKey, _ number: UInt64, at place: Int, variant: String?,
@@ -236,20 +272,34 @@ final class CacheTicket: Sendable {
     ) {
         (self.exchanges, self.key, self.number) = (exchanges, key, number)
         (self.place, self.variant) = (place, variant)
-        self.isLeader = Atomic(isLeader)
+        phase = Atomic(isLeader ? .leading : .alone)
     }
 
-    deinit { exchanges.end(self, isLeader: isLeader.load(ordering: .relaxed)) }
+    deinit { end(storing: nil)?.settle(.left) }
 
-    /// Indicates whether no invalidation has happened since the exchange began.
+    /// Indicates whether no invalidation has happened since the exchange began, which has not ended.
     var isValid: Bool { exchanges.isValid(self) }
 
-    /// Returns whether the response may be stored, and records that it is.
+    /// Returns whether the response may be stored, and records that it is. The exchange has not ended.
     func mayStore(_ variant: String) -> Bool { exchanges.mayStore(self, variant) }
+
+    /// Returns whether a response that was stored just now is still the latest one: an invalidation, or a newer response, may have come
+    /// between ``mayStore(_:)`` and the moment at which the entry became visible, in its place.
+    func isLatest(_ variant: String) -> Bool { exchanges.isLatest(self, variant) }
 
     /// Ends the wait of equal requests for the response, unless it has ended, or there was none.
     func settle(_ outcome: CacheFlight.Outcome) {
-        guard isLeader.load(ordering: .relaxed), isLeader.exchange(false, ordering: .relaxed) else { return }
+        guard phase.load(ordering: .relaxed) == .leading,
+            phase.compareExchange(expected: .leading, desired: .alone, ordering: .relaxed).exchanged
+        else { return }
         exchanges.endLead(self, outcome)
+    }
+
+    /// Ends the exchange, before the ticket does. Returns `nil` if it has ended.
+    ///
+    /// - Parameter variant: The variant of a response that was stored just now; `nil` if none was.
+    func end(storing variant: String?) -> EndedExchange? {
+        let last = phase.exchange(.ended, ordering: .relaxed)
+        return last == .ended ? nil : exchanges.end(self, isLeader: last == .leading, storing: variant)
     }
 }

@@ -11,8 +11,10 @@ final class CacheRecording: Sendable {
         case leaving
         /// The entry was stored.
         case stored
-        /// The entry was dropped.
+        /// The entry was dropped, because its body was not received completely.
         case dropped
+        /// The entry was dropped, because the storage has failed, or a newer response takes its place.
+        case refused
     }
 
     private let writer: any CacheWriter
@@ -42,10 +44,13 @@ final class CacheRecording: Sendable {
         state.withLock { state in
             switch state {
             case .open, .busy, .stored: true
-            case .leaving, .dropped: false
+            case .leaving, .dropped, .refused: false
             }
         }
     }
+
+    /// Indicates whether the response is not stored for another reason than that its body was not received completely.
+    var isRefused: Bool { state.withLock { if case .refused = $0 { true } else { false } } }
 
     /// Adds bytes to the entry, unless it was dropped.
     func write(_ bytes: Data) async {
@@ -65,15 +70,15 @@ final class CacheRecording: Sendable {
         do {
             // A newer response may be stored while the stored bytes are copied.
             try await frame?.finish(writer)
-            guard ticket.mayStore(head.variant) else { return await end(.dropped) }
+            guard ticket.mayStore(head.variant) else { return await end(.refused) }
             try await writer.commit()
         } catch {
             return await fail(error)
         }
         state.withLock { $0 = .stored }
         cache.recordStoring()
-        // The invalidation may have removed the entries just before this one became visible.
-        if !ticket.isValid, let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
+        // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
+        if !ticket.isLatest(head.variant), let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
         ticket.settle(.stored)
     }
 
@@ -87,7 +92,7 @@ final class CacheRecording: Sendable {
             case .busy:
                 state = .leaving
                 return false
-            case .leaving, .stored, .dropped: return false
+            case .leaving, .stored, .dropped, .refused: return false
             }
         }
         if isOpen { Task { [writer] in await writer.discard() } }
@@ -107,8 +112,10 @@ final class CacheRecording: Sendable {
     private func end(_ next: State) async {
         let isDropped = state.withLock { state in
             if case .leaving = state { state = .dropped } else { state = next }
-            if case .dropped = state { return true }
-            return false
+            switch state {
+            case .dropped, .refused: return true
+            case .open, .busy, .leaving, .stored: return false
+            }
         }
         guard isDropped else { return }
         await writer.discard()
@@ -117,8 +124,8 @@ final class CacheRecording: Sendable {
 
     private func fail(_ error: any Error) async {
         tell(error)
-        await end(.dropped)
+        await end(.refused)
     }
 
-    private func tell(_ failure: any Error) { if cache.recordFailure() { onFailure(failure) } }
+    private func tell(_ failure: any Error) { if cache.recordFailure(failure) { onFailure(failure) } }
 }

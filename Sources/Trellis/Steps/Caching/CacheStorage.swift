@@ -13,7 +13,7 @@ public protocol CacheStorage: Sendable {
 
     /// Begins an entry. Nothing of it is visible before ``CacheWriter/commit()``.
     ///
-    /// - Parameter length: The length of the body if it is known.
+    /// - Parameter length: The length of the body in bytes, if it is known.
     func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.

@@ -72,6 +72,15 @@ enum CacheUpdate {
         return agrees(.eTag) && agrees(.lastModified) && agrees(.contentLength)
     }
 
+    /// Returns whether a response may give a stored one its `Vary`. The stored one keeps only those fields of its request that its own
+    /// `Vary` names: with another one, only the same entity tag tells that it was made for a request like that of the response.
+    static func mayReselect(_ head: StoredHead, with newer: StoredHead) -> Bool {
+        let (old, new) = (head.headers[values: .vary], newer.headers[values: .vary])
+        if new.isEmpty || new.elementsEqual(old, by: { $0.hasSameBytes(as: $1) }) { return true }
+        guard let tag = head.entityTag, let other = newer.entityTag else { return false }
+        return tag.hasSameBytes(as: other)
+    }
+
     // MARK: Invalidation
 
     /// Returns the URLs whose stored responses are no longer valid after a response (RFC 9111, section 4.4): after an unsafe method, or one

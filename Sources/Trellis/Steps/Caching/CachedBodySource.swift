@@ -20,6 +20,8 @@ final class CachedBodySource: ChunkSource {
         var rest: Range<Int64>?
         /// The number of bytes that the reader has received.
         var count = 0
+        /// Indicates whether the reader has reached the end of the body. A cancellation is no failure from then on.
+        var hasEnded = false
     }
 
     /// - Parameters:
@@ -55,6 +57,7 @@ final class CachedBodySource: ChunkSource {
             let range = try nextRange()
             guard !range.isEmpty else {
                 try coded?.finish()
+                state.withLock { $0.hasEnded = true }
                 return nil
             }
             let bytes = try await bytes(in: range)
@@ -77,6 +80,8 @@ final class CachedBodySource: ChunkSource {
             return try await body.bytes(in: range)
         } catch {
             cancel(explicitly: false)
+            // A read that was cancelled says nothing about the bytes.
+            try Task.checkCancellation()
             await onFailure()
             throw TrellisError(
                 .invalidResponse(.bodyCutShort("the stored body cannot be read")), method: .get, url: response.url,
@@ -86,7 +91,11 @@ final class CachedBodySource: ChunkSource {
 
     func finalResponse() async throws -> Response { response }
 
-    func cancel(explicitly: Bool) { state.withLock { $0.rest = nil } }
+    func cancel(explicitly: Bool) {
+        state.withLock { state in
+            if !state.hasEnded { state.rest = nil }
+        }
+    }
 }
 
 /// The turn of the one reader of a body.

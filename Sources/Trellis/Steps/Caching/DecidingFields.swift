@@ -2,7 +2,9 @@ import CurlEngine
 import HTTPTypes
 
 /// The values that decide about the storing and the use of a response, found in one pass over its fields.
-struct DecidingFields: Sendable {
+///
+/// It is a class because it is passed on often, and has many parts.
+final class DecidingFields: Sendable {
     /// The lines of a field.
     struct Lines: Sendable {
         private var first: String?
@@ -26,23 +28,61 @@ struct DecidingFields: Sendable {
         }
     }
 
-    private(set) var date = Lines()
-    private(set) var expires = Lines()
-    private(set) var entityTag = Lines()
-    private(set) var lastModified = Lines()
+    /// The lines of `Date`.
+    let date: Lines
+    /// The lines of `Expires`.
+    let expires: Lines
+    /// The lines of `ETag`.
+    let entityTag: Lines
+    /// The lines of `Last-Modified`.
+    let lastModified: Lines
     /// The first line of `Age`; `nil` without one.
-    private(set) var age: String?
+    let age: String?
     /// The directives of `Cache-Control`.
-    private(set) var directives = CacheDirectives()
+    let directives: CacheDirectives
     /// Indicates whether there is a `Vary`.
-    private(set) var hasVary = false
+    let hasVary: Bool
     /// Indicates whether there is a `Content-Encoding`.
-    private(set) var hasCodings = false
+    let hasCodings: Bool
     /// Indicates whether a `Connection` may name other fields.
-    private(set) var mayNameOthers = false
+    let mayNameOthers: Bool
 
-    init(_ fields: HTTPFields) {
-        for field in fields {
+    private init(_ reading: Reading) {
+        (date, expires) = (reading.date, reading.expires)
+        (entityTag, lastModified) = (reading.entityTag, reading.lastModified)
+        (age, directives) = (reading.age, reading.directives)
+        (hasVary, hasCodings, mayNameOthers) = (reading.hasVary, reading.hasCodings, reading.mayNameOthers)
+    }
+
+    /// Finds the values among some fields.
+    convenience init(_ fields: HTTPFields) {
+        var reading = Reading()
+        for field in fields { reading.read(field) }
+        self.init(reading)
+    }
+
+    /// Finds the values in a head that has been received, without parsing all of it.
+    ///
+    /// - Parameter nameLengths: The lengths of the names of all fields that decide, each as a bit.
+    convenience init(_ head: ResponseHead, nameLengths: UInt64) {
+        var reading = Reading()
+        head.forEachField(nameLengths: nameLengths) { reading.read($0) }
+        self.init(reading)
+    }
+
+    /// The values of the fields that were read so far.
+    private struct Reading {
+        var date = Lines()
+        var expires = Lines()
+        var entityTag = Lines()
+        var lastModified = Lines()
+        var age: String?
+        var directives = CacheDirectives()
+        var hasVary = false
+        var hasCodings = false
+        var mayNameOthers = false
+
+        mutating func read(_ field: HTTPField) {
             let name = field.name.canonicalName
             // Most names have another length, which is found out faster.
             switch name.utf8.count {

@@ -165,8 +165,10 @@ public final class HTTPCache: Sendable {
         if isFailing.load(ordering: .relaxed) { isFailing.store(false, ordering: .relaxed) }
     }
 
-    /// Records a failure of the storage. Returns whether the operation before it had not failed.
-    func recordFailure() -> Bool {
+    /// Records a failure of the storage. Returns whether the operation before it had not failed. A body that is too large for a storage
+    /// of the framework's is no failure.
+    func recordFailure(_ error: any Error) -> Bool {
+        if error is MemoryCacheStorage.TooLarge || error is DiskCacheStorage.TooLarge { return false }
         failureCount.add(1, ordering: .relaxed)
         return !isFailing.exchange(true, ordering: .relaxed)
     }

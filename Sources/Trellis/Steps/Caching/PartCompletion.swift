@@ -8,36 +8,47 @@ struct PartCompletion: Hashable, Sendable {
     let index: Int
     /// The bytes of the representation that the request asks for.
     let needed: Range<Int64>
-    /// The bytes among them that are not stored.
+    /// The bytes among them that are not stored, or those before the part if it lacks some at both ends.
     let missing: Range<Int64>
     /// The number of bytes of the complete representation.
     let total: Int64
     /// The validator of the stored part.
     let validator: StrongValidator
+    /// Indicates whether the part lacks bytes at its end too. They are requested when the ones before the part are stored with it.
+    let isFirstOfTwo: Bool
 
-    /// Creates the completion; `nil` if the request is sent as it is: the part has no bytes that it asks for, or lacks some at both ends,
-    /// or has no validator that tells its representation from others.
+    /// Creates the completion; `nil` if the request is sent as it is: the part has no bytes that it asks for, or lacks some at both ends
+    /// and is not most of the representation, or has no validator that tells its representation from others.
     ///
     /// - Parameter needed: The bytes that the request asks for, of which the part lacks some.
     init?(_ index: Int, _ candidate: CacheDecision.Candidate, needed: Range<Int64>) {
         let facts = candidate.facts
-        guard let part = candidate.part, part.overlaps(needed), let validator = facts.head.strongValidator,
-            (needed.lowerBound < part.lowerBound) != (part.upperBound < needed.upperBound)
-        else { return nil }
+        guard let part = candidate.part, part.overlaps(needed), let validator = facts.head.strongValidator else {
+            return nil
+        }
         // The response to this request would be selected by fields that the caller's request does not have.
         guard let names = facts.selection?.names, !names.contains(.range), !names.contains(.ifRange) else { return nil }
-        missing =
-            needed.lowerBound < part.lowerBound
-            ? needed.lowerBound..<part.lowerBound : part.upperBound..<needed.upperBound
+        let (lacksBefore, lacksAfter) = (needed.lowerBound < part.lowerBound, part.upperBound < needed.upperBound)
+        guard lacksBefore || lacksAfter else { return nil }
+        isFirstOfTwo = lacksBefore && lacksAfter
+        if isFirstOfTwo, !Self.isWorthTwoRequests(part, needed, candidate.length) { return nil }
+        missing = lacksBefore ? needed.lowerBound..<part.lowerBound : part.upperBound..<needed.upperBound
         (self.index, self.needed, self.total, self.validator) = (index, needed, candidate.length, validator)
+    }
+
+    /// Returns whether two requests, one after the other, are better than one for everything: they take a round trip more, and what they
+    /// bring is stored for the complete representation alone.
+    private static func isWorthTwoRequests(_ part: Range<Int64>, _ needed: Range<Int64>, _ total: Int64) -> Bool {
+        needed == 0..<total && Int64(part.count) > total - Int64(part.count)
     }
 
     /// The largest number of stored bytes that precede the missing ones in a stream. The origin's response to the request for the missing
     /// ones waits while the reader gets these: many of them would take longer than the origin holds its connection.
     private static let maximumBefore: Int64 = 1 << 20
 
-    /// Indicates whether the request of a stream is sent as it is, because too many stored bytes precede the missing ones.
-    var isTooLongForStream: Bool { missing.lowerBound - needed.lowerBound > Self.maximumBefore }
+    /// Indicates whether the request of a stream is sent as it is, because too many stored bytes precede the missing ones, or because its
+    /// reader would wait for the bytes before the part until all of them are stored.
+    var isTooLongForStream: Bool { isFirstOfTwo || missing.lowerBound - needed.lowerBound > Self.maximumBefore }
 
     /// The fields of the request for the missing bytes.
     var fields: HTTPFields {

@@ -5,31 +5,47 @@ private import Synchronization
 /// The fields of a response that has been received. Those that a cache does not read stay bytes until all are needed: the parsing would
 /// take a good part of the time of a miss.
 final class ReceivedFields: Sendable {
-    private final class Complete: Sendable {
+    private final class Parsed: Sendable {
         let fields: HTTPFields
         init(_ fields: HTTPFields) { self.fields = fields }
     }
 
-    /// The fields that decide about the storing and the use of the response, perhaps with others.
-    let deciding: HTTPFields
-    /// The values of these fields.
+    /// The values that decide about the storing and the use of the response.
     let values: DecidingFields
     private let head: ResponseHead
-    private let lazy = LazyReference<Complete>()
+    /// The lengths of the names of the fields that decide, each as a bit.
+    private let nameLengths: UInt64
+    private let lazy = LazyReference<Parsed>()
+    private let lazyDeciding = LazyReference<Parsed>()
 
     init(_ head: ResponseHead, _ policy: CachePolicy) {
         self.head = head
-        let fields = head.headers(nameLengths: Self.decidingLengths(policy))
-        let values = DecidingFields(fields)
-        let deciding = values.mayNameOthers ? ConnectionFields.removed(from: fields) : fields
-        self.deciding = deciding
-        self.values = values.mayNameOthers ? DecidingFields(deciding) : values
+        nameLengths = Self.decidingLengths(policy)
+        let values = DecidingFields(head, nameLengths: nameLengths)
+        guard values.mayNameOthers else {
+            self.values = values
+            return
+        }
+        let deciding = Self.deciding(head, nameLengths, values)
+        self.values = DecidingFields(deciding)
+        _ = lazyDeciding.storeIfNil(Parsed(deciding))
+    }
+
+    /// The fields that decide about the storing and the use of the response, perhaps with others.
+    var deciding: HTTPFields {
+        if let known = lazyDeciding.load() { return known.fields }
+        return lazyDeciding.storeIfNil(Parsed(Self.deciding(head, nameLengths, values))).fields
+    }
+
+    private static func deciding(_ head: ResponseHead, _ nameLengths: UInt64, _ values: DecidingFields) -> HTTPFields {
+        let fields = head.headers(nameLengths: nameLengths)
+        return values.mayNameOthers ? ConnectionFields.removed(from: fields) : fields
     }
 
     /// All fields without those that concern only the connection.
     var complete: HTTPFields {
         if let complete = lazy.load() { return complete.fields }
-        return lazy.storeIfNil(Complete(ConnectionFields.removed(from: head.headers))).fields
+        return lazy.storeIfNil(Parsed(ConnectionFields.removed(from: head.headers))).fields
     }
 
     /// The number of bytes that the fields take in memory, about.

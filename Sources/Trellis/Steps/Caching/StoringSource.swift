@@ -86,7 +86,7 @@ final class StoringSource: ChunkSource {
         var status = status
         if status.isStored, recording?.isStored != true {
             status.isStored = false
-            status.detail = "not-complete"
+            status.detail = recording?.isRefused == true ? "storage" : "not-complete"
         }
         return status
     }

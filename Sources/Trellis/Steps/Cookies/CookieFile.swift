@@ -126,7 +126,7 @@ public actor CookieFile: CookieStorage {
     private func refresh() async {
         while true {
             let (begun, contents, known, time) = (generation, contents, version, now())
-            do throws(FileReader.Failure) {
+            do throws(FileFailure) {
                 let read = try await contents.readIfChanged(since: known, at: time)
                 // The file may have been written in the meantime.
                 guard begun == generation else { continue }
@@ -165,7 +165,7 @@ public actor CookieFile: CookieStorage {
     private func drain() async {
         while !changes.isEmpty {
             let batch = changes
-            do throws(FileReader.Failure) {
+            do throws(FileFailure) {
                 // A lock that another process holds for long is waited for once.
                 let written = try await contents.write(batch, isPatient: failure == nil, at: now())
                 changes.removeFirst(batch.count)

@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// The generator of the idempotency keys of calls: a call gets the same key each time, and no other party can derive one key from
 /// another.
-struct IdempotencyKeys: Sendable {
+struct IdempotencyKeys: Sendable, RedactedDescription {
     // Two policies of a process see the same calls, and must not give them the same keys.
     private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 

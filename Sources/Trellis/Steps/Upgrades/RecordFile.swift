@@ -15,24 +15,23 @@ public struct StoreFileFailure: Error, Sendable, Hashable, CustomStringConvertib
 struct RecordFile<Format: RecordFormat>: Sendable {
     typealias Record = Format.Record
 
-    /// The largest size of a file that is read, in bytes.
-    private static var maximumSize: Int { 16 << 20 }
-
     let path: String
+    /// The largest size of a file that is read or written, in bytes.
+    var maximumSize = 16 << 20
 
     /// Reads the records that have not expired.
-    func read(at now: Date) async throws(FileReader.Failure) -> [String: Record] {
-        try await BlockingThreadPool.trying { () throws(FileReader.Failure) in try contents(of: path, at: now).records }
+    func read(at now: Date) async throws(FileFailure) -> [String: Record] {
+        try await BlockingThreadPool.trying { () throws(FileFailure) in try contents(of: path, at: now).records }
     }
 
     private func contents(
         of path: String, at now: Date
-    ) throws(FileReader.Failure) -> (records: [String: Record], data: Data) {
+    ) throws(FileFailure) -> (records: [String: Record], data: Data) {
         try WholeFile.check(path: path)
-        guard let file = try WholeFile.read(path: path, limit: Self.maximumSize) else { return ([:], Data()) }
+        guard let file = try WholeFile.read(path: path, limit: maximumSize) else { return ([:], Data()) }
         // A file of another kind must not be overwritten because of a mistake in a path.
         guard var records = Format.read(RecordLines(file.data)) else {
-            throw FileReader.Failure(why: "it is not \(Format.kind), and stays as it is")
+            throw FileFailure(why: "it is not \(Format.kind), and stays as it is")
         }
         Format.trim(&records, at: now)
         return (records, file.data)
@@ -43,8 +42,8 @@ struct RecordFile<Format: RecordFormat>: Sendable {
     /// - Parameter isPatient: Indicates whether the lock is waited for, about five seconds.
     func write(
         _ changes: RecordChanges<Record>, isPatient: Bool, at now: Date
-    ) async throws(FileReader.Failure) -> [String: Record] {
-        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileReader.Failure) in
+    ) async throws(FileFailure) -> [String: Record] {
+        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileFailure) in
             try writeUnlessLocked(changes, at: now)
         }
     }
@@ -52,19 +51,30 @@ struct RecordFile<Format: RecordFormat>: Sendable {
     /// Merges changes into the file; returns `nil` if another process has the lock.
     private func writeUnlessLocked(
         _ changes: RecordChanges<Record>, at now: Date
-    ) throws(FileReader.Failure) -> [String: Record]? {
+    ) throws(FileFailure) -> [String: Record]? {
         // Checked first, so that no lock is created beside a path that is not a regular file.
         try WholeFile.check(path: path)
         // The target is replaced, so that a symbolic link stays a link.
         let target = WholeFile.target(of: path)
         guard let lock = try FileLock.taken(path: target + ".lock") else { return nil }
-        return try lock.whileHeld { () throws(FileReader.Failure) in
+        return try lock.whileHeld { () throws(FileFailure) in
             var (records, old) = try contents(of: target, at: now)
             changes.apply(to: &records)
             Format.trim(&records, at: now)
-            let data = Data(Format.text(of: records.values.sorted { $0.key < $1.key }).utf8)
+            let data = textThatFits(of: &records)
             if data != old { try WholeFile.replace(path: target, with: data) }
             return records
+        }
+    }
+
+    /// Returns the text of a file with records. Above the largest size, the records that end first are removed: servers choose the length
+    /// of their records, and a file that is too large would never be read again.
+    private func textThatFits(of records: inout [String: Record]) -> Data {
+        while true {
+            let data = Data(Format.text(of: records.values.sorted { $0.key < $1.key }).utf8)
+            guard data.count > maximumSize, !records.isEmpty else { return data }
+            let ends = records.values.sorted { $0.end < $1.end }
+            for record in ends.prefix(max(records.count / 8, 1)) { records[record.key] = nil }
         }
     }
 }

@@ -15,6 +15,8 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         var savedEnds: [String: Date] = [:]
         /// The changes that are not in the file yet.
         var changes = RecordChanges<Record>()
+        /// The changes that are being written.
+        var writing = RecordChanges<Record>()
         /// Indicates whether the changes are to be written soon.
         var mustSave = false
         var isLoaded: Bool
@@ -93,8 +95,14 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         state.withLock { state in
             let wasKnown = state.records.removeValue(forKey: key) != nil || !state.isLoaded
             guard file != nil else { return }
-            guard wasKnown || state.changes.records.count < Format.limit else { return }
-            // Another process may have added the record to the file since.
+            // Another process may have added the record to the file since. While the file cannot be written, the number of removals of
+            // records that are not in it is limited.
+            let mayBeInFile = !state.isLoaded || state.savedEnds[key] != nil || state.writing.records[key] != nil
+            let count = state.changes.records.count + state.writing.records.count
+            guard mayBeInFile || count < Format.limit else {
+                state.changes.records[key] = nil
+                return
+            }
             state.changes.records[key] = .some(nil)
             if wasKnown { save(&state) }
         }
@@ -140,7 +148,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
 
     private func read() async {
         guard let file else { return }
-        do throws(FileReader.Failure) {
+        do throws(FileFailure) {
             take(try await file.read(at: now()), nil)
         } catch {
             state.withLock { $0.failure = StoreFileFailure(path: file.path, why: error.why) }
@@ -157,6 +165,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         state.withLock { state in
             state.records = records
             state.savedEnds = ends
+            state.writing = RecordChanges()
             state.changes.apply(to: &state.records)
             state.failure = failure
         }
@@ -189,19 +198,19 @@ final class RecordStore<Format: RecordFormat>: Sendable {
     private func write() async {
         guard let file else { return }
         let (batch, isPatient) = state.withLock { state in
-            defer {
-                state.changes = RecordChanges()
-                state.mustSave = false
-            }
+            state.writing = state.changes
+            state.changes = RecordChanges()
+            state.mustSave = false
             // A lock that another process holds for long is waited for once.
-            return (state.changes, state.failure == nil)
+            return (state.writing, state.failure == nil)
         }
-        do throws(FileReader.Failure) {
+        do throws(FileFailure) {
             take(try await file.write(batch, isPatient: isPatient, at: now()), nil)
         } catch {
             let failure = StoreFileFailure(path: file.path, why: error.why)
             state.withLock { state in
                 state.changes = batch.followed(by: state.changes)
+                state.writing = RecordChanges()
                 state.failure = failure
             }
         }

@@ -18,13 +18,20 @@ final class RouteTable: Sendable {
         let origin: URLOrigin?
     }
 
+    /// The time for which a proxy that has failed is tried last.
+    private struct CoolDown {
+        /// The instant of the first of the failures that have followed each other within the time.
+        let start: EngineInstant
+        let end: EngineInstant
+    }
+
     private struct State {
         /// The routes by their parts, so that equal parts share connections.
         var routes: [TransferRoute.Parts: TransferRoute] = [:]
         /// The choices of the session's own rule, by origin.
         var chosen: [String: Chosen] = [:]
-        /// The instants until which proxies that have failed are tried last.
-        var failed: [FailedProxy: EngineInstant] = [:]
+        /// The times for which proxies that have failed are tried last.
+        var failed: [FailedProxy: CoolDown] = [:]
         /// The proxies that have accepted only Digest authentication.
         var digestProxies: Set<Proxy> = []
         /// The scripts that have been asked for proxies.
@@ -185,7 +192,7 @@ final class RouteTable: Sendable {
         guard !failed.isEmpty else { return decision }
         let now = access.now
         let isFailed = decision.proxies.map { proxy in
-            [nil, origin].contains { failed[FailedProxy(proxy: proxy, origin: $0)].map { now < $0 } ?? false }
+            [nil, origin].contains { failed[FailedProxy(proxy: proxy, origin: $0)].map { now < $0.end } ?? false }
         }
         guard isFailed.contains(true), isFailed.contains(false) else { return decision }
         let pairs = zip(decision.proxies, isFailed)
@@ -211,9 +218,24 @@ final class RouteTable: Sendable {
         guard proxy != .direct else { return }
         let coolDown = (request.proxy ?? proxies).coolDown.clampedNanoseconds
         state.withLock { state in
-            if state.failed.count >= Self.limit { state.failed = state.failed.filter { now < $0.value } }
+            if state.failed.count >= Self.limit { state.failed = state.failed.filter { now < $0.value.end } }
             if state.failed.count >= Self.limit { state.failed = [:] }
-            state.failed[FailedProxy(proxy: proxy, origin: origin)] = now.advanced(byNanoseconds: coolDown)
+            let key = FailedProxy(proxy: proxy, origin: origin)
+            let earlier = state.failed[key].flatMap { now < $0.end ? $0.start : nil }
+            state.failed[key] = CoolDown(start: earlier ?? now, end: now.advanced(byNanoseconds: coolDown))
+        }
+    }
+
+    /// Forgets that proxies have failed, unless they had failed before an instant: no connection could be made at all, so that the proxies
+    /// need not be the cause. A direct connection that is the last of a list would otherwise be the first, also when the proxies work.
+    func forgetFailures(of proxies: [Proxy], origin: URLOrigin, since start: EngineInstant) {
+        state.withLock { state in
+            for proxy in proxies {
+                for origin in [nil, origin] {
+                    let key = FailedProxy(proxy: proxy, origin: origin)
+                    if let coolDown = state.failed[key], coolDown.start >= start { state.failed[key] = nil }
+                }
+            }
         }
     }
 

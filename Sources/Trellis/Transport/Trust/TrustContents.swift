@@ -31,7 +31,7 @@ struct TrustContents: Sendable {
             case .bytes(let data): bytes[source] = [UInt8](data)
             case .path(let path):
                 willRead(path)
-                do throws(FileReader.Failure) {
+                do throws(FileFailure) {
                     bytes[source] = try FileContents.read(path: path)
                 } catch {
                     throw Self.failure(path, error.why, configuration)

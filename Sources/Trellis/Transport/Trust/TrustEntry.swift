@@ -256,7 +256,7 @@ final class TrustEntry: Sendable {
         guard let path = configuration.keyLogFile else { return nil }
         if let known = state.withLock({ $0.keyLog }) { return known }
         setPending(path)
-        do throws(FileReader.Failure) {
+        do throws(FileFailure) {
             let file = try KeyLogFile(path: path)
             state.withLock { $0.keyLog = file }
             return file

@@ -24,21 +24,19 @@ extension UntrustedCertificate {
         self.init(
             rule, depth: certificate.depth, subject: certificate.subject.map(DistinguishedName.escapingInvisible),
             issuer: certificate.issuer.map(DistinguishedName.escapingInvisible),
-            isOfProxy: certificate.isOfProxy, text: certificate.text)
+            isOfProxy: certificate.peer == .proxy, text: certificate.text)
     }
 }
 
 extension TrellisError.ClientIdentityFailure {
     /// Creates the failure from that of the engine.
     ///
-    /// - Parameters:
-    ///   - alert: The number of the peer's alert; 0 if there was none.
-    ///   - isOfProxy: Indicates whether the peer is the HTTPS proxy, and not the server.
-    init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, isOfProxy: Bool, _ text: String) {
-        func refused(_ why: String) -> Self { isOfProxy ? .refusedByProxy(why) : .refused(why) }
+    /// - Parameter alert: The number of the peer's alert; 0 if there was none.
+    init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, _ peer: TLSPeer, _ text: String) {
+        func refused(_ why: String) -> Self { peer == .proxy ? .refusedByProxy(why) : .refused(why) }
         self =
             switch cause {
-            case .required: isOfProxy ? .requiredByProxy : .required
+            case .required: peer == .proxy ? .requiredByProxy : .required
             case .refused: refused(Self.words(of: alert) ?? text)
             case .unsuitable: refused("it has no key or signature of the accepted kinds")
             case .unusable: .unusable(text)

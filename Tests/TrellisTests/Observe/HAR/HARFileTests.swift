@@ -105,7 +105,7 @@ struct HARFileTests {
             guard case .write = operation, moment == .before, isFull.withLock({ $0 }) else { return nil }
             // The end of the document is short, and has room where it was.
             isFull.withLock { $0 = false }
-            return FileReader.Failure(why: "No space left on device")
+            return FileFailure(why: "No space left on device")
         }
         let failure = FileOperationHook.$handler.withValue(handler) { file.write() }
         #expect(failure == HARRecorder.FileFailure(path: path, why: "No space left on device"))

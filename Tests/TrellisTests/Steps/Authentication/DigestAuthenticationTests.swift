@@ -18,8 +18,7 @@ struct DigestAuthenticationTests {
             _ answers: [MockResponse], origin: String? = nil, baseURL: String? = nil,
             _ change: (inout SessionConfiguration) -> Void = { _ in }
         ) {
-            let left = Locked(answers)
-            transport = MockTransport { _ in left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] } }
+            transport = MockTransport(responses: answers)
             let numbers = Locked(0)
             let digest = DigestAuthentication("Mufasa", "Circle of Life", origin: origin) {
                 numbers.withLock { number in

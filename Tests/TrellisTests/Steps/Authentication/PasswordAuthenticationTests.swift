@@ -15,8 +15,7 @@ struct PasswordAuthenticationTests {
         let session: Session
 
         init(_ answers: [MockResponse], _ change: (inout SessionConfiguration) -> Void = { _ in }) {
-            let left = Locked(answers)
-            transport = MockTransport { _ in left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] } }
+            transport = MockTransport(responses: answers)
             var configuration = SessionConfiguration()
             change(&configuration)
             session = Session(configuration: configuration, transport: transport)

@@ -115,7 +115,7 @@ struct CacheBadInputTests {
         }
         _ = try await world.get()
         let handler: FileOperationHook.Handler = { _, moment in
-            moment == .before ? FileReader.Failure(why: "Read-only file system") : nil
+            moment == .before ? FileFailure(why: "Read-only file system") : nil
         }
         try await FileOperationHook.$handler.withValue(handler) { () async throws in
             #expect(try await world.get() == [World.url, "trellis; hit; ttl=60"])

@@ -123,10 +123,9 @@ struct CacheCallTests {
     }
 
     @Test func aStaleResponseIsReplaced() async throws {
-        let count = Locked(0)
-        let world = World { _ in
-            Self.response("\(count.withLock { $0 += 1; return $0 })", [.cacheControl: "max-age=60", .eTag: "\"1\""])
-        }
+        let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
+        let answers = MockTransport.inTurn([Self.response("1", fields), Self.response("2", fields)])
+        let world = World { try await answers($0) }
         #expect(try await world.get()[0] == "1")
         world.pass(61)
         #expect(try await world.get() == ["2", "trellis; fwd=stale; ttl=60; stored"])

@@ -98,14 +98,10 @@ struct CacheSafetyTests {
 
     @Test(arguments: [200, 404])
     func aNewerResponseThatIsNotStoredEndsTheOldOne(_ status: Int) async throws {
-        let count = Locked(0)
-        let world = World { _ in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
-            return isFirst ? World.response("old") : World.response("new", status: status, [.cacheControl: "no-store"])
-        }
+        let answers = MockTransport.inTurn([
+            World.response("old"), World.response("new", status: status, [.cacheControl: "no-store"]),
+        ])
+        let world = World { try await answers($0) }
         _ = try await world.get()
         #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "new")
         #expect(try await world.get() == ["new", "trellis; fwd=uri-miss; detail=no-store"])
@@ -137,13 +133,9 @@ struct CacheSafetyTests {
 
     /// A retry asks the server again, also if the failure may be stored.
     @Test func aStoredFailureIsNotTheResponseToARetry() async throws {
-        let count = Locked(0)
-        let world = World({ $0.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .zero)) }) { _ in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
-            return World.response(isFirst ? "down" : "up", status: isFirst ? 503 : 200)
+        let answers = MockTransport.inTurn([World.response("down", status: 503), World.response("up")])
+        let world = World({ $0.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .zero)) }) {
+            try await answers($0)
         }
         #expect(try await world.get()[0] == "up")
         #expect(world.transport.requests.count == 2)
@@ -224,7 +216,7 @@ struct CacheSafetyTests {
         var stream = try await world.session.stream(World.url)
         #expect(stream.response.cacheStatus?.isStored == true)
         let response = try await stream.finalResponse()
-        #expect(response.cacheStatus?.description == "trellis; fwd=uri-miss; ttl=60; detail=not-complete")
+        #expect(response.cacheStatus?.description == "trellis; fwd=uri-miss; ttl=60; detail=storage")
         stream = try await world.session.stream(Request(World.url, method: .post))
         #expect(try await stream.finalResponse().cacheStatus?.description == "trellis; fwd=method")
     }

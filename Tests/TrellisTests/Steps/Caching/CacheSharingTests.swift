@@ -93,7 +93,8 @@ struct CacheSharingTests {
     func aStreamThatIsCutHoldsUpNoOther(_ isLeft: Bool) async throws {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
-        let world = World { _ in
+        // The clock stands still, so that the limit on the wait ends none.
+        let world = World(clock: TestClock()) { _ in
             let number = count.withLock { count in
                 count += 1
                 return count

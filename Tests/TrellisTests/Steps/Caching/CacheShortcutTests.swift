@@ -24,14 +24,13 @@ struct CacheShortcutTests {
     }
 
     @Test func aRetrierIsAskedAboutAStoredFailure() async throws {
-        let answers = Locked(["gone", "here"])
+        let answers = MockTransport.inTurn([World.response("gone", status: 404), World.response("here")])
         let asked = Atomic(0)
         let world = World {
             $0.steps.retriers.append(
                 Retrier { _, _ in asked.add(1, ordering: .relaxed).newValue % 2 == 0 ? .retry : .doNotRetry })
-        } _: { _ in
-            let text = answers.withLock { $0.removeFirst() }
-            return World.response(text, status: text == "gone" ? 404 : 200)
+        } _: {
+            try await answers($0)
         }
         #expect(try await world.get()[0] == "gone")
         #expect(try await world.get()[0] == "here")

@@ -7,19 +7,21 @@ import Testing
 struct CacheStorabilityTests {
     /// A response with its request, and the decisions of a cache for one user and of one for many.
     struct Row: Sendable, CustomTestStringConvertible {
+        let section: RFCSection
         let lines: [String]
         let own: CacheStorability
         let shared: CacheStorability
         let status: Int
         let method: String
         let request: [String]
-        var testDescription: String { "\(method) \(request) → \(status) \(lines)" }
+        var testDescription: String { "\(section): \(method) \(request) → \(status) \(lines)" }
 
         init(
-            _ lines: [String], _ own: CacheStorability, shared: CacheStorability? = nil, status: Int = 200,
+            _ section: RFCSection, _ lines: [String], _ own: CacheStorability, shared: CacheStorability? = nil,
+            status: Int = 200,
             method: String = "GET", request: [String] = []
         ) {
-            (self.lines, self.own, self.shared) = (lines, own, shared ?? own)
+            (self.section, self.lines, self.own, self.shared) = (section, lines, own, shared ?? own)
             (self.status, self.method, self.request) = (status, method, request)
         }
     }
@@ -27,55 +29,68 @@ struct CacheStorabilityTests {
     private static let fresh = "Cache-Control: max-age=60"
     private static let range = "Content-Range: bytes 0-4/10"
 
-    /// The sections are those of RFC 9111.
     static let rows: [Row] = [
-        // 3: explicit freshness, or else 4.2.2 and 4.3.1: a response that can be validated.
-        Row([fresh], .storable), Row([], .refused(.notReusable)), Row(["ETag: \"a\""], .storable),
-        Row(["Last-Modified: \(CacheSamples.date(-1))"], .storable),
-        Row(["Cache-Control: max-age=0"], .refused(.notReusable)),
-        Row(["Cache-Control: max-age=0", "ETag: \"a\""], .storable),
-        Row(["Cache-Control: s-maxage=60"], .refused(.notReusable), shared: .storable),
-        // RFC 5861, sections 3 and 4
-        Row(["Cache-Control: max-age=0, stale-while-revalidate=60"], .storable),
-        Row(["Cache-Control: max-age=0, stale-if-error=60"], .storable),
-        Row(["Cache-Control: max-age=0, stale-while-revalidate=0"], .refused(.notReusable)),
-        // 3: any final status with explicit freshness.
-        Row([fresh], .storable, status: 299), Row([fresh], .storable, status: 302),
-        Row([fresh], .storable, status: 500),
-        Row([fresh], .storable, status: 599), Row([fresh], .refused(.notReusable), status: 304),
-        Row(["ETag: \"a\""], .refused(.notReusable), status: 302), Row(["ETag: \"a\""], .storable, status: 404),
-        Row(["ETag: \"a\"", "Cache-Control: public"], .storable, status: 302),
-        Row(["ETag: \"a\"", "Cache-Control: private"], .storable, shared: .refused(.private), status: 302),
-        // 5.2.1.5, 5.2.2.5
-        Row([fresh], .refused(.requestNoStore), request: ["Cache-Control: no-store"]),
-        Row(["Cache-Control: max-age=60, no-store"], .refused(.noStore)),
-        Row(["Cache-Control: no-store", "ETag: \"a\""], .refused(.noStore)),
-        // 5.2.2.3
-        Row(["Cache-Control: max-age=60, must-understand, no-store"], .storable),
-        Row(["Cache-Control: max-age=60, must-understand"], .refused(.unknownStatus), status: 299),
-        // 5.2.2.7
-        Row(["Cache-Control: max-age=60, private"], .storable, shared: .refused(.private)),
-        Row(["Cache-Control: max-age=60, private=\"Set-Cookie\""], .storable, shared: .refused(.private)),
-        // 3.5
-        Row([fresh], .storable, shared: .refused(.authorization), request: ["Authorization: Basic YTpi"]),
-        Row(["Cache-Control: max-age=60, public"], .storable, request: ["Authorization: Basic YTpi"]),
-        Row(["Cache-Control: max-age=60, must-revalidate"], .storable, request: ["Authorization: Basic YTpi"]),
-        Row(["Cache-Control: s-maxage=60", "ETag: \"a\""], .storable, request: ["Authorization: Basic YTpi"]),
-        // 4.1
-        Row([fresh, "Vary: *"], .refused(.varyAny)), Row([fresh, "Vary: Accept", "Vary: *"], .refused(.varyAny)),
-        Row([fresh, "Vary: Accept, *"], .refused(.varyAny)), Row([fresh, "Vary: a b"], .refused(.varyAny)),
-        Row([fresh, "Vary: "], .storable),
-        // RFC 9110, section 9.3: methods.
-        Row([fresh], .refused(.method), method: "HEAD"), Row([fresh], .refused(.method), method: "PUT"),
-        Row([fresh], .refused(.method), method: "M-SEARCH"), Row([fresh], .storable, method: "POST"),
-        Row(["ETag: \"a\""], .refused(.method), method: "POST"),
-        // 3.3
-        Row([fresh, range, "ETag: \"a\""], .storable, status: 206), Row([fresh, range], .refused(.range), status: 206),
-        Row([fresh, range, "ETag: W/\"a\""], .refused(.range), status: 206),
-        Row([fresh, "ETag: \"a\""], .refused(.range), status: 206),
-        Row([fresh, "Content-Range: bytes 0-4/*", "ETag: \"a\""], .refused(.range), status: 206),
-        // 3.2: cookies of a response do not matter.
-        Row([fresh, "Set-Cookie: a=b"], .storable),
+        // Explicit freshness, or else a response that can be validated.
+        Row(.rfc9111("3"), [fresh], .storable), Row(.rfc9111("3"), [], .refused(.notReusable)),
+        Row(.rfc9111("3"), ["ETag: \"a\""], .storable),
+        Row(.rfc9111("3"), ["Last-Modified: \(CacheSamples.date(-1))"], .storable),
+        Row(.rfc9111("3"), ["Cache-Control: max-age=0"], .refused(.notReusable)),
+        Row(.rfc9111("3"), ["Cache-Control: max-age=0", "ETag: \"a\""], .storable),
+        Row(.rfc9111("5.2.2.10"), ["Cache-Control: s-maxage=60"], .refused(.notReusable), shared: .storable),
+        // Responses that may be stale.
+        Row(.rfc5861("3"), ["Cache-Control: max-age=0, stale-while-revalidate=60"], .storable),
+        Row(.rfc5861("4"), ["Cache-Control: max-age=0, stale-if-error=60"], .storable),
+        Row(.rfc5861("3"), ["Cache-Control: max-age=0, stale-while-revalidate=0"], .refused(.notReusable)),
+        // Any final status with explicit freshness.
+        Row(.rfc9111("3"), [fresh], .storable, status: 299), Row(.rfc9111("3"), [fresh], .storable, status: 302),
+        Row(.rfc9111("3"), [fresh], .storable, status: 500),
+        Row(.rfc9111("3"), [fresh], .storable, status: 599),
+        Row(.rfc9110("15.4.5"), [fresh], .refused(.notReusable), status: 304),
+        Row(.rfc9111("3"), ["ETag: \"a\""], .refused(.notReusable), status: 302),
+        Row(.rfc9111("4.2.2"), ["ETag: \"a\""], .storable, status: 404),
+        Row(.rfc9111("5.2.2.9"), ["ETag: \"a\"", "Cache-Control: public"], .storable, status: 302),
+        Row(
+            .rfc9111("5.2.2.7"), ["ETag: \"a\"", "Cache-Control: private"], .storable, shared: .refused(.private),
+            status: 302),
+        Row(.rfc9111("5.2.1.5"), [fresh], .refused(.requestNoStore), request: ["Cache-Control: no-store"]),
+        Row(.rfc9111("5.2.2.5"), ["Cache-Control: max-age=60, no-store"], .refused(.noStore)),
+        Row(.rfc9111("5.2.2.5"), ["Cache-Control: no-store", "ETag: \"a\""], .refused(.noStore)),
+        Row(.rfc9111("5.2.2.3"), ["Cache-Control: max-age=60, must-understand, no-store"], .storable),
+        Row(.rfc9111("5.2.2.3"), ["Cache-Control: max-age=60, must-understand"], .refused(.unknownStatus), status: 299),
+        Row(.rfc9111("5.2.2.7"), ["Cache-Control: max-age=60, private"], .storable, shared: .refused(.private)),
+        Row(
+            .rfc9111("5.2.2.7"), ["Cache-Control: max-age=60, private=\"Set-Cookie\""], .storable,
+            shared: .refused(.private)),
+        Row(
+            .rfc9111("3.5"), [fresh], .storable, shared: .refused(.authorization),
+            request: ["Authorization: Basic YTpi"]),
+        Row(
+            .rfc9111("5.2.2.9"), ["Cache-Control: max-age=60, public"], .storable,
+            request: ["Authorization: Basic YTpi"]),
+        Row(
+            .rfc9111("5.2.2.2"), ["Cache-Control: max-age=60, must-revalidate"], .storable,
+            request: ["Authorization: Basic YTpi"]),
+        Row(
+            .rfc9111("5.2.2.10"), ["Cache-Control: s-maxage=60", "ETag: \"a\""], .storable,
+            request: ["Authorization: Basic YTpi"]),
+        Row(.rfc9111("4.1"), [fresh, "Vary: *"], .refused(.varyAny)),
+        Row(.rfc9111("4.1"), [fresh, "Vary: Accept", "Vary: *"], .refused(.varyAny)),
+        Row(.rfc9111("4.1"), [fresh, "Vary: Accept, *"], .refused(.varyAny)),
+        Row(.rfc9111("4.1"), [fresh, "Vary: a b"], .refused(.varyAny)),
+        Row(.rfc9111("4.1"), [fresh, "Vary: "], .storable),
+        // Methods.
+        Row(.rfc9110("9.3.2"), [fresh], .refused(.method), method: "HEAD"),
+        Row(.rfc9110("9.3.4"), [fresh], .refused(.method), method: "PUT"),
+        Row(.rfc9110("9.2.3"), [fresh], .refused(.method), method: "M-SEARCH"),
+        Row(.rfc9110("9.3.3"), [fresh], .storable, method: "POST"),
+        Row(.rfc9110("9.3.3"), ["ETag: \"a\""], .refused(.method), method: "POST"),
+        Row(.rfc9111("3.3"), [fresh, range, "ETag: \"a\""], .storable, status: 206),
+        Row(.rfc9111("3.4"), [fresh, range], .refused(.range), status: 206),
+        Row(.rfc9111("3.4"), [fresh, range, "ETag: W/\"a\""], .refused(.range), status: 206),
+        Row(.rfc9111("3.3"), [fresh, "ETag: \"a\""], .refused(.range), status: 206),
+        Row(.rfc9111("3.3"), [fresh, "Content-Range: bytes 0-4/*", "ETag: \"a\""], .refused(.range), status: 206),
+        // Cookies of a response do not matter.
+        Row(.rfc9111("7.3"), [fresh, "Set-Cookie: a=b"], .storable),
     ]
 
     @Test(arguments: rows)
@@ -93,25 +108,37 @@ struct CacheStorabilityTests {
 
     // MARK: Vary
 
-    /// 4.1: equal fields, or those that differ in what makes no difference; the preferences are those of RFC 9110, section 12.5.
-    static let selections: [(vary: [String], first: [String], second: [String], Bool)] = [
-        (["Vary: Accept"], ["Accept: a"], ["Accept: a"], true), (["Vary: Accept"], ["Accept: a"], ["Accept: b"], false),
-        (["Vary: Accept"], ["Accept: a"], [], false), (["Vary: Accept"], [], ["Accept: "], false),
-        (["Vary: Accept"], [], ["Other: a"], true), (["vary: ACCEPT"], ["Accept: a"], ["accept: a"], true),
-        (["Vary: Accept, X"], ["Accept: a", "X: 1"], ["Accept: a", "X: 2"], false),
-        (["Vary: Accept", "Vary: X"], ["Accept: a", "X: 1"], ["Accept: a", "X: 2"], false),
-        (["Vary: X"], ["X: a", "X: b"], ["X: a,b"], true), (["Vary: X"], ["X: a , b"], ["X: a,b"], true),
-        (["Vary: X"], ["X: a, b"], ["X: b, a"], false), (["Vary: X"], ["X: a"], ["X: A"], false),
-        (["Vary: X"], ["X: \"a, b\""], ["X: \"a,b\""], false),
-        (["Vary: Accept-Language"], ["Accept-Language: en, DE;q=0.5"], ["Accept-Language: de;q=0.5,EN"], true),
-        (["Vary: Accept-Language"], ["Accept-Language: en"], ["Accept-Language: en, de"], false),
-        (["Vary: Accept-Language"], ["Accept-Language: en;q=0.5"], ["Accept-Language: en; q=0.5"], true),
-        (["Vary: X"], ["X: \u{E9}"], ["X: e\u{301}"], false), (["Vary: "], ["X: a"], ["X: b"], true),
+    /// Equal fields, or those that differ in what makes no difference (RFC 9111, section 4.1).
+    static let selections: [(RFCSection, vary: [String], first: [String], second: [String], Bool)] = [
+        (.rfc9111("4.1"), ["Vary: Accept"], ["Accept: a"], ["Accept: a"], true),
+        (.rfc9111("4.1"), ["Vary: Accept"], ["Accept: a"], ["Accept: b"], false),
+        (.rfc9111("4.1"), ["Vary: Accept"], ["Accept: a"], [], false),
+        (.rfc9111("4.1"), ["Vary: Accept"], [], ["Accept: "], false),
+        (.rfc9111("4.1"), ["Vary: Accept"], [], ["Other: a"], true),
+        (.rfc9110("5.1"), ["vary: ACCEPT"], ["Accept: a"], ["accept: a"], true),
+        (.rfc9110("12.5.5"), ["Vary: Accept, X"], ["Accept: a", "X: 1"], ["Accept: a", "X: 2"], false),
+        (.rfc9110("12.5.5"), ["Vary: Accept", "Vary: X"], ["Accept: a", "X: 1"], ["Accept: a", "X: 2"], false),
+        (.rfc9110("5.3"), ["Vary: X"], ["X: a", "X: b"], ["X: a,b"], true),
+        (.rfc9110("5.6.1.2"), ["Vary: X"], ["X: a , b"], ["X: a,b"], true),
+        (.rfc9111("4.1"), ["Vary: X"], ["X: a, b"], ["X: b, a"], false),
+        (.rfc9111("4.1"), ["Vary: X"], ["X: a"], ["X: A"], false),
+        (.rfc9110("5.6.4"), ["Vary: X"], ["X: \"a, b\""], ["X: \"a,b\""], false),
+        (
+            .rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: en, DE;q=0.5"],
+            ["Accept-Language: de;q=0.5,EN"], true
+        ),
+        (.rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: en"], ["Accept-Language: en, de"], false),
+        (
+            .rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: en;q=0.5"],
+            ["Accept-Language: en; q=0.5"], true
+        ),
+        (.rfc9111("4.1"), ["Vary: X"], ["X: \u{E9}"], ["X: e\u{301}"], false),
+        (.rfc9110("5.6.1.2"), ["Vary: "], ["X: a"], ["X: b"], true),
     ]
 
     @Test(arguments: selections)
     func aSelectionMatchesEquivalentRequests(
-        _ vary: [String], _ first: [String], _ second: [String], _ isMatch: Bool
+        _ section: RFCSection, _ vary: [String], _ first: [String], _ second: [String], _ isMatch: Bool
     ) throws {
         let selection = VarySelection(of: CacheSamples.fields(vary), request: CacheSamples.fields(first))
         #expect(try #require(selection).matches(CacheSamples.fields(second)) == isMatch)

@@ -4,27 +4,34 @@ import Testing
 
 @testable import Trellis
 
-/// The changes of stored responses by later ones. The sections are those of RFC 9111.
+/// The changes of stored responses by later ones.
 struct CacheUpdateTests {
-    /// 4.3.1
-    @Test(arguments: [
-        (["ETag: \"a\""], ["If-None-Match: \"a\""]), (["ETag: W/\"a\""], ["If-None-Match: W/\"a\""]),
-        (["ETag: a"], ["If-None-Match: a"]),
-        (["ETag: \"a\"", "ETag: \"b\""], []), (["Last-Modified: yesterday"], []), ([], []),
-        (["Last-Modified: \(CacheSamples.date(-1))"], ["If-Modified-Since: \(CacheSamples.date(-1))"]),
-    ])
-    func theOriginIsAskedWithTheValidators(_ lines: [String], _ conditions: [String]) {
+    @Test(
+        arguments: [
+            (.rfc9111("4.3.1"), ["ETag: \"a\""], ["If-None-Match: \"a\""]),
+            (.rfc9111("4.3.1"), ["ETag: W/\"a\""], ["If-None-Match: W/\"a\""]),
+            (.rfc9111("4.3.1"), ["ETag: a"], ["If-None-Match: a"]),
+            (.rfc9110("5.3"), ["ETag: \"a\"", "ETag: \"b\""], []),
+            (.rfc9111("4.3.1"), ["Last-Modified: yesterday"], []), (.rfc9111("4.3.1"), [], []),
+            (
+                .rfc9111("4.3.1"), ["Last-Modified: \(CacheSamples.date(-1))"],
+                ["If-Modified-Since: \(CacheSamples.date(-1))"]
+            ),
+        ] as [(RFCSection, [String], [String])])
+    func theOriginIsAskedWithTheValidators(_ section: RFCSection, _ lines: [String], _ conditions: [String]) {
         #expect(CacheUpdate.conditions(for: CacheSamples.head(lines)) == CacheSamples.fields(conditions))
     }
 
-    /// 4.3.4: all with a strong tag, the latest last; the latest with weak validators.
+    /// All with a strong tag, the latest last; the latest with weak validators.
     @Test(
         arguments: [
-            (["ETag: \"a\""], [2, 0]), (["ETag: \"b\""], [1]), (["ETag: \"c\""], []), (["ETag: W/\"b\""], [1]),
-            (["ETag: W/\"a\""], [0]), ([], []), (["Last-Modified: \(CacheSamples.date(-1))"], [0]),
-            (["Last-Modified: \(CacheSamples.date(-2))"], []),
-        ] as [([String], [Int])])
-    func a304IsAboutTheResponsesWithItsValidator(_ lines: [String], _ indices: [Int]) {
+            (.rfc9111("4.3.4"), ["ETag: \"a\""], [2, 0]), (.rfc9111("4.3.4"), ["ETag: \"b\""], [1]),
+            (.rfc9111("4.3.4"), ["ETag: \"c\""], []), (.rfc9111("4.3.4"), ["ETag: W/\"b\""], [1]),
+            (.rfc9111("4.3.4"), ["ETag: W/\"a\""], [0]), (.rfc9111("4.3.4"), [], []),
+            (.rfc9111("4.3.4"), ["Last-Modified: \(CacheSamples.date(-1))"], [0]),
+            (.rfc9111("4.3.4"), ["Last-Modified: \(CacheSamples.date(-2))"], []),
+        ] as [(RFCSection, [String], [Int])])
+    func a304IsAboutTheResponsesWithItsValidator(_ section: RFCSection, _ lines: [String], _ indices: [Int]) {
         let modified = "Last-Modified: \(CacheSamples.date(-1))"
         let heads = [
             ["ETag: \"a\"", modified, "Date: \(CacheSamples.date(-10))"], ["ETag: \"b\""],
@@ -33,7 +40,8 @@ struct CacheUpdateTests {
         #expect(CacheUpdate.indices(of: CacheSamples.fields(lines), in: heads) == indices)
     }
 
-    /// 4.3.4: a 304 without validators is about the response that was asked about, or about one that has none either and is alone.
+    /// A 304 without validators is about the response that was asked about, or about one that has none either and is alone (RFC 9111,
+    /// section 4.3.4).
     @Test func a304WithoutValidatorsIsAboutAResponseWithoutThem() {
         let (bare, tagged) = (CacheSamples.head([]), CacheSamples.head(["ETag: \"a\""]))
         #expect(CacheUpdate.indices(of: [:], in: [bare]) == [0])
@@ -43,7 +51,7 @@ struct CacheUpdateTests {
         #expect(CacheUpdate.indices(of: [.eTag: "\"b\""], in: [tagged], asked: 0) == [])
     }
 
-    /// 3.2
+    /// RFC 9111, section 3.2
     @Test func fieldsAreReplaced() {
         let head = CacheSamples.head([
             "A: 1", "A: 2", "B: 1", "Age: 100", "Content-Length: 5", "Content-Type: text/plain", "ETag: \"a\"",
@@ -64,12 +72,14 @@ struct CacheUpdateTests {
         #expect(CacheSamples.facts(updated).age(at: CacheSamples.time(61)) == 2000)
     }
 
-    /// 4.3.5
-    @Test(arguments: [
-        ([], true), (["ETag: \"a\""], true), (["ETag: \"b\""], false), (["Content-Length: 5"], true),
-        (["Content-Length: 6"], false), (["Last-Modified: \(CacheSamples.date(-1))"], false),
-    ])
-    func theResponseToAHEADConfirmsTheStoredOne(_ lines: [String], _ isConfirmed: Bool) {
+    @Test(
+        arguments: [
+            (.rfc9111("4.3.5"), [], true), (.rfc9111("4.3.5"), ["ETag: \"a\""], true),
+            (.rfc9111("4.3.5"), ["ETag: \"b\""], false), (.rfc9111("4.3.5"), ["Content-Length: 5"], true),
+            (.rfc9111("4.3.5"), ["Content-Length: 6"], false),
+            (.rfc9111("4.3.5"), ["Last-Modified: \(CacheSamples.date(-1))"], false),
+        ] as [(RFCSection, [String], Bool)])
+    func theResponseToAHEADConfirmsTheStoredOne(_ section: RFCSection, _ lines: [String], _ isConfirmed: Bool) {
         let head = CacheSamples.head(["ETag: \"a\"", "Content-Length: 5"])
         #expect(CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines)) == isConfirmed)
         #expect(!CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines, status: 404)))
@@ -77,29 +87,37 @@ struct CacheUpdateTests {
         #expect(!CacheUpdate.isConfirmed(failure, by: CacheSamples.head(lines)))
     }
 
-    /// 4.4
-    static let invalidations: [(String, Int, [String], [String])] = [
-        ("POST", 200, [], ["http://a.example/x/y"]), ("DELETE", 204, [], ["http://a.example/x/y"]),
-        ("M-SEARCH", 200, [], ["http://a.example/x/y"]), ("PATCH", 303, [], ["http://a.example/x/y"]),
-        ("GET", 200, [], []), ("HEAD", 200, [], []), ("OPTIONS", 200, [], []), ("TRACE", 200, [], []),
-        ("POST", 404, [], []), ("PUT", 500, [], []), ("get", 200, [], ["http://a.example/x/y"]),
-        ("POST", 201, ["Location: z"], ["http://a.example/x/y", "http://a.example/x/z"]),
-        ("POST", 201, ["Content-Location: /z?q"], ["http://a.example/x/y", "http://a.example/z?q"]),
-        ("POST", 201, ["Location: http://A.example:80/z"], ["http://a.example/x/y", "http://A.example/z"]),
-        ("POST", 201, ["Location: https://a.example/z"], ["http://a.example/x/y"]),
-        ("POST", 201, ["Location: http://b.example/z"], ["http://a.example/x/y"]),
-        ("POST", 201, ["Location: http://["], ["http://a.example/x/y"]),
+    static let invalidations: [(RFCSection, String, Int, [String], [String])] = [
+        (.rfc9111("4.4"), "POST", 200, [], ["http://a.example/x/y"]),
+        (.rfc9111("4.4"), "DELETE", 204, [], ["http://a.example/x/y"]),
+        (.rfc9111("4.4"), "M-SEARCH", 200, [], ["http://a.example/x/y"]),
+        (.rfc9111("4.4"), "PATCH", 303, [], ["http://a.example/x/y"]),
+        (.rfc9110("9.2.1"), "GET", 200, [], []), (.rfc9110("9.2.1"), "HEAD", 200, [], []),
+        (.rfc9110("9.2.1"), "OPTIONS", 200, [], []), (.rfc9110("9.2.1"), "TRACE", 200, [], []),
+        (.rfc9111("4.4"), "POST", 404, [], []), (.rfc9111("4.4"), "PUT", 500, [], []),
+        (.rfc9110("9.1"), "get", 200, [], ["http://a.example/x/y"]),
+        (.rfc9111("4.4"), "POST", 201, ["Location: z"], ["http://a.example/x/y", "http://a.example/x/z"]),
+        (.rfc9111("4.4"), "POST", 201, ["Content-Location: /z?q"], ["http://a.example/x/y", "http://a.example/z?q"]),
+        (
+            .rfc9111("4.4"), "POST", 201, ["Location: http://A.example:80/z"],
+            ["http://a.example/x/y", "http://A.example/z"]
+        ),
+        (.rfc9111("4.4"), "POST", 201, ["Location: https://a.example/z"], ["http://a.example/x/y"]),
+        (.rfc9111("4.4"), "POST", 201, ["Location: http://b.example/z"], ["http://a.example/x/y"]),
+        (.rfc9111("4.4"), "POST", 201, ["Location: http://["], ["http://a.example/x/y"]),
     ]
 
     @Test(arguments: invalidations)
-    func unsafeMethodsInvalidate(_ method: String, _ status: Int, _ lines: [String], _ urls: [String]) throws {
+    func unsafeMethodsInvalidate(
+        _ section: RFCSection, _ method: String, _ status: Int, _ lines: [String], _ urls: [String]
+    ) throws {
         let url = try RequestPreparation(SessionConfiguration()).parse("http://a.example/x/y")
         let invalidated = CacheUpdate.invalidatedURLs(
             try #require(HTTPRequest.Method(method)), url, status: status, CacheSamples.fields(lines))
         #expect(invalidated.map(\.text) == urls)
     }
 
-    /// 3.1
+    /// RFC 9111, section 3.1
     @Test func fieldsOfTheConnectionAreRemoved() {
         let fields = CacheSamples.fields([
             "Connection: close, X-One", "Connection: x-two", "X-One: 1", "X-Two: 2", "X-Three: 3", "Keep-Alive: 1",
@@ -108,7 +126,7 @@ struct CacheUpdateTests {
         #expect(ConnectionFields.removed(from: fields) == CacheSamples.fields(["X-Three: 3", "Set-Cookie: a=b"]))
     }
 
-    /// A length beside a `Transfer-Encoding` is not that of the body (RFC 9112, 6.3).
+    /// A length beside a `Transfer-Encoding` is not that of the body (RFC 9112, section 6.3).
     @Test func aLengthThatDoesNotFrameTheBodyIsRemoved() {
         let fields = CacheSamples.fields(["Content-Length: 3", "Transfer-Encoding: chunked", "X: 1"])
         #expect(ConnectionFields.removed(from: fields) == CacheSamples.fields(["X: 1"]))

@@ -13,7 +13,7 @@ struct DiskCacheCallTests {
 
     /// A folder in which nothing can be removed.
     private static let refusingRemovals: FileOperationHook.Handler = { operation, moment in
-        if case .remove = operation, moment == .before { return FileReader.Failure(why: "Read-only file system") }
+        if case .remove = operation, moment == .before { return FileFailure(why: "Read-only file system") }
         return nil
     }
 
@@ -78,7 +78,7 @@ struct DiskCacheCallTests {
                 })
         }) { _ in World.response("one") }
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .write = operation, moment == .before { return FileReader.Failure(why: "No space left on device") }
+            if case .write = operation, moment == .before { return FileFailure(why: "No space left on device") }
             return nil
         }
         try await FileOperationHook.$handler.withValue(handler) { () async throws in

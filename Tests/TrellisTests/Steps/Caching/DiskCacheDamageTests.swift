@@ -145,7 +145,7 @@ struct DiskCacheDamageTests {
         await storage.settle()
         let entry = try #require(try await storage.entries(for: Samples.key).first)
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .remove = operation, moment == .before { return FileReader.Failure(why: "Read-only file system") }
+            if case .remove = operation, moment == .before { return FileFailure(why: "Read-only file system") }
             return nil
         }
         await FileOperationHook.$handler.withValue(handler) {
@@ -197,7 +197,7 @@ struct DiskCacheDamageTests {
         let storage = storage
         try await Samples.store(Samples.body(1), in: storage)
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .write = operation, moment == .before { return FileReader.Failure(why: "No space left") }
+            if case .write = operation, moment == .before { return FileFailure(why: "No space left") }
             return nil
         }
         await FileOperationHook.$handler.withValue(handler) {

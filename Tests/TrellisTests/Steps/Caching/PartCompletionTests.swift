@@ -51,18 +51,24 @@ struct PartCompletionTests {
     // MARK: The combination
 
     /// The response to the request for the bytes from 5 to 9, and whether it completes the bytes from 0 to 4.
-    static let answers: [(StoredHead, isCombined: Bool)] = [
-        (part("5-9/10"), true), (part("5-9/11"), false), (part("5-8/10"), false), (part("4-9/10"), false),
-        (part("6-9/10"), false), (part("0-4/10"), false), (part("5-9/*"), false), (part("*/10"), false),
-        (part("9-5/10"), false), (part("5-9/10", ["ETag: \"b\""]), false), (part("5-9/10", ["ETag: W/\"a\""]), false),
-        (part("5-9/10", []), false), (part("5-9/10", [tag, "Content-Encoding: gzip"]), false),
-        (part("5-9/10", [tag, "Content-Range: bytes 4-9/10"]), false),
-        (CacheSamples.head([tag, "Content-Range: bytes 5-9/10"], status: 200), false),
-        (CacheSamples.head([tag, "Content-Type: multipart/byteranges"], status: 206), false),
+    static let answers: [(RFCSection, StoredHead, isCombined: Bool)] = [
+        (.rfc9111("3.4"), part("5-9/10"), true), (.rfc9110("14.4"), part("5-9/11"), false),
+        (.rfc9110("15.3.7"), part("5-8/10"), false), (.rfc9110("15.3.7"), part("4-9/10"), false),
+        (.rfc9110("15.3.7"), part("6-9/10"), false), (.rfc9110("15.3.7"), part("0-4/10"), false),
+        (.rfc9110("14.4"), part("5-9/*"), false), (.rfc9110("14.4"), part("*/10"), false),
+        (.rfc9110("14.4"), part("9-5/10"), false), (.rfc9111("3.4"), part("5-9/10", ["ETag: \"b\""]), false),
+        (.rfc9111("3.4"), part("5-9/10", ["ETag: W/\"a\""]), false),
+        (.rfc9111("3.4"), part("5-9/10", []), false),
+        (.rfc9110("15.3.7.3"), part("5-9/10", [tag, "Content-Encoding: gzip"]), false),
+        (.rfc9110("14.4"), part("5-9/10", [tag, "Content-Range: bytes 4-9/10"]), false),
+        (.rfc9110("14.4"), CacheSamples.head([tag, "Content-Range: bytes 5-9/10"], status: 200), false),
+        (.rfc9110("15.3.7.2"), CacheSamples.head([tag, "Content-Type: multipart/byteranges"], status: 206), false),
     ]
 
     @Test(arguments: answers)
-    func onlyTheBytesThatWereAskedForAreCombined(_ answer: StoredHead, _ isCombined: Bool) throws {
+    func onlyTheBytesThatWereAskedForAreCombined(
+        _ section: RFCSection, _ answer: StoredHead, _ isCombined: Bool
+    ) throws {
         let stored = Self.part("0-4/10")
         let completion = try #require(try Self.completion(stored, needed: 0..<10))
         #expect((completion.combination(stored, answer) != nil) == isCombined)

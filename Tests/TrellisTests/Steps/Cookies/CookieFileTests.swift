@@ -129,7 +129,7 @@ struct CookieFileTests: ~Copyable {
             Issue.record("someone holds the lock")
             return
         }
-        await #expect(throws: FileReader.Failure.self) {
+        await #expect(throws: FileFailure.self) {
             try await contents.write([.set(cookie)], isPatient: false, at: now)
         }
         async let written = contents.write([.set(cookie)], isPatient: true, at: now)

@@ -54,16 +54,10 @@ struct RetryPolicyStepTests {
     /// A host to which requests come by redirects or adapters has a budget of their number, too.
     @Test(arguments: [true, false])
     func aRequestCountsForTheHostThatItIsSentTo(isRedirected: Bool) async throws {
-        let hasFailed = Locked(false)
+        let answers = MockTransport.inTurn([MockResponse(status: 503), .text("yes")])
         let transport = MockTransport { request in
-            if request.url == "http://a.example/" {
-                return MockResponse(status: 307, headers: [.location: "http://b.example/"])
-            }
-            let isFirst = hasFailed.withLock { hasFailed in
-                defer { hasFailed = true }
-                return !hasFailed
-            }
-            return isFirst ? MockResponse(status: 503) : .text("yes")
+            guard request.url == "http://a.example/" else { return try await answers(request) }
+            return MockResponse(status: 307, headers: [.location: "http://b.example/"])
         }
         var configuration = SessionConfiguration()
         let budget = RetryBudget(ratio: 1, minimumRetries: 0)

@@ -10,9 +10,11 @@ extension CacheLookup {
     }
 
     /// Returns the refusal to store a response; `nil` if its head decides.
-    func refusal(of received: StoredHead) -> Refusal? {
+    ///
+    /// - Parameter isCombined: Indicates whether the response is a stored part with more bytes, which the cache itself has requested.
+    func refusal(of received: StoredHead, isCombined: Bool = false) -> Refusal? {
         if request.cacheMode == .noStore { return Refusal(detail: "mode-no-store") }
-        return isMethodStorable(received) ? nil : Refusal(detail: detail(of: received))
+        return isCombined || isMethodStorable(received) ? nil : Refusal(detail: detail(of: received))
     }
 
     /// Returns the reason why a response is not stored whatever its fields allow; `nil` if the method of the request is reason enough.

@@ -30,6 +30,34 @@ extension CacheTurn {
         return try await kept(whole, head(of: whole, second), .partial, ticket)
     }
 
+    /// Requests the bytes before a stored part that lacks some at both ends, and stores them with it. Returns the response of the origin if
+    /// that has another representation; `nil` if the decision about the request is made again, with the part as it is stored then.
+    func filled(
+        _ completion: PartCompletion, _ key: CacheKey, _ entries: [CacheEntry]
+    ) async throws -> StepResponse? {
+        let entry = entries[completion.index]
+        let ticket = cache.exchanges.begin(key)
+        let start = cache.now
+        let answer = try await send(with: completion.fields)
+        let received = head(of: answer, start)
+        if let combination = completion.combination(entry.head.stored, received), let data = answer.data,
+            !answer.response.isBodyCut, data.count == combination.received.count
+        {
+            var status = CacheStatus(.partial)
+            let head = combination.head(entry.head.stored, received, cache.policy)
+            let use = CacheDecision.Use(index: 0, age: 0, timeToLive: 0)
+            let recording = await recording(of: head, received, entry, combination, use, ticket, &status)
+            await recording?.write(data)
+            await recording?.commit()
+            return nil
+        }
+        guard [206, 304, 416].contains(received.status) else {
+            return try await kept(answer, received, .partial, ticket)
+        }
+        await answer.discard(pipeline.context)
+        return nil
+    }
+
     /// Returns the response from a stored part and the received bytes that it lacked, and stores both as one if that is allowed; `nil` if
     /// the received bytes are not as many as they should be, or the stored ones cannot be read.
     private func combined(
@@ -46,7 +74,7 @@ extension CacheTurn {
         let usability = CacheUsability(whole.facts(cache.policy), CacheDirectives(), .forceCache, at: cache.now)
         guard let use = lookup.use(whole, usability) else { return nil }
         var status = CacheStatus(.partial)
-        if use.range == nil { status.forwardStatus = received.status }
+        if use.range == nil { status.forwardCode = received.status }
         let recording = await recording(of: head, received, entry, combination, use, ticket, &status)
         guard data != nil else {
             return try streamed(answer, received, recording, entry, whole, combination, use, named(status))

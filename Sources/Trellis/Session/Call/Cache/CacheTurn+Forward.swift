@@ -27,7 +27,8 @@ extension CacheTurn {
             answer = try await send(with: conditions)
         } catch {
             guard (error as? TrellisError)?.isTransient == true,
-                let stale = try await staleResponse(among: entries, reason, nil)
+                let stale = try await staleResponse(
+                    among: entries, reason, nil, (error as? TrellisError)?.metrics ?? Metrics())
             else { throw error }
             // The requests that wait do not follow one after the other into the same failure.
             ticket.settle(.notStored)
@@ -35,7 +36,7 @@ extension CacheTurn {
         }
         let received = head(of: answer, start)
         if [500, 502, 503, 504].contains(received.status),
-            let stale = try await staleResponse(among: entries, reason, received.status)
+            let stale = try await staleResponse(among: entries, reason, received.status, answer.response.metrics)
         {
             ticket.settle(.notStored)
             await answer.discard(pipeline.context)
@@ -44,7 +45,7 @@ extension CacheTurn {
         guard received.status == 304, !conditions.isEmpty else {
             return try await kept(answer, received, reason, ticket)
         }
-        if let validated = try await validated(received, entries, index, reason, ticket) {
+        if let validated = try await validated(received, answer.response.metrics, entries, index, reason, ticket) {
             await answer.discard(pipeline.context)
             ticket.settle(.stored)
             return validated
@@ -77,10 +78,12 @@ extension CacheTurn {
 
     /// Returns the stored response that a 304 has confirmed; `nil` if the 304 is about none that is stored, or the body cannot be read.
     ///
-    /// - Parameter index: The index of the stored response whose validators were sent.
+    /// - Parameters:
+    ///   - exchange: The metrics of the exchange that has brought the 304.
+    ///   - index: The index of the stored response whose validators were sent.
     private func validated(
-        _ received: StoredHead, _ entries: [CacheEntry], _ index: Int?, _ reason: CacheStatus.ForwardReason,
-        _ ticket: CacheTicket
+        _ received: StoredHead, _ exchange: Metrics, _ entries: [CacheEntry], _ index: Int?,
+        _ reason: CacheStatus.ForwardReason, _ ticket: CacheTicket
     ) async throws -> StepResponse? {
         let (matching, key) = (lookup.matching(entries), ticket.key)
         let asked = index.flatMap { index in matching.firstIndex { $0.id == entries[index].id } }
@@ -94,12 +97,14 @@ extension CacheTurn {
         let usability = CacheUsability(entry.facts(cache.policy), CacheDirectives(), .forceCache, at: cache.now)
         guard let use = lookup.use(entry, usability) else { return nil }
         var status = CacheStatus(reason)
-        status.forwardStatus = 304
-        status.timeToLive = usability.timeToLive
+        status.forwardCode = 304
+        status.secondsToLive = usability.timeToLive
         status.isStored = isStored
         do {
-            return try await response(entry, use, status, after: received)
+            return try await response(entry, use, status, after: received, exchange)
         } catch is Unreadable {
+            // A read that was cancelled says nothing about the bytes.
+            try Task.checkCancellation()
             try? await storage.remove(entry, for: key)
             return nil
         }
@@ -134,8 +139,12 @@ extension CacheTurn {
     }
 
     /// Returns a stale stored response in place of a failure (RFC 5861, section 4); `nil` if that is not allowed.
+    ///
+    /// - Parameters:
+    ///   - failure: The status of the response that is the failure; `nil` if there was none.
+    ///   - exchange: The metrics of the exchange that has failed.
     private func staleResponse(
-        among entries: [CacheEntry], _ reason: CacheStatus.ForwardReason, _ failure: Int?
+        among entries: [CacheEntry], _ reason: CacheStatus.ForwardReason, _ failure: Int?, _ exchange: Metrics
     ) async throws -> StepResponse? {
         if Task.isCancelled || lookup.fields.presence.contains(.ifUnchanged) { return nil }
         guard let entry = lookup.latest(of: lookup.matching(entries)),
@@ -144,10 +153,12 @@ extension CacheTurn {
             let use = lookup.use(entry, usability)
         else { return nil }
         var status = CacheStatus(reason)
-        status.forwardStatus = failure
-        status.timeToLive = usability.timeToLive
+        status.forwardCode = failure
+        status.secondsToLive = usability.timeToLive
         status.detail = "stale-if-error"
         status.isStaleIfError = true
-        do { return try await response(entry, use, status) } catch is Unreadable { return nil }
+        do {
+            return try await response(entry, use, status, after: nil, exchange)
+        } catch is Unreadable { return nil }
     }
 }

@@ -35,7 +35,8 @@ extension CacheTurn {
         guard request.method == .head, received.status == 200, request.cacheMode != .noStore else { return }
         // The response to a HEAD updates that of a GET, or shows that it is no longer valid (RFC 9111, section 4.3.5).
         for entry in await matchingEntries(ticket.key) {
-            if CacheUpdate.isConfirmed(entry.head.stored, by: received) {
+            let stored = entry.head.stored
+            if CacheUpdate.isConfirmed(stored, by: received), CacheUpdate.mayReselect(stored, with: received) {
                 _ = await update(entry, ticket.key, with: received, ticket)
             } else if lookup.isForOthers(received) {
                 cache.exchanges.invalidate(ticket.key)
@@ -49,7 +50,8 @@ extension CacheTurn {
         guard received.status == 304, request.method == .get, request.cacheMode != .noStore, lookup.fields.isConditional
         else { return }
         let entries = await matchingEntries(ticket.key)
-        for index in CacheUpdate.indices(of: received.headers, in: entries.map(\.head.stored)) {
+        for index in CacheUpdate.indices(of: received.headers, in: entries.map(\.head.stored))
+        where CacheUpdate.mayReselect(entries[index].head.stored, with: received) {
             _ = await update(entries[index], ticket.key, with: received, ticket)
         }
     }
@@ -72,7 +74,7 @@ extension CacheTurn {
     func recording(
         of received: StoredHead, _ ticket: CacheTicket, _ status: inout CacheStatus, within frame: StoredFrame? = nil
     ) async -> CacheRecording? {
-        if let refusal = lookup.refusal(of: received) {
+        if let refusal = lookup.refusal(of: received, isCombined: frame != nil) {
             status.detail = refusal.detail
             return nil
         }
@@ -98,13 +100,14 @@ extension CacheTurn {
         // The exchange of a POST began before its own invalidation of the URL.
         let ticket = request.method == .post ? cache.exchanges.begin(ticket.key) : ticket
         let length = received.headers[.contentLength].flatMap { Int64($0) }
-        let pipeline = pipeline
+        // A response that held its call, which holds the response, would never be released, nor end its transfer when it is dropped.
+        let (observer, attempt) = (pipeline.call.observer, pipeline.context.attempt)
         do {
             let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
             status.isStored = true
-            status.timeToLive = facts.timeToLive(at: cache.now)
+            status.secondsToLive = facts.timeToLive(at: cache.now)
             return CacheRecording(writer, head, ticket, in: cache, within: frame) { error in
-                pipeline.tell { .cacheFailed(error) }
+                observer?.tell(.cacheFailed(error), attempt: attempt)
             }
         } catch {
             note(error)

@@ -13,15 +13,18 @@ extension CacheTurn {
 
     /// Returns a stored response as the response to the request.
     ///
-    /// - Parameter received: The head of the response of the origin to this request; `nil` if the request was not sent.
+    /// - Parameters:
+    ///   - received: The head of the response of the origin to this request; `nil` if there was none.
+    ///   - exchange: The metrics of the exchange with the origin; empty if the request was not sent.
     /// - Throws: ``Unreadable`` if the body cannot be read.
     func response(
-        _ entry: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus, after received: StoredHead? = nil
+        _ entry: CacheEntry, _ use: CacheDecision.Use, _ status: CacheStatus, after received: StoredHead? = nil,
+        _ exchange: Metrics = Metrics()
     ) async throws -> StepResponse {
         let (stored, bytes) = lookup.head(entry, use)
         let head = received.map { withOwnCookies(stored, of: $0) } ?? stored
         let response = Response(
-            head: head, url: url.text, metrics: metrics(status), redirects: pipeline.context.redirects)
+            head: head, url: url.text, metrics: metrics(status, exchange), redirects: pipeline.context.redirects)
         let coded: CodedBody?
         do { coded = decodes && !bytes.isEmpty ? try CodedBody(head.headers) : nil } catch {
             throw Unreadable(underlying: error)
@@ -68,8 +71,8 @@ extension CacheTurn {
     /// The limit on the body of a stream.
     var streamLimit: ByteLimit { request.maximumBodySize ?? .unlimited }
 
-    private func metrics(_ status: CacheStatus) -> Metrics {
-        var metrics = Metrics()
+    private func metrics(_ status: CacheStatus, _ exchange: Metrics = Metrics()) -> Metrics {
+        var metrics = exchange
         metrics.callID = pipeline.call.id
         metrics.total = pipeline.elapsed
         metrics.attemptCount = pipeline.context.attempt

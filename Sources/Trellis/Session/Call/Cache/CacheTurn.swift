@@ -18,6 +18,9 @@ struct CacheTurn {
     var key: CacheKey? { lookup.key }
     var storage: any CacheStorage { cache.storage }
 
+    /// The number of stored responses that a request finds to be unreadable, after which no other one is tried.
+    private static let maximumDropCount = 8
+
     /// The error of a stored body that cannot be read or decoded.
     struct Unreadable: Error {
         let underlying: any Error
@@ -35,10 +38,15 @@ struct CacheTurn {
         guard let key, request.body == nil || request.method != .get else { return try await forwarded(.bypass) }
         var wait: CacheStatus.ForwardReason?
         var mayWait = lookup.isLikeOthers
+        // The bytes before a stored part are requested once.
+        var mayFill = true
+        // A storage may still have what it was told to remove.
+        var dropCount = 0
         // The limit is on all waits together: each of the requests waited for may be cancelled.
         var limit = cache.policy.maximumCollapsedWait
         while true {
-            let entries = lookup.mayBeAnswered ? await storedEntries(key) : []
+            let isAsked = lookup.mayBeAnswered && dropCount < Self.maximumDropCount
+            let entries = isAsked ? await storedEntries(key) : []
             switch lookup.decision(about: entries, at: cache.now) {
             case .unsatisfiable: return unsatisfiable
             case .use(let use) where use.isValidatedAfterwards && pipeline.context.hasLeftOrigin:
@@ -49,8 +57,14 @@ struct CacheTurn {
                     return try await used(entries[use.index], use, collapsed: wait)
                 } catch let error as Unreadable {
                     try await drop(entries[use.index], key, because: error)
+                    dropCount += 1
                 }
             case .complete(let completion) where pipeline.call.delivery != .memory && completion.isTooLongForStream:
+                return try await forwarded(.partial, key, validating: nil, entries)
+            case .complete(let completion) where completion.isFirstOfTwo && mayFill:
+                mayFill = false
+                if let answer = try await filled(completion, key, entries) { return answer }
+            case .complete(let completion) where completion.isFirstOfTwo:
                 return try await forwarded(.partial, key, validating: nil, entries)
             case .complete(let completion): return try await completed(completion, key, entries)
             case .forward(let reason, let index):
@@ -95,7 +109,7 @@ struct CacheTurn {
     ) async throws -> StepResponse {
         var status = CacheStatus(reason)
         status.isCollapsed = reason != nil
-        status.timeToLive = use.timeToLive
+        status.secondsToLive = use.timeToLive
         if use.isValidatedAfterwards {
             status.detail = "stale-while-revalidate"
             validateInBackground(entry)
@@ -123,7 +137,7 @@ struct CacheTurn {
 
     /// Counts a failure of the storage, and tells it unless the storage has failed before; does nothing with `nil`.
     func note(_ failure: (any Error)?) {
-        if let failure, cache.recordFailure() { pipeline.tell { .cacheFailed(failure) } }
+        if let failure, cache.recordFailure(failure) { pipeline.tell { .cacheFailed(failure) } }
     }
 
     // MARK: Equal requests

@@ -118,14 +118,15 @@ final class DirectCacheTurn: Sendable {
             status.detail = reason.token
             return nil
         }
-        status.timeToLive = facts.timeToLive(at: received.responseTime)
+        status.secondsToLive = facts.timeToLive(at: received.responseTime)
         return head
     }
 
     private func store(
         _ head: CachedHead, _ body: Data, _ status: inout CacheStatus, _ observer: CallObserver?
     ) {
-        guard ticket.mayStore(head.variant) else {
+        let variant = head.variant
+        guard ticket.mayStore(variant) else {
             status.detail = "storage"
             ticket.settle(.notStored)
             return
@@ -133,16 +134,17 @@ final class DirectCacheTurn: Sendable {
         do {
             try immediate.storage.storeAtOnce(head, body, for: ticket.key)
         } catch {
-            if cache.recordFailure() { observer?.tell(.cacheFailed(error)) }
+            if cache.recordFailure(error) { observer?.tell(.cacheFailed(error)) }
             status.detail = "storage"
             ticket.settle(.notStored)
             return
         }
         status.isStored = true
         cache.recordStoring()
-        // The invalidation may have removed the entries just before this one became visible.
-        if !ticket.isValid { immediate.storage.removeEntriesAtOnce(for: ticket.key) }
-        ticket.settle(.stored)
+        let ended = ticket.end(storing: variant)
+        // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
+        if ended?.isLatest == false { immediate.storage.removeEntriesAtOnce(for: ticket.key) }
+        ended?.settle(.stored)
     }
 
     private func removeReplaced(by received: StoredHead) {

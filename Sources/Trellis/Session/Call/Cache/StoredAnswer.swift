@@ -38,7 +38,7 @@ extension CacheLookup {
         let (head, range) = head(entry, use)
         guard !limit.isExceeded(by: range.count), range.isEmpty || !isDecoded(entry) else { return nil }
         var status = CacheStatus(nil)
-        status.timeToLive = use.timeToLive
+        status.secondsToLive = use.timeToLive
         status.key = key?.url
         return StoredAnswer(
             request: request, url: url.text, body: range.isEmpty ? Data() : body.bytes(in: range), head: head,

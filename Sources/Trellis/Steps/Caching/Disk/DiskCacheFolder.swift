@@ -10,8 +10,8 @@ struct CacheFileName: Hashable, Sendable {
 
     init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-    /// - Throws: `FileReader.Failure` if the process has no library that computes the digest.
-    init(_ key: CacheKey) throws(FileReader.Failure) {
+    /// - Throws: `FileFailure` if the process has no library that computes the digest.
+    init(_ key: CacheKey) throws(FileFailure) {
         guard let digest = MessageDigest(.sha256) else { throw Self.isUnavailable }
         digest.update(Array("\(key.url.utf8.count):\(key.url)\(key.partition)".utf8))
         guard let bytes = digest.finishBytes() else { throw Self.isUnavailable }
@@ -19,7 +19,7 @@ struct CacheFileName: Hashable, Sendable {
         low = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    private static let isUnavailable = FileReader.Failure(why: "there is no OpenSSL that computes SHA-256")
+    private static let isUnavailable = FileFailure(why: "there is no OpenSSL that computes SHA-256")
 
     /// Returns the name of the file in a slot.
     func text(slot: Int) -> String { "\(Self.digits(high))\(Self.digits(low))-\(slot)" }
@@ -53,7 +53,7 @@ struct DiskCacheFolder: Sendable {
     static let shardCount = 256
     /// The number of attempts to take a lock, which take about two seconds. Locks are held while some files are renamed.
     private static let attemptCount = 100
-    private static let isLocked = FileReader.Failure(why: "another process holds the lock of a folder")
+    private static let isLocked = FileFailure(why: "another process holds the lock of a folder")
 
     /// The folder of the storage.
     let path: String
@@ -82,7 +82,7 @@ struct DiskCacheFolder: Sendable {
         while true {
             do {
                 return try await BlockingThreadPool.trying { () throws(any Error) in try body() }
-            } catch let failure as FileReader.Failure {
+            } catch let failure as FileFailure {
                 guard failure == Self.isLocked, attempt < Self.attemptCount else {
                     throw DiskCacheStorage.Failure(directory: path, why: failure.why)
                 }
@@ -124,11 +124,11 @@ struct DiskCacheFolder: Sendable {
     ///
     /// - Throws: ``isLocked`` if another task or process holds the lock; the errors of `body`.
     func withLock<Result>(
-        ofShard shard: Int, _ body: () throws(FileReader.Failure) -> Result
-    ) throws(FileReader.Failure) -> Result {
+        ofShard shard: Int, _ body: () throws(FileFailure) -> Result
+    ) throws(FileFailure) -> Result {
         let path = shardPath(shard) + ".lock"
         var lock: FileLock?
-        do throws(FileReader.Failure) { lock = try FileLock.taken(path: path) } catch {
+        do throws(FileFailure) { lock = try FileLock.taken(path: path) } catch {
             guard !exists(root) else { throw error }
             try makeFolders()
             lock = try FileLock.taken(path: path)
@@ -138,19 +138,19 @@ struct DiskCacheFolder: Sendable {
     }
 
     /// Creates the folders that are missing.
-    func makeFolders() throws(FileReader.Failure) {
+    func makeFolders() throws(FileFailure) {
         try FileSystem.makePrivateFolder(path)
         try FileSystem.makePrivateFolder(root)
         try FileSystem.makePrivateFolder(temporary)
     }
 
     /// Creates a file for an entry that is not complete.
-    func makeTemporaryFile() throws(FileReader.Failure) -> RandomAccessFile {
+    func makeTemporaryFile() throws(FileFailure) -> RandomAccessFile {
         let name = "\(temporary)/\(ProcessNumber.current)-\(String(UInt64.random(in: 0...(.max)), radix: 16))"
         if let file = try RandomAccessFile.created(path: name) { return file }
         try makeFolders()
         guard let file = try RandomAccessFile.created(path: name) else {
-            throw FileReader.Failure(why: "its folder is removed by another process")
+            throw FileFailure(why: "its folder is removed by another process")
         }
         return file
     }
@@ -165,14 +165,14 @@ struct DiskCacheFolder: Sendable {
     /// Moves a complete file to the slot of its variant. Returns the slot. Call this with the shard's lock.
     func install(
         _ file: RandomAccessFile, _ names: CacheFileHead, at name: CacheFileName
-    ) throws(FileReader.Failure) -> Int {
+    ) throws(FileFailure) -> Int {
         var slot = 0
         var oldest: (slot: Int, time: CacheTime)?
         search: while slot < Self.slotCount {
             let existing: CacheFile?
             do { existing = try CacheFile.opened(path: filePath(name, slot)) } catch is CacheFile.Damaged {
                 break search
-            } catch let failure as FileReader.Failure { throw failure } catch { break search }
+            } catch let failure as FileFailure { throw failure } catch { break search }
             guard let existing, existing.names.key.hasSameBytes(as: names.key),
                 !existing.names.variant.hasSameBytes(as: names.variant)
             else { break search }
@@ -184,7 +184,7 @@ struct DiskCacheFolder: Sendable {
         if try file.rename(to: filePath(name, slot)) { return slot }
         try FileSystem.makePrivateFolder(shardPath(name.shard))
         guard try file.rename(to: filePath(name, slot)) else {
-            throw FileReader.Failure(why: "its folder is removed by another process")
+            throw FileFailure(why: "its folder is removed by another process")
         }
         return slot
     }
@@ -196,11 +196,13 @@ struct DiskCacheFolder: Sendable {
         var changed: [(slot: Int, size: Int64)] = []
         for slot in (0..<usedSlots(name)).reversed() {
             let path = filePath(name, slot)
-            guard let file = try? CacheFile.opened(path: path) else { continue }
+            guard let file = try? CacheFile.opened(path: path), file.names.key.hasSameBytes(as: names.key) else {
+                continue
+            }
             if file.id == id {
                 try replaceHead(of: file, at: path, with: names)
                 changed.append((slot, WholeFile.size(path: path)))
-            } else if file.names.variant.hasSameBytes(as: names.variant), file.names.key.hasSameBytes(as: names.key) {
+            } else if file.names.variant.hasSameBytes(as: names.variant) {
                 // The validation has changed the variant to one that was stored before.
                 changed.append((slot, 0))
             }
@@ -246,7 +248,7 @@ struct DiskCacheFolder: Sendable {
 
     /// Removes the file in a slot, and moves the file in the last slot there. Returns the last slot; `nil` if there was no file. Call this
     /// with the shard's lock.
-    func remove(_ name: CacheFileName, slot: Int) throws(FileReader.Failure) -> Int? {
+    func remove(_ name: CacheFileName, slot: Int) throws(FileFailure) -> Int? {
         let last = usedSlots(name) - 1
         guard slot <= last else { return nil }
         if slot == last { return try FileSystem.delete(filePath(name, slot)) ? last : nil }
@@ -271,22 +273,22 @@ struct DiskCacheFolder: Sendable {
     /// Removes the files of all slots, those after a gap too.
     ///
     /// - Throws: The first failure, after all other files have been removed.
-    func removeAll(_ name: CacheFileName) throws(FileReader.Failure) {
+    func removeAll(_ name: CacheFileName) throws(FileFailure) {
         try Self.delete((0..<Self.slotCount).reversed().map { filePath(name, $0) })
     }
 
     /// Removes all files of a shard.
     ///
     /// - Throws: The first failure, after all other files have been removed.
-    func removeAll(inShard shard: Int) throws(FileReader.Failure) {
+    func removeAll(inShard shard: Int) throws(FileFailure) {
         let path = shardPath(shard)
         try Self.delete(FolderContents.list(path).map { "\(path)/\($0.name)" })
     }
 
-    private static func delete(_ paths: [String]) throws(FileReader.Failure) {
-        var failure: FileReader.Failure?
+    private static func delete(_ paths: [String]) throws(FileFailure) {
+        var failure: FileFailure?
         for path in paths {
-            do throws(FileReader.Failure) { try FileSystem.delete(path) } catch { failure = failure ?? error }
+            do throws(FileFailure) { try FileSystem.delete(path) } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
     }

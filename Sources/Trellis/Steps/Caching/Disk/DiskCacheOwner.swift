@@ -19,7 +19,7 @@ final class DiskCacheOwner: Sendable {
     /// Takes the ownership; `nil` if another storage has it.
     ///
     /// - Returns: The owner, and whether the folders have to be read.
-    static func taken(_ folder: DiskCacheFolder) throws(FileReader.Failure) -> (
+    static func taken(_ folder: DiskCacheFolder) throws(FileFailure) -> (
         owner: DiskCacheOwner, isComplete: Bool
     )? {
         try folder.makeFolders()
@@ -89,7 +89,7 @@ final class DiskCacheOwner: Sendable {
                 return true
             }
             if isEmpty { continue }
-            let isRead: Void? = try? folder.withLock(ofShard: shard) { () throws(FileReader.Failure) in
+            let isRead: Void? = try? folder.withLock(ofShard: shard) { () throws(FileFailure) in
                 let files = folder.list(shard: shard)
                 change(shard) { index in
                     let old = index
@@ -132,11 +132,11 @@ final class DiskCacheOwner: Sendable {
         // The last slots first, so that no other file moves.
         let old = shards[shard].withLock { $0.records.filter { isOld($0.lastUse) } }.sorted { $0.slot > $1.slot }
         guard !old.isEmpty else { return }
-        try? folder.withLock(ofShard: shard) { () throws(FileReader.Failure) in
+        try? folder.withLock(ofShard: shard) { () throws(FileFailure) in
             for record in old {
                 let usage = usage
                 guard usage.size > target.size || usage.count > target.count else { return }
-                do throws(FileReader.Failure) {
+                do throws(FileFailure) {
                     let last = try folder.remove(record.name, slot: record.slot)
                     recordRemoval(record.name, slot: record.slot, last: last ?? record.slot)
                 } catch {

@@ -91,6 +91,17 @@ public final class DiskCacheStorage: CacheStorage {
         if let owner, isComplete { BlockingThreadPool.begin { owner.save() } }
     }
 
+    /// Creates the folder, if it does not exist, and checks that entries can be stored in it. Without the call, this is done at the first
+    /// use, and a folder that cannot be used ends no request: nothing is stored, and ``RequestEvent/Kind/cacheFailed(_:)`` tells why.
+    ///
+    /// ```swift
+    /// let storage = DiskCacheStorage(directory: "/var/cache/fetcher")
+    /// try await storage.open()
+    /// ```
+    ///
+    /// - Throws: ``Failure`` if the folder cannot be used.
+    public func open() async throws { try await folder.run { _ = try self.owner() } }
+
     /// Saves the index of the folder, and gives the ownership to another process. The storage may be used afterwards.
     ///
     /// Without the call, nothing is lost but the order of the last uses, and the next owner reads the complete folder.
@@ -112,11 +123,13 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// Begins an entry.
     ///
-    /// - Throws: ``TooLarge`` if the body is larger than the storage takes.
+    /// - Throws: ``TooLarge`` if the body is larger than the storage takes, ``Failure`` if the folder cannot be used.
     public func makeWriter(
         for key: CacheKey, _ head: CachedHead, length: Int64?
     ) async throws -> any CacheWriter {
         if let length, length > maximumBodySize { throw TooLarge() }
+        // The head of a stream says whether the response is being stored, long before the first byte is written.
+        if !isOpen { try await open() }
         return try CacheFileWriter(folder, CacheFileHead(key, head), maximumLength: maximumBodySize) {
             [self] file, names, size in try commit(file, names, size)
         }
@@ -151,9 +164,9 @@ public final class DiskCacheStorage: CacheStorage {
     public func removeAll() async throws {
         try await folder.run {
             let owner = self.currentOwner
-            var failure: FileReader.Failure?
+            var failure: FileFailure?
             for shard in 0..<DiskCacheFolder.shardCount {
-                do throws(FileReader.Failure) {
+                do throws(FileFailure) {
                     try self.folder.removeAll(inShard: shard)
                     owner?.change(shard) { $0 = DiskCacheIndex() }
                 } catch { failure = failure ?? error }
@@ -216,12 +229,15 @@ public final class DiskCacheStorage: CacheStorage {
 
     private func commit(
         _ file: RandomAccessFile, _ names: CacheFileHead, _ size: Int64
-    ) throws(FileReader.Failure) {
+    ) throws(FileFailure) {
         let name = try CacheFileName(names.key)
         let owner = try owner()
-        if owner == nil { try reserveUnseen(size) }
-        try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
-            if owner == nil { folder.markForeignEntries() }
+        try folder.withLock(ofShard: name.shard) { () throws(FileFailure) in
+            if owner == nil {
+                // With the lock: without it, nothing is stored, and the commit may be tried again.
+                try reserveUnseen(size)
+                folder.markForeignEntries()
+            }
             let slot = try folder.install(file, names, at: name)
             guard let owner else { return }
             let lastUse = owner.nextUse()
@@ -234,15 +250,15 @@ public final class DiskCacheStorage: CacheStorage {
         lookAround(owner)
     }
 
-    /// - Throws: `FileReader.Failure` if the owner does not see what this process stores.
-    private func reserveUnseen(_ size: Int64) throws(FileReader.Failure) {
+    /// - Throws: `FileFailure` if the owner does not see what this process stores.
+    private func reserveUnseen(_ size: Int64) throws(FileFailure) {
         let unseen = state.withLock { state in
             state.unseenSize += size
             return state.unseenSize
         }
         guard unseen > maximumSize / 8 else { return }
         guard !folder.hasForeignEntries else {
-            throw FileReader.Failure(why: "the process that owns it does not remove old entries")
+            throw FileFailure(why: "the process that owns it does not remove old entries")
         }
         state.withLock { $0.unseenSize = size }
     }
@@ -250,7 +266,7 @@ public final class DiskCacheStorage: CacheStorage {
     private func replaceHead(of id: String, _ names: CacheFileHead) throws {
         let name = try CacheFileName(names.key)
         let owner = try? owner()
-        let result = try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
+        let result = try folder.withLock(ofShard: name.shard) { () throws(FileFailure) in
             Result {
                 let changed = try folder.update(id, at: name, to: names)
                 for (slot, size) in changed where size > 0 {
@@ -267,14 +283,14 @@ public final class DiskCacheStorage: CacheStorage {
         try result.get()
     }
 
-    private func remove(_ name: CacheFileName, slots: () -> [Int]) throws(FileReader.Failure) {
+    private func remove(_ name: CacheFileName, slots: () -> [Int]) throws(FileFailure) {
         let owner = currentOwner
-        try folder.withLock(ofShard: name.shard) { () throws(FileReader.Failure) in
+        try folder.withLock(ofShard: name.shard) { () throws(FileFailure) in
             for slot in slots() { try remove(name, slot: slot, owner) }
         }
     }
 
-    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) throws(FileReader.Failure) {
+    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) throws(FileFailure) {
         let last = try folder.remove(name, slot: slot)
         owner?.recordRemoval(name, slot: slot, last: last ?? slot)
     }
@@ -293,14 +309,17 @@ public final class DiskCacheStorage: CacheStorage {
     /// Indicates whether this storage owns the folder.
     package var isOwner: Bool { currentOwner != nil }
 
+    /// Indicates whether the folder could be used when its ownership was decided.
+    private var isOpen: Bool { state.withLock { if case .unknown = $0.ownership { false } else { true } } }
+
     /// Returns the owner of the folder if it is this storage, which becomes the owner if there is none.
-    private func owner() throws(FileReader.Failure) -> DiskCacheOwner? {
-        let result = state.withLock { state -> Result<DiskCacheOwner?, FileReader.Failure> in
+    private func owner() throws(FileFailure) -> DiskCacheOwner? {
+        let result = state.withLock { state -> Result<DiskCacheOwner?, FileFailure> in
             switch state.ownership {
             case .owner(let owner): return .success(owner)
             case .guest: return .success(nil)
             case .unknown:
-                do throws(FileReader.Failure) {
+                do throws(FileFailure) {
                     guard let (owner, isComplete) = try DiskCacheOwner.taken(folder) else {
                         state.ownership = .guest
                         return .success(nil)

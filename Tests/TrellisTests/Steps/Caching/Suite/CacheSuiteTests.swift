@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Testing
 
@@ -48,6 +49,21 @@ struct CacheSuiteTests {
     @Test func everyReasonIsThatOfACase() {
         let names = Set(SuiteTables.runs.flatMap { [$0.example.id, $0.name] })
         #expect(SuiteTables.notFollowed.keys.filter { !names.contains($0) }.sorted() == [])
+    }
+
+    /// The article has the same list, in which a case has one place for all caches.
+    @Test func everyCaseThatIsNotFollowedIsInTheArticle() throws {
+        // The path of this file has six components below the root.
+        var root = URL(filePath: #filePath)
+        for _ in 1...6 { root.deleteLastPathComponent() }
+        let article = root.appending(path: "Sources/Trellis/Trellis.docc/Caching.md")
+        let text = try String(contentsOf: article, encoding: .utf8)
+        let section = try #require(text.components(separatedBy: "## Cases of the public suite").last)
+            .components(separatedBy: "\n## ")[0]
+        let documented = section.matches(of: #/`([a-zA-Z0-9]+-[\w-]+)`/#).map { String($0.output.1) }
+        let ids = Set(SuiteTables.files.flatMap(\.cases).map(\.id))
+        let listed = SuiteTables.notFollowed.keys.map { $0.replacingOccurrences(of: " (shared)", with: "") }
+        #expect(documented.filter(ids.contains).sorted() == listed.sorted())
     }
 
     @Test func everyLineIsAField() {

@@ -42,11 +42,13 @@ struct SuiteCase: Sendable {
 struct SuiteRun: Sendable, CustomTestStringConvertible {
     /// The file of the suite.
     let file: String
+    /// The section that the file is about.
+    let section: RFCSection
     let example: SuiteCase
     let sharing: CachePolicy.Sharing
 
     var isShared: Bool { sharing == .shared }
     /// The identifier with the kind of the cache.
     var name: String { "\(example.id) (\(isShared ? "shared" : "private"))" }
-    var testDescription: String { "\(file)/\(name), \(example.kind)" }
+    var testDescription: String { "\(section): \(file)/\(name), \(example.kind)" }
 }

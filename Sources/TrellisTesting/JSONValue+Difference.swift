@@ -1,16 +1,9 @@
 import CurlEngine
 import FoundationEssentials
+import Trellis
 
-/// A JSON value, for comparisons.
-indirect enum JSONValue: Sendable {
-    case null
-    case bool(Bool)
-    case integer(Int64)
-    case number(Double)
-    case string(String)
-    case array([JSONValue])
-    case object([TextBytes: JSONValue])
-
+/// The comparison of JSON, for messages.
+extension JSONValue {
     /// Parses JSON; `nil` if the bytes are not JSON.
     init?(_ bytes: Data) {
         guard let value = try? JSONDecoder().decode(JSONValue.self, from: bytes) else { return nil }
@@ -31,6 +24,7 @@ indirect enum JSONValue: Sendable {
     private func difference(to actual: JSONValue, at path: String, isSecret: Bool) -> Difference? {
         switch (self, actual) {
         case (.object(let expected), .object(let actual)):
+            let (expected, actual) = (Self.byBytes(expected), Self.byBytes(actual))
             let names = Set(expected.keys).union(actual.keys).sorted { $0.text < $1.text }
             for name in names {
                 let place = "\(path).\(name.text)"
@@ -54,6 +48,11 @@ indirect enum JSONValue: Sendable {
             let texts = (Self.shown(self, isSecret), Self.shown(actual, isSecret))
             return Difference(path: path, expected: texts.0, actual: isSecret ? "another value" : texts.1)
         }
+    }
+
+    /// Returns members by the bytes of their names: texts that look the same are different names.
+    private static func byBytes(_ members: [String: JSONValue]) -> [TextBytes: JSONValue] {
+        Dictionary(members.map { (TextBytes($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Returns whether two values without parts are equal.
@@ -85,48 +84,9 @@ indirect enum JSONValue: Sendable {
         case .array(let values): "[\(values.map(\.text).joined(separator: ", "))]"
         case .object(let members):
             "{"
-                + members.sorted { $0.key.text < $1.key.text }
-                .map { name, value in
-                    "\"\(name.text)\": \(RouteMismatch.isSecret(name.text) ? "REDACTED" : value.text)"
-                }
+                + members.sorted { $0.key < $1.key }
+                .map { name, value in "\"\(name)\": \(RouteMismatch.isSecret(name) ? "REDACTED" : value.text)" }
                 .joined(separator: ", ") + "}"
-        }
-    }
-}
-
-extension JSONValue: Decodable {
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    init(from decoder: any Decoder) throws {
-        if let container = try? decoder.container(keyedBy: Name.self) {
-            var members: [TextBytes: JSONValue] = [:]
-            for name in container.allKeys {
-                members[TextBytes(name.stringValue)] = try container.decode(JSONValue.self, forKey: name)
-            }
-            self = .object(members)
-        } else if var container = try? decoder.unkeyedContainer() {
-            var values: [JSONValue] = []
-            while !container.isAtEnd { values.append(try container.decode(JSONValue.self)) }
-            self = .array(values)
-        } else {
-            let container = try decoder.singleValueContainer()
-            if container.decodeNil() {
-                self = .null
-            } else if let value = try? container.decode(Bool.self) {
-                self = .bool(value)
-            } else if let value = try? container.decode(Int64.self) {
-                self = .integer(value)
-            } else if let value = try? container.decode(Double.self) {
-                self = .number(value)
-            } else {
-                self = .string(try container.decode(String.self))
-            }
         }
     }
 }

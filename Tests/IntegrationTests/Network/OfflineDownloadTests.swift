@@ -1,0 +1,81 @@
+import CurlEngine
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Downloads wait for the network of a machine, which is a network namespace, and so is the server's machine.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces)
+struct OfflineDownloadTests {
+    private struct Nothing: Decodable {}
+    private struct Ranges: Decodable { let ranges: [Int] }
+
+    /// The file of the server.
+    private static let content = Data((0..<400_000).map { UInt8($0 % 251) })
+
+    private let machine: TestMachine
+    private let peer: Peer
+    private let folder: Folder
+    private let events = ConnectionEvents()
+
+    init() async throws {
+        machine = try TestMachine()
+        folder = try Folder()
+        peer = try await Peer.startedOnce("other_files.py", [machine.other, "198.51.100.1"])
+    }
+
+    private var url: String { get throws { try peer.url("http", "/file", scheme: "http", host: "198.51.100.1") } }
+
+    /// Waits until some attempts have found no way to the server.
+    private func waitForFailedConnections(_ count: Int) async throws {
+        while events.words.count(where: { $0.hasPrefix("ended connect") }) < count {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    /// The link is down in the middle of a download. Attempts without a network are not counted, and the download is resumed when the
+    /// link is up.
+    @Test func aDownloadIsResumedWhenTheLinkIsUp() async throws {
+        try machine.ip("address add 198.51.100.2/24 dev cable0")
+        try machine.ip("route add default via 198.51.100.1")
+        let session = await machine.session { configuration in
+            configuration.reachability = machine.reachability
+            configuration.eventMonitors = [events]
+            configuration.timeouts.idle = .milliseconds(300)
+        }
+        // The limit would be exceeded if attempts without a network were counted.
+        let options = DownloadOptions(maximumFailures: 2)
+        let download = session.downloadRequest(try url, to: .file(folder("a.bin")), options: options)
+        async let value = download.value
+        for await progress in download.progress where progress.completedBytes == 200_000 { break }
+        try machine.ip("link set cable0 down")
+        try await waitForFailedConnections(2)
+        _ = try await peer.answer(Nothing.self, to: "answer")
+        try machine.ip("link set cable0 up")
+        try machine.ip("route add default via 198.51.100.1")
+        let file = try await value
+        #expect(folder.data("a.bin") == Self.content && file.response.status == .partialContent)
+        #expect(try await peer.answer(Ranges.self, to: "ranges").ranges.last == 200_000)
+        await session.shutdown()
+    }
+
+    /// A download begins without a network. Its first request is sent when the network is there.
+    @Test func aDownloadBeginsWhenTheNetworkIsThere() async throws {
+        _ = try await peer.answer(Nothing.self, to: "answer")
+        let session = await machine.session { configuration in
+            configuration.reachability = machine.reachability
+            configuration.eventMonitors = [events]
+            configuration.steps.intercept(with: OfflineRetrier(maximumWait: .seconds(3600), machine.reachability))
+        }
+        let download = session.downloadRequest(try url, to: .file(folder("a.bin")))
+        async let value = download.value
+        try await waitForFailedConnections(1)
+        try machine.ip("address add 198.51.100.2/24 dev cable0")
+        try machine.ip("route add default via 198.51.100.1")
+        let file = try await value
+        #expect(folder.data("a.bin") == Self.content && file.interruptions == 0)
+        #expect(try await peer.answer(Ranges.self, to: "ranges").ranges == [0])
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,92 @@
+import CurlEngine
+import Foundation
+import Testing
+import Trellis
+
+/// Files of certificates change under a running session with nginx.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+struct RealTrustReloadTests {
+    /// The changes of files that the requests of a session have told.
+    private final class Changes: EventMonitor {
+        private let kinds = Locked<[TrellisError.Kind?]>([])
+        /// The kind of each change's error; `nil` for a change that is used.
+        var all: [TrellisError.Kind?] { kinds.withLock { $0 } }
+
+        func handle(_ event: RequestEvent) async {
+            guard case .trustFilesChanged(_, let error) = event.kind else { return }
+            kinds.withLock { $0.append((error as? TrellisError)?.kind) }
+        }
+    }
+
+    static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
+
+    private let server: RealTLSServer
+    private let changes = Changes()
+
+    init() async throws { server = try await RealTLSServer.started.value }
+
+    private func session(_ change: (inout TLSConfiguration) -> Void) throws -> Session {
+        try server.session {
+            $0.tls.fileCheckInterval = .zero
+            $0.eventMonitors = [changes]
+            change(&$0.tls)
+        }
+    }
+
+    private func request(_ host: String, _ version: HTTPVersionPolicy) -> Request {
+        var request = Request("https://\(host).example/")
+        request.httpVersion = version
+        return request
+    }
+
+    /// nginx tells the subject of the client's certificate, and the number of the connection.
+    @Test(arguments: versions)
+    func aNewIdentityIsShownOnNewConnections(_ version: HTTPVersionPolicy) async throws {
+        let folder = try temporaryFolder("real-identity-\(version)")
+        let (certificate, key) = ("\(folder)/client.pem", "\(folder)/client.key")
+        try server.copy("ada.chain", to: certificate)
+        try server.copy("ada.key", to: key)
+        let session = try session {
+            $0.clientIdentity = ClientIdentity(certificate: .file(certificate), key: .file(key))
+        }
+        let request = request("mutual", version)
+        let first = try await session.string(request)
+        #expect(first.hasPrefix("CN=ada "))
+        #expect(try await session.string(request) == first)
+        // The key is not that of the certificate yet: the old identity stays, and its connection.
+        try server.copy("berta.chain", to: certificate)
+        for _ in 1...2 { #expect(try await session.string(request) == first) }
+        try server.copy("berta.key", to: key)
+        let second = try await session.string(request)
+        #expect(second.hasPrefix("CN=berta "))
+        #expect(try await session.string(request) == second)
+        // The first pair again is a new identity, with a connection of its own.
+        try server.copy("ada.key", to: key)
+        try server.copy("ada.chain", to: certificate)
+        let third = try await session.string(request)
+        #expect(third.hasPrefix("CN=ada ") && third != first)
+        await session.shutdown()
+        #expect(changes.all == [.tls, nil, nil])
+    }
+
+    @Test(arguments: versions)
+    func newAuthoritiesAreUsedForNewRequests(_ version: HTTPVersionPolicy) async throws {
+        let path = try temporaryFolder("real-authorities-\(version)") + "/ca.pem"
+        try server.copy("root.pem", to: path)
+        let session = try session { $0.authorities = .only([.file(path)]) }
+        let (good, other) = (request("good", version), request("other", version))
+        #expect(try await session.string(good).hasPrefix("TLSv1.3 "))
+        let before = await expectFailure([.untrusted]) { try await session.data(other) }
+        #expect(before?.untrusted?.subject == "CN=other" && before?.isRetryable == false)
+        // A file without certificates changes nothing.
+        try Data("nothing".utf8).write(to: URL(filePath: path), options: .atomic)
+        #expect(try await session.string(good) == "TLSv1.3 . 2")
+        try server.copy("second.pem", to: path)
+        #expect(try await session.string(other).hasPrefix("TLSv1.3 "))
+        // Neither the open connection nor its TLS session is used.
+        let after = await expectFailure([.untrusted]) { try await session.data(good) }
+        #expect(after?.untrusted != nil && after?.mayHaveSentBytes == false)
+        await session.shutdown()
+        #expect(changes.all == [.file, nil])
+    }
+}

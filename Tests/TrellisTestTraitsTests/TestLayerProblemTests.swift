@@ -1,0 +1,154 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTestTraits
+import TrellisTesting
+
+/// The layers of a trait report their problems as issues that read well.
+@Suite(.timeLimit(.minutes(1)))
+struct TestLayerProblemTests {
+    /// Runs a body in the scope of a trait, and returns the problems that the trait records.
+    private func issues(
+        _ trait: TransportTrait, _ body: @escaping @Sendable () async throws -> Void = {}
+    ) async throws -> [Issue] {
+        let (test, testCase) = (try #require(Test.current), Test.Case.current)
+        let issues = Locked<[Issue]>([])
+        try await withKnownIssue(isIntermittent: true) {
+            try await trait.provideScope(for: test, testCase: testCase, performing: body)
+        } matching: { issue in
+            issues.withLock { $0.append(issue) }
+            return true
+        }
+        return issues.withLock { $0 }
+    }
+
+    private static func read(_ url: String) async throws -> String { try await Session().string(url) }
+
+    @Test func faultsThatDoNotHappenAreAnIssueAtTheTrait() async throws {
+        let trait: TransportTrait = .trellis(
+            .mock { _ in .text("short") }, .faults([.always(.truncation(after: 100), .drip(bytes: 1, every: .zero))]))
+        let unused = try await issues(trait)
+        #expect(
+            unused.map { $0.comments.first?.rawValue } == [
+                "no planned fault has happened (close (responseBody(after: 100)), 1 bytes each 0.0 seconds): "
+                    + "nothing was requested"
+            ])
+        #expect(unused.first?.sourceLocation?.line == #line - 8)
+    }
+
+    @Test func theRequestsAreShownThatHadNoFault() async throws {
+        let plan: FaultPlan = [.always(.truncation(after: 100))]
+        let found = try await issues(.trellis(.mock { _ in .text("short") }, .faults(plan))) {
+            _ = try await Self.read("http://api.example/users/7?token=x")
+        }
+        #expect(
+            found.map { $0.comments.first?.rawValue } == [
+                "no planned fault has happened (close (responseBody(after: 100))): "
+                    + "requested were GET http://api.example/users/7?token=REDACTED"
+            ])
+        let allowed = try await issues(.trellis(.mock { _ in .text("short") }, .faults(plan, allowsUnused: true)))
+        #expect(allowed.isEmpty)
+        let happened = try await issues(.trellis(.mock { _ in .text("x") }, .faults([.always(.refusedConnection)]))) {
+            _ = try? await Self.read("http://api.example/")
+        }
+        #expect(happened.isEmpty)
+    }
+
+    /// A route behind faults stays one that must be requested, and its issue is reported once.
+    @Test func aRouteBehindFaultsIsReportedOnce() async throws {
+        let faults: TestLayer = .faults([.always(.refusedConnection)])
+        let found = try await issues(
+            .trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) }, faults)
+        ) {
+            _ = try? await Self.read("http://api.example/users/1")
+        }
+        #expect(found.map { $0.comments.first?.rawValue } == ["GET /users/1 was not requested"])
+    }
+
+    @Test func faultsOfAnInnerTraitDoNotReportTheRoutesOfTheOuterOne() async throws {
+        let (test, testCase) = (try #require(Test.current), Test.Case.current)
+        let inner: TransportTrait = .trellis(.faults([.first(1, .refusedConnection)]))
+        let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
+            try await inner.provideScope(for: test, testCase: testCase) {
+                _ = try? await Self.read("http://api.example/users/1")
+            }
+        }
+        #expect(found.map { $0.comments.first?.rawValue } == ["GET /users/1 was not requested"])
+    }
+
+    @Test func aTransportThatReplacesTheOneBehindFaultsSilencesBoth() async throws {
+        let (test, testCase) = (try #require(Test.current), Test.Case.current)
+        let faults: TransportTrait = .trellis(.faults([.always(.refusedConnection)]))
+        let mock: TransportTrait = .trellis(.mock { _ in .text("of the test") })
+        let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
+            try await faults.provideScope(for: test, testCase: testCase) {
+                try await mock.provideScope(for: test, testCase: testCase) {
+                    let text = try await Self.read("http://api.example/users/1")
+                    #expect(text == "of the test")
+                }
+            }
+        }
+        #expect(found.isEmpty)
+    }
+
+    @Test func anErrorOfAServersHandlerIsAnIssue() async throws {
+        struct Odd: Error {}
+        let found = try await issues(.trellis(.http { _ in throw Odd() })) {
+            let session = try #require(Session.current)
+            let status = try await session.data("/").1.status.code
+            #expect(status == 500)
+        }
+        #expect(found.map { $0.comments.first?.rawValue } == ["the server of the test has thrown Odd()"])
+    }
+
+    // MARK: Layers that do not belong together
+
+    private func expectError(_ trait: TransportTrait, _ beginning: String) async throws {
+        let found = try await issues(trait) { Issue.record("not reached") }
+        #expect(found.count == 1)
+        let error = found.first?.error as? TestLayerError
+        #expect(error?.description.hasPrefix(beginning) == true, "\(String(describing: error))")
+    }
+
+    @Test func faultsNeedATransport() async throws {
+        try await expectError(
+            .trellis(.faults([.always(.refusedConnection)])),
+            "faults (refused connection) need something to happen to: put .router")
+    }
+
+    @Test func aProxyNeedsAServer() async throws {
+        try await expectError(.trellis(.mock { _ in .text("x") }, .proxy()), "a proxy needs a server: put .http")
+    }
+
+    @Test func aTestHasATransportOrAServer() async throws {
+        try await expectError(
+            .trellis(.mock { _ in .text("x") }, .http { _ in .text("x") }), "a test has a transport or a server")
+    }
+
+    @Test func aServerThatRunsTakesNoFaults() async throws {
+        let (test, testCase) = (try #require(Test.current), Test.Case.current)
+        let inner: TransportTrait = .trellis(.faults([.always(.refusedConnection)]))
+        let found = try await issues(.trellis(.http { _ in .text("x") })) {
+            try await inner.provideScope(for: test, testCase: testCase) {}
+        }
+        let error = found.first?.error as? TestLayerError
+        #expect(error?.description.hasPrefix("a server that runs takes no more faults (refused connection)") == true)
+    }
+
+    /// The server and its session end with the test.
+    @Test func nothingIsLeftAfterTheTest() async throws {
+        let (server, session) = (Locked<LoopbackServer?>(nil), Locked<Session?>(nil))
+        let found = try await issues(.trellis(.http { _ in .text("x") }, .proxy())) {
+            let used = try #require(Session.current)
+            _ = try await used.string("/")
+            session.withLock { $0 = used }
+            server.withLock { $0 = LoopbackServer.current }
+        }
+        #expect(found.isEmpty)
+        #expect(server.withLock { $0?.openCount } == 0)
+        let ended = try #require(session.withLock { $0 })
+        let error = await #expect(throws: TrellisError.self) { try await ended.string("http://127.0.0.1:1/") }
+        #expect(error?.kind == .cancelled)
+    }
+}

@@ -1,0 +1,107 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// The faults whose errors depend on the version of libcurl are the same on a mock and over a socket with a current one.
+@Suite(.timeLimit(.minutes(1)))
+struct FaultVersionTests {
+    /// Checks a case, which an older libcurl may report as a failure of another kind.
+    private func check(_ test: FaultCase, older kind: TrellisError.Kind) async throws {
+        let mocked = try await FaultTableTests.onMock(test)
+        #expect(mocked.result == test.result)
+        let real = try await FaultTableTests.onSocket(test)
+        if LibcurlFeatures.current.isAtLeast(8, 23) {
+            #expect(real == mocked)
+        } else {
+            #expect([test.result, .failure(kind)].contains(real.result))
+            #expect(real.mayHaveSentBytes == mocked.mayHaveSentBytes)
+        }
+    }
+
+    // MARK: The end of TLS
+
+    @Test(arguments: [
+        FaultCase(.closeWithoutNotify(.connecting), .connect),
+        FaultCase(.closeWithoutNotify(.handshake), .tls, over: .https),
+        FaultCase(.closeWithoutNotify(.requestHead), .receive, over: .https),
+        FaultCase(.closeWithoutNotify(.requestBody(after: 3)), .receive, over: .https),
+        FaultCase(.closeWithoutNotify(.responseHead), .receive, over: .https),
+        FaultCase(.closeWithoutNotify(.responseHead), .receive),
+        FaultCase(.closeWithoutNotify(.responseBody(after: 5)), .truncatedBody),
+        FaultCase(.closeWithoutNotify(.end), .truncatedBody),
+    ])
+    func anEndWithoutANoticeIsTheSameOnAMockAndOnASocket(_ test: FaultCase) async throws {
+        let mocked = try await FaultTableTests.onMock(test)
+        #expect(mocked.result == test.result)
+        let real = try await FaultTableTests.onSocket(test)
+        #expect(real == mocked)
+    }
+
+    /// A body that ends without a notice may have been cut by an attacker: the failure is that of the connection.
+    @Test(arguments: [.responseBody(after: 0), .responseBody(after: 5), .end] as [Fault.Moment])
+    func anEndWithoutANoticeInABodyIsAFailureOfTheConnection(_ moment: Fault.Moment) async throws {
+        try await check(FaultCase(.closeWithoutNotify(moment), .receive, over: .https), older: .truncatedBody)
+    }
+
+    /// The length of the body shows an announced end that is too early.
+    @Test func anAnnouncedEndInABodyIsATruncation() async throws {
+        let test = FaultCase(.close(.responseBody(after: 5)), .truncatedBody, over: .https)
+        let mocked = try await FaultTableTests.onMock(test)
+        #expect(mocked.result == test.result)
+        let real = try await FaultTableTests.onSocket(test)
+        #expect(real == mocked)
+    }
+
+    // MARK: HTTP/2
+
+    @Test(arguments: [.noError, .internalError, .enhanceYourCalm] as [HTTP2Code])
+    func anEndOfTheConnectionInPlaceOfAResponseIsAFailureOfHTTP2(_ code: HTTP2Code) async throws {
+        try await check(FaultCase(.http2(.goAway(code)), .http2, over: .http2), older: .receive)
+    }
+
+    /// A stream that was refused was not processed: the request is repeated, on the mock as over a socket.
+    @Test func aRefusedStreamIsRepeated() async throws {
+        let fault = Fault.http2(.resetStream(.refusedStream))
+        let mock = MockTransport { _ in .text("hello") }
+        let transport = FaultTransport(wrapping: mock, faults: [.first(1, fault)])
+        #expect(try await Session(transport: transport).string("http://server.test/") == "hello")
+        #expect(transport.faults == [fault])
+        let server = try LoopbackServer.http2(faults: [.first(1, fault)], response: .text("hello"))
+        var configuration = SessionConfiguration()
+        configuration.httpVersion = .http2PriorKnowledge
+        let session = Session(configuration: configuration)
+        #expect(try await session.string(server.url()) == "hello")
+        #expect(server.faults == [fault])
+        await session.shutdown()
+    }
+
+    /// Each case of the enumeration is in one of the tables: a new one needs a test.
+    @Test func everyFaultHasACase() {
+        let tested = Set(FaultCase.all.map { Self.name($0.fault) })
+        let here: Set<String> = ["closeWithoutNotify", "goAway"]
+        #expect(
+            tested.union(here) == [
+                "unresolvedName", "refusedConnection", "tls", "silence", "reset", "close", "closeWithoutNotify",
+                "latency", "drip", "framing", "resetStream", "goAway",
+            ])
+    }
+
+    private static func name(_ fault: Fault) -> String {
+        switch fault {
+        case .unresolvedName: "unresolvedName"
+        case .refusedConnection: "refusedConnection"
+        case .tls: "tls"
+        case .silence: "silence"
+        case .reset: "reset"
+        case .close: "close"
+        case .closeWithoutNotify: "closeWithoutNotify"
+        case .latency: "latency"
+        case .drip: "drip"
+        case .framing: "framing"
+        case .http2(.resetStream): "resetStream"
+        case .http2(.goAway): "goAway"
+        }
+    }
+}

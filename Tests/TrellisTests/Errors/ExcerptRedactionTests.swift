@@ -1,0 +1,28 @@
+import FoundationEssentials
+import Testing
+
+@testable import Trellis
+
+/// The bodies in the descriptions of errors, which have no secrets.
+struct ExcerptRedactionTests {
+    @Test(
+        arguments: [
+            ("application/json", #"{"token":"s3cret","message":"no"}"#, #"{"token":"REDACTED","message":"no"}"#),
+            // Cut within the secret.
+            ("application/problem+json", #"{"a":"no","password":"s3cre"#, #"{"a":"no","password":"REDACTED""#),
+            ("", #" {"a":{"api_key":["s3cret"]}}"#, #"{"a":{"api_key":["REDACTED"]}}"#),
+            ("application/x-www-form-urlencoded", "user=ada&password=s3cret", "user=ada&password=REDACTED"),
+            ("", "user=ada&password=s3cret", "user=ada&password=REDACTED"),
+            // Text that is no JSON although its type says so may be the reason of the failure.
+            ("application/json", "<p>Down for maintenance</p>", "<p>Down for maintenance</p>"),
+            ("text/plain", "[1] no token", "[1] no token"),
+        ] as [(String, String, String)])
+    func theDescriptionHasNoSecrets(_ type: String, _ body: String, _ shown: String) {
+        let answer = Answer.test(401, type: type.isEmpty ? nil : type, body: Data(body.utf8))
+        let error = answer.error(.validationFailed(.status(401)))
+        #expect(
+            error.description
+                == "GET http://a.example/: the status 401 (Unauthorized) is not accepted; the body: \(shown)")
+        #expect(error.bodyExcerpt?.text == body)
+    }
+}

@@ -1,0 +1,175 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Storages that take their time, and what comes meanwhile: newer responses, cancellations, and removals that have no effect.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheOrderTests {
+    private typealias World = CacheWorld
+
+    /// A storage in memory whose first entry waits before it becomes visible, or which removes nothing.
+    private struct SlowStorage: CacheStorage {
+        private struct Writer: CacheWriter {
+            let writer: any CacheWriter
+            let waits: @Sendable () async throws -> Void
+
+            func write(_ bytes: Data) async throws { try await writer.write(bytes) }
+            func commit() async throws {
+                try await waits()
+                try await writer.commit()
+            }
+            func discard() async { await writer.discard() }
+        }
+
+        /// A body that cannot be read.
+        private struct UnreadableBody: CachedBody {
+            let length: Int64
+            func bytes(in range: Range<Int64>) async throws -> Data { throw CacheFile.Damaged() }
+        }
+
+        /// Is opened when the first entry is about to become visible.
+        let isReached = LoopbackServer.Gate()
+        /// The gate at which the first entry waits.
+        let gate = LoopbackServer.Gate()
+        /// Indicates whether no body can be read, and nothing is removed.
+        var isBroken = false
+        private let memory = MemoryCacheStorage()
+        private let count = Locked(0)
+
+        init(isBroken: Bool = false) { self.isBroken = isBroken }
+
+        func entries(for key: CacheKey) -> [CacheEntry] {
+            memory.entries(for: key).map { entry in
+                guard isBroken else { return entry }
+                return CacheEntry(id: entry.id, head: entry.head, body: UnreadableBody(length: entry.body.length))
+            }
+        }
+        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
+            let writer = try memory.makeWriter(for: key, head, length: length)
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            guard isFirst, !isBroken else { return writer }
+            return Writer(writer: writer) { [isReached, gate] in
+                isReached.open()
+                try await gate.opened()
+            }
+        }
+        func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
+            memory.update(entry, for: key, to: head)
+        }
+        func remove(_ entry: CacheEntry, for key: CacheKey) {
+            if !isBroken { memory.remove(entry, for: key) }
+        }
+        func removeEntries(for key: CacheKey) { memory.removeEntries(for: key) }
+        func removeAll() { memory.removeAll() }
+        var keys: AsyncThrowingStream<CacheKey, any Error> { memory.keys }
+        var usage: CacheUsage { memory.usage }
+    }
+
+    /// Returns a world whose responses are numbers.
+    private func counting(_ storage: any CacheStorage, _ fields: HTTPFields = World.fields()) -> CacheWorld {
+        let count = Locked(0)
+        return World(storage: storage) { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return World.response("\(number)", fields)
+        }
+    }
+
+    // MARK: Newer responses
+
+    /// The newer response is stored while the older one is about to be, and the older one takes its place.
+    @Test func anOlderResponseDoesNotStayInPlaceOfANewerOne() async throws {
+        let storage = SlowStorage()
+        let world = counting(storage)
+        let old = Task { try await world.get()[0] }
+        try await storage.isReached.opened()
+        #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "2")
+        storage.gate.open()
+        #expect(try await old.value == "1")
+        #expect(try await world.get()[0] == "3")
+        #expect(try await world.get() == ["3", "trellis; hit; ttl=60"])
+    }
+
+    // MARK: Cancellation
+
+    /// A read of a stored body that is cancelled is no reason to remove it, whether the response is fresh or was validated.
+    @Test(arguments: [false, true], [false, true])
+    func aReadThatIsCancelledRemovesNothing(_ isStream: Bool, _ isStale: Bool) async throws {
+        let (isReached, gate) = (LoopbackServer.Gate(), LoopbackServer.Gate())
+        let storage = ProbedStorage { body, range in
+            isReached.open()
+            try await gate.opened()
+            return try await body.bytes(in: range)
+        }
+        let world = World(storage: storage) { request in
+            request.headers.contains(.ifNoneMatch)
+                ? World.response("", status: 304, World.fields()) : World.response("one", World.fields())
+        }
+        _ = try await world.get()
+        if isStale { world.pass(61) }
+        let reading = Task { () async throws -> Void in
+            if isStream {
+                for try await _ in try await world.session.stream(World.url).chunks {}
+            } else {
+                _ = try await world.get()
+            }
+        }
+        try await isReached.opened()
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        gate.open()
+        #expect(try await world.storedCount == 1)
+        #expect(try await world.get()[0] == "one")
+    }
+
+    // MARK: Storages that do not do as they are told
+
+    /// The request is sent after some attempts to remove what cannot be read.
+    @Test func aBodyThatCanBeNeitherReadNorRemovedEndsNoRequest() async throws {
+        let world = counting(SlowStorage(isBroken: true))
+        for number in 1...3 { #expect(try await world.get()[0] == "\(number)") }
+        let offline = try await world.session.data(Request(World.url).withCacheMode(.onlyIfCached)).1
+        #expect(offline.status == .gatewayTimeout)
+        #expect(world.transport.requests.count == 3)
+    }
+
+    // MARK: User code
+
+    /// The condition of a removal may use the cache.
+    @Test func aConditionThatAsksTheCacheDoesNotStopIt() async throws {
+        let gate = LoopbackServer.Gate()
+        let world = World { _ in
+            try await gate.opened()
+            return World.response("one")
+        }
+        let get = Task { try await world.get() }
+        try await world.transport.waitUntilRequested(count: 1)
+        let cache = world.cache
+        try await cache.removeAll { _ in cache.exchanges.count == 1 }
+        gate.open()
+        _ = try await get.value
+        #expect(try await world.storedCount == 0)
+    }
+
+    // MARK: Bodies that are too large
+
+    /// The size of a body says nothing about the storage: there is no failure, and the next one is told.
+    @Test func aBodyThatIsTooLargeIsNoFailureOfTheStorage() async throws {
+        let world = World(storage: MemoryCacheStorage(maximumBodySize: 3)) { _ in World.response("large") }
+        #expect(try await world.get() == ["large", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
+        let stream = try await world.session.stream(World.url)
+        let body = try await stream.body.reduce(into: Data()) { $0.append($1) }
+        #expect(body == Data("large".utf8))
+        #expect(world.cache.statistics.failureCount == 0)
+        #expect(world.cache.recordFailure(DiskCacheStorage.Failure(directory: "/", why: "full")))
+    }
+}

@@ -1,0 +1,38 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The descriptions of errors of WebSockets, which name the WebSocket and not the request of its handshake.
+@Suite(.timeLimit(.minutes(1)))
+struct WebSocketWordsTests {
+    @Test(
+        arguments: [
+            ("https://a.example/b?token=x", "wss://a.example/b?token=REDACTED"),
+            ("http://a.example/", "ws://a.example/"), ("wss://a.example/", "wss://a.example/"),
+        ])
+    func aHandshakeIsNamedByTheURLOfTheWebSocket(_ url: String, _ name: String) {
+        var error = TrellisError(.validationFailed(.status(404)), method: .get, url: url)
+        #expect(error.description.hasPrefix("GET "))
+        error.webSocketPart = .handshake
+        #expect(error.description == "WebSocket handshake with \(name): the status 404 (Not Found) is not accepted")
+    }
+
+    @Test func aRefusedHandshakeIsNamedAsOne() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 404) })
+        let error = await #expect(throws: TrellisError.self) {
+            _ = try await session.webSocket("ws://a.example/b")
+        }
+        #expect(error?.description.hasPrefix("WebSocket handshake with ws://a.example/b: ") == true)
+        await session.shutdown()
+    }
+
+    @Test func aConversationThatIsLostIsNamedAsAWebSocket() async throws {
+        let mock = await MockSocket()
+        mock.wire.end()
+        let error = await #expect(throws: TrellisError.self) { _ = try await mock.socket.receive() }
+        #expect(error?.description.hasPrefix("WebSocket ws://localhost/: ") == true)
+        await mock.shutDown()
+    }
+}
