@@ -114,7 +114,8 @@ struct AlternativeServiceTests {
         var hasty = try request("alternative")
         hasty.timeouts = Timeouts(connect: .milliseconds(800))
         let request = hasty
-        await expectFailure([.connectTimeout]) { try await evaluated.data(request) }
+        // The request goes to the origin, whose evaluation is not slow.
+        #expect(try await evaluated.data(request).1.version == .http1_1)
         #expect(try await evaluated.data(self.request("alternative")).1.version == .http3)
         await evaluated.shutdown()
         #expect(try await end() == ["selected", "selected"])

@@ -33,12 +33,27 @@ struct RealProxySocketTests {
     func filesThroughATunnel(_ pair: RealServerTests.Pair, _ name: String) async throws {
         let session = try session(name)
         let port = try #require(peer.announcement.ports[name])
-        for (path, size) in [("/small", 11), ("/large", 8 << 20), ("/small", 11)] {
-            var request = Request(try peer.url(pair.server, path))
-            request.httpVersion = pair.policy
-            let (data, response) = try await session.data(request)
-            #expect(data.count == size && response.version == pair.version)
-            #expect(response.metrics.proxyURL?.hasSuffix("://127.0.0.1:\(port)") == true)
+        try await withKnownIssue("libcurl 8.23 opens no tunnel through an HTTP proxy behind a SOCKS proxy at a socket") {
+            for (path, size) in [("/small", 11), ("/large", 8 << 20), ("/small", 11)] {
+                var request = Request(try peer.url(pair.server, path))
+                request.httpVersion = pair.policy
+                let (data, response) = try await session.data(request)
+                #expect(data.count == size && response.version == pair.version)
+                #expect(response.metrics.proxyURL?.hasSuffix("://127.0.0.1:\(port)") == true)
+            }
+        } when: {
+            TrellisRuntime.libcurlVersion.hasPrefix("8.23.")
+        }
+        await session.shutdown()
+    }
+
+    /// The HTTP proxy reads the request itself, without a tunnel.
+    @Test(.requires("tinyproxy")) func aFileWithoutATunnel() async throws {
+        let session = try session("tinyproxy")
+        for _ in 1...2 {
+            let (data, response) = try await session.data(peer.url("nginx-plain", "/small", scheme: "http"))
+            #expect(String(decoding: data, as: UTF8.self) == "http 127.0.0.1 ")
+            #expect(response.headers[.via]?.contains("tinyproxy") == true)
         }
         await session.shutdown()
     }
