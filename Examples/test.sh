@@ -1676,7 +1676,7 @@ expect_usage_reason "--pin goes with wss URLs" ws "$ws/echo" --pin "sha256//$oth
 expect_usage_reason "--deadline must be more than 0" ws "$ws/echo" --deadline 0
 expect_usage_reason "--ping cannot be negative" ws "$ws/echo" --ping -1
 expect_usage_reason "--proxy: " ws "$ws/echo" --proxy ftp://x
-expect_usage_reason "See 'trellis ws --help'" ws
+expect_usage_reason "See 'trellis ws --help'" ws "$ws/echo" --nope
 expect_usage_error ws "$ws/echo" --key a
 expect_usage_error ws "$ws/echo" --resolve a:80
 expect_usage_error ws "$ws/echo" --alt-svc a
@@ -1779,7 +1779,7 @@ expect_usage_reason "an IPv6 address is put in brackets" gateway --listen ::1:80
 expect_usage_reason "with a host, and perhaps a port, alone" "${at[@]}" --origin a.example
 expect_usage_reason "'A(' cannot be the name of a field" "${at[@]}" --origin "$url" --cache memory --targeted 'A('
 expect_usage_reason "--idle-timeout must be more than 0" "${at[@]}" --origin "$url" --idle-timeout -1
-expect_usage_reason "See 'trellis gateway --help'" gateway
+expect_usage_reason "See 'trellis gateway --help'" gateway --listen 127.0.0.1:0 --origin http://localhost:1 --nope
 client gateway --listen "127.0.0.1:${url##*:}" --origin "$url"
 check "gateway: a port in use" "1 trellis: cannot listen on 127.0.0.1:${url##*:}: address already in use" "$status $err"
 : >"$folder/no-folder"
