@@ -1401,7 +1401,8 @@ expect_usage_error "$url/" --abstract-unix-socket ''
 
 # --- WebSockets
 
-# A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code; /bytes sends two bytes;
+# A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code, or with none for "none", and
+# /answer/CODE answers the client's Close frame so; /bytes sends two bytes;
 # /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /pinged sends "pinged" after a ping; /flood sends many
 # messages, and creates the file of its first argument when it has received the Close frame; /deflate agrees to compression; /fields sends
 # two fields of the request. /noted, /deaf and /silent note in files that they were asked, and the code of the Close frame; /deaf does not
@@ -1413,6 +1414,9 @@ import base64, hashlib, socketserver, ssl, sys, threading
 class Handler(socketserver.StreamRequestHandler):
     def frame(self, first, payload):
         self.wfile.write(bytes([first, len(payload)]) + payload)
+
+    def close(self, code):
+        self.frame(0x88, b"" if code == "none" else int(code).to_bytes(2, "big") + b"why")
 
     def handle(self):
         path = self.rfile.readline().split()[1].decode()
@@ -1436,7 +1440,7 @@ class Handler(socketserver.StreamRequestHandler):
             f"{extensions}Sec-WebSocket-Accept: {accept}\r\n" + (f"Sec-WebSocket-Protocol: {chosen}\r\n" if chosen else "") + "\r\n").encode())
         if path.startswith("/close/"):
             self.frame(0x81, b"first")
-            self.frame(0x88, int(path.split("/")[2]).to_bytes(2, "big") + b"why")
+            self.close(path.split("/")[2])
         elif path == "/bytes":
             self.frame(0x82, b"\x00\xff")
         elif path == "/ask":
@@ -1468,7 +1472,7 @@ class Handler(socketserver.StreamRequestHandler):
                 if path == "/garbled":
                     self.frame(0x81, b"\xff\xfe")
                 if path.startswith("/answer/"):
-                    return self.frame(0x88, int(path.split("/")[2]).to_bytes(2, "big") + b"why")
+                    return self.close(path.split("/")[2])
                 if not path.startswith("/close/"):
                     self.frame(0x88, payload[:2])
                 return
@@ -1533,6 +1537,11 @@ for code in 1000 1001 3000 1011; do
     case $code in 1000 | 1001) wanted=0 ;; *) wanted=1 ;; esac
     check "ws: the status after $code" "$wanted" "$status"
 done
+talk '' "$ws/close/none" --limit 9 --report json
+check "ws: closed without a code" "0 True ['first'] {'code': 1005, 'reason': '', 'clean': True} None" \
+    "$status $(report "r['ok']") $(report "[m['text'] for m in r['messages']]") $(report "r['close']") $(report "r['error']")"
+talk '' "$ws/close/none" --limit 9
+check "ws: closed without a code: the messages" 'first 0' "$out $status"
 # The server's Close frame, or its end, comes after the client's Close frame.
 for code in 1000 1001 1008; do
     talk 'x\n' "$ws/answer/$code" --report json
@@ -1540,6 +1549,9 @@ for code in 1000 1001 1008; do
     check "ws: $code is the answer to its own Close frame" "$wanted $code" \
         "$status $(report "r['ok']") $(report "r['error'] and r['error']['kind']") $(report "r['close']['code']")"
 done
+talk 'x\n' "$ws/answer/none" --report json
+check "ws: the answer to its own Close frame has no code" "0 True None 1005" \
+    "$status $(report "r['ok']") $(report "r['error']") $(report "r['close']['code']")"
 for path in garbled ended; do
     talk 'x\n' "$ws/$path" --report json
     check "ws: $path after its own Close frame" "1 False websocket" "$status $(report "r['ok']") $(report "r['error'] and r['error']['kind']")"
@@ -1661,6 +1673,35 @@ check "ws: Ctrl-C and a server that does not answer" '130 1000' "$status $code"
 interrupt_talk "$ws/silent" --report json
 check "ws: Ctrl-C in the handshake" 130 "$status"
 exec {ws_input}>&-
+# On a terminal: lines are messages as they are entered, Ctrl-D ends the input, and Ctrl-C closes. The terminal does not echo, so that it
+# shows only the messages.
+cat >"$folder/ws-terminal.py" <<'PYTHON'
+import os, pty, sys, termios
+end, program = sys.argv[1], sys.argv[2:]
+pid, terminal = pty.fork()
+if pid == 0: os.execv(program[0], program)
+settings = termios.tcgetattr(terminal)
+settings[3] &= ~termios.ECHO
+termios.tcsetattr(terminal, termios.TCSANOW, settings)
+shown = b""
+def lines(): return [line for line in shown.split(b"\r\n") if line and b"no version information available" not in line]
+try:
+    for line in (b"one", "zwei ü".encode()):
+        os.write(terminal, line + b"\n")
+        while line not in lines(): shown += os.read(terminal, 65536)
+    os.write(terminal, end.encode())
+    while more := os.read(terminal, 65536): shown += more
+except OSError: pass
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), [line.decode() for line in lines()])
+PYTHON
+# Runs `trellis ws` on a terminal, and prints the exit status and the lines that the terminal shows.
+on_terminal() { # LAST-KEY ARGUMENT…
+    timeout 30 python3 "$folder/ws-terminal.py" "$1" "$bin/trellis" ws "${@:2}"
+}
+check "ws: a terminal and Ctrl-D" "0 ['one', 'zwei ü']" "$(on_terminal $'\x04' "$ws/echo")"
+rm -f "$folder/flooded.code"
+check "ws: a terminal and Ctrl-C" "130 ['one', 'zwei ü']" "$(on_terminal $'\x03' "$ws/noted")"
+check "ws: the code after Ctrl-C on a terminal" 1000 "$(cat "$folder/flooded.code" 2>/dev/null)"
 expect_usage_error ws
 expect_usage_error ws "$ws/echo" --text --binary
 expect_usage_error ws "$ws/echo" --json x

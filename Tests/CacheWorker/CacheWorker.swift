@@ -51,7 +51,8 @@ struct CacheWorker {
             return nil
         }
         let rest = Locked(generator.number(below: 60))
-        return { _, _ in
+        return { operation, _ in
+            guard operation.isChange else { return nil }
             let isLast = rest.withLock { rest in
                 rest -= 1
                 return rest < 0

@@ -14,6 +14,9 @@ struct ArticleExampleTests {
             article: "Sources/TrellisFoundation/TrellisFoundation.docc/TrellisFoundation.md",
             file: "Tests/TrellisFoundationTests/TrellisFoundationPageTests.swift"),
         Example(
+            article: "Sources/TrellisObservability/TrellisObservability.docc/TrellisObservability.md",
+            file: "Tests/TrellisObservabilityTests/ObservabilityPageTests.swift"),
+        Example(
             article: "Sources/TrellisTesting/TrellisTesting.docc/TrellisTesting.md",
             file: "Tests/TrellisTestingTests/TrellisTestingPageTests.swift"),
         Example(

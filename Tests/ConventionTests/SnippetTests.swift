@@ -3,8 +3,24 @@ import Testing
 
 /// The examples of some articles are those of the target that compiles them (`Examples/Sources/Snippets`).
 struct SnippetTests {
-    /// The articles all of whose lines of Swift are compiled, in the file of the same name.
-    static let articles = ["Errors", "Streams"]
+    /// An article all of whose lines of Swift are compiled, but for those of a package's manifest.
+    struct Article: Sendable {
+        /// The name of the file that compiles them.
+        let name: String
+        let path: String
+
+        /// Creates an article of the framework, which has the name of its file unless a path is given.
+        init(_ name: String, _ path: String? = nil) {
+            self.name = name
+            self.path = path ?? "Sources/Trellis/Trellis.docc/\(name).md"
+        }
+    }
+
+    static let articles = [
+        Article("Caching"), Article("Errors"), Article("Streams"), Article("Trellis"),
+        Article("Services", "Sources/TrellisService/TrellisService.docc/TrellisService.md"),
+        Article("Configuration", "Sources/TrellisConfiguration/TrellisConfiguration.docc/TrellisConfiguration.md"),
+    ]
 
     static func text(of path: String) throws -> String {
         try String(contentsOfFile: "\(SourceTree.root)/\(path)", encoding: .utf8)
@@ -15,10 +31,11 @@ struct SnippetTests {
         text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// Returns the lines in the code blocks of an article.
+    /// Returns the lines in the code blocks of an article, without those of the blocks that are a dependency in a manifest.
     static func examples(in article: String) -> [String] {
         article.components(separatedBy: "```swift\n").dropFirst()
-            .compactMap { $0.components(separatedBy: "```").first }.flatMap(lines)
+            .compactMap { $0.components(separatedBy: "```").first }
+            .filter { !$0.hasPrefix(".package(") }.flatMap(lines)
     }
 
     /// Returns the lines of an article that are not compiled.
@@ -28,15 +45,16 @@ struct SnippetTests {
     }
 
     @Test(arguments: articles)
-    func theExamplesAreCompiled(_ name: String) throws {
-        let article = try Self.text(of: "Sources/Trellis/Trellis.docc/\(name).md")
-        let code = try Self.text(of: "Examples/Sources/Snippets/\(name).swift")
-        #expect(Self.examples(in: article).count > 10)
-        #expect(Self.missing(article, in: code) == [])
+    func theExamplesAreCompiled(_ article: Article) throws {
+        let text = try Self.text(of: article.path)
+        let code = try Self.text(of: "Examples/Sources/Snippets/\(article.name).swift")
+        #expect(Self.examples(in: text).count > 10)
+        #expect(Self.missing(text, in: code) == [])
     }
 
     @Test func aLineThatIsNotCompiledIsFound() {
-        let article = "# A\n\n```swift\nlet a = 1\n    let b = 2\n```\n\nlet c = 3\n"
+        let manifest = "```swift\n.package(path: \"x\")\n```\n"
+        let article = "# A\n\n\(manifest)\n```swift\nlet a = 1\n    let b = 2\n```\n\nlet c = 3\n"
         #expect(Self.missing(article, in: "import A\n\nlet a = 1\n") == ["let b = 2"])
     }
 }

@@ -290,7 +290,8 @@ async def early(stream, status):
 
 async def early_end(stream, status, length, end, then="nothing"):
     """Sends a whole response before reading all of the request's body, `with-length` or `without-length`, whose end comes
-    `at-once` or in a frame of its `own`; and then nothing, or for `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
+    `at-once` or in a frame of its `own`; and then nothing, or for `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1), or
+    for `ping` a PING after the end of the request's body."""
     await stream.begun()
     stream.head(int(status), fields=[("content-length", "2")] if length == "with-length" else [])
     await stream.data(b"xx", end=end == "at-once")
@@ -299,6 +300,9 @@ async def early_end(stream, status, length, end, then="nothing"):
         stream.end()
     if then == "reset":
         stream.reset(ErrorCodes.NO_ERROR)
+    elif then == "ping":
+        await stream.ended.wait()
+        await stream.answered()
 
 
 async def continued(stream, status="100"):

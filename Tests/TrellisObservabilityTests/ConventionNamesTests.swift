@@ -14,6 +14,7 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(1)))
 struct ConventionNamesTests {
     /// The attributes of the package opentelemetry-semantic-conventions 0.66b2 for Python that concern HTTP clients and are not deprecated.
+    /// `ConventionPackageTests` compares these lists with the package.
     private static let attributes: Set<String> = [
         "error.type", "exception.message", "exception.type", "http.connection.state", "http.request.body.size",
         "http.request.header",

@@ -14,28 +14,49 @@ import TrellisTesting
 
 private struct User: Decodable, Sendable { var name: String }
 
-/// The example of the page about the product.
+/// Makes the backends those of the process. Call this once, before the first request.
+private func bootstrap(_ tracer: some Tracer, _ factory: some MetricsFactory) {
+    LoggingSystem.bootstrap { label in
+        var handler = StreamLogHandler.standardError(label: label)
+        handler.logLevel = .debug
+        return handler
+    }
+    MetricsSystem.bootstrap(factory)
+    InstrumentationSystem.bootstrap(tracer)
+}
+
+private func makeObservedSession() -> Session {
+    var configuration = SessionConfiguration()
+    configuration.observe()
+    configuration.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .milliseconds(10)))
+    return Session(configuration: configuration)
+}
+
+private func loadUser(from session: Session) async throws -> User {
+    let request = Request("https://api.example.com/users/7?token=abc").withURLTemplate("/users/{id}")
+    return try await session.decode(User.self, from: request)
+}
+
+/// Loads the user in the scope of other backends than those of the process, for example in a test.
+private func loadUser(
+    from session: Session, _ tracer: some Tracer, _ factory: some MetricsFactory, _ logger: Logger
+) async throws -> User {
+    try await withTracer(tracer) {
+        try await withMetricsFactory(factory) {
+            try await withLogger(logger) { _ in try await loadUser(from: session) }
+        }
+    }
+}
+
+/// The complete example of the page about the product. The backends of the process are those of all tests, and are not replaced.
 @Suite(.timeLimit(.minutes(1)))
 struct ObservabilityPageTests {
     @Test func anExampleIsObserved() async throws {
         let backends = Backends()
         let (tracer, factory, logger) = (backends.tracer, backends.metrics, backends.logger)
         let transport = MockTransport(responses: [MockResponse(status: 503), .json(#"{"name":"Ada"}"#)])
-
-        var configuration = SessionConfiguration()
-        configuration.observe()
-        configuration.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .milliseconds(10)))
-        let session = Session(configuration: configuration, transport: transport)
-
-        let user = try await withTracer(tracer) {
-            try await withMetricsFactory(factory) {
-                try await withLogger(logger) { _ in
-                    let request = Request("https://api.example.com/users/7?token=abc").withURLTemplate("/users/{id}")
-                    return try await session.decode(User.self, from: request)
-                }
-            }
-        }
-
+        let session = makeObservedSession()
+        let user = try await withTransport(transport) { try await loadUser(from: session, tracer, factory, logger) }
         #expect(user.name == "Ada")
         #expect(tracer.finishedSpans.map(\.operationName) == ["GET /users/{id}", "GET /users/{id}"])
         #expect(tracer.finishedSpans.map { $0["http.response.status_code"] } == [.int64(503), .int64(200)])

@@ -3,7 +3,7 @@ import Logging
 import Tracing
 
 /// The backends of logs, metrics and traces that do nothing. They are not those of the three packages, which `TrellisObservability`
-/// recognizes and does not use: everything that it makes for a request is made.
+/// recognizes and does not use: spans and metrics are made. The line about a request, which is of the level `debug`, is not.
 enum DroppingBackends {
     /// Installs the backends in the process, as a server does at its start.
     static func bootstrap() {

@@ -170,7 +170,7 @@ enum Catalogue {
         "/cookie")
 
     private static let instrumentedGet = own(
-        "instrumented-get", "GET of 11 bytes, with logs, metrics and a trace that are made and dropped", "/small")
+        "instrumented-get", "GET of 11 bytes, with metrics and a trace that are made and dropped", "/small")
     private static let uninstrumentedGet = own(
         "uninstrumented-get", "the same without backends of logs, metrics and traces", "/small")
     private static let mockedGet = own("mocked-get", "GET of 11 bytes from a stub in the same process", "/small")

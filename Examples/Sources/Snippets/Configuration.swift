@@ -19,6 +19,14 @@ func makeSession() async throws -> Session {
     }
 }
 
+func checkFolderAndFile(of configuration: SessionConfiguration) async throws {
+    if let storage = configuration.steps.cache?.storage as? DiskCacheStorage { try await storage.open() }
+    if let cookies = configuration.steps.cookies as? CookieFile {
+        _ = await cookies.all
+        if let failure = await cookies.failure { throw failure }
+    }
+}
+
 func printSettings() {
     for setting in SessionSetting.all { print(setting.key, setting.type, setting.unit, setting.meaning) }
 }

@@ -12,9 +12,10 @@ struct GatewayCommand: Subcommand {
         usage: "trellis gateway --listen HOST:PORT --origin URL [OPTION…]",
         discussion: """
             Every request goes to the origin with its method, path, query, fields and body, and every response comes back as it is: \
-            nothing is followed, decoded or repeated. The trailers of responses are passed on, and those of requests with libcurl 8.7 \
-            or newer. Via, Age and Cache-Status are added. An origin that cannot be reached is a 502, and one that does not respond \
-            in time a 504. SIGTERM and SIGINT let the responses under way go on to their end.
+            nothing is followed, decoded or repeated, except that libcurl sends a request again that an HTTP/2 origin has refused \
+            unprocessed. The trailers of responses are passed on, and those of requests with libcurl 8.7 or newer. Via, Age and \
+            Cache-Status are added. An origin that cannot be reached is a 502, and one that does not respond in time a 504. \
+            SIGTERM and SIGINT let the responses under way go on to their end.
 
               trellis gateway --listen 127.0.0.1:8080 --origin http://localhost:3000 --cache memory
             """)

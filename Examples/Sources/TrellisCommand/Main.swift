@@ -14,7 +14,12 @@ enum Main {
         }
         let options = Options.parseOrExit()
         let interruption = Interruption()
-        let work = Task { await Client(options).run() }
+        let work = Task {
+            let client = Client(options)
+            let isDone = await client.run()
+            client.warnOfLosses()
+            return isDone
+        }
         interruption.whenItHappens { work.cancel() }
         if let delay = options.cancelAfter {
             Task {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TerminalKit
 import Trellis
 
 /// The options about the recording of exchanges.
@@ -48,5 +49,13 @@ extension Client {
         } catch {
             return RequestFailure("file", error.description)
         }
+    }
+
+    /// Prints a warning on standard error if the recorder has lost events. Without a recorder, does nothing.
+    func warnOfLosses() {
+        guard let path = options.recording.har, let count = recorder?.lostEventCount, count > 0 else { return }
+        let events = count == 1 ? "1 event was" : "\(count) events were"
+        Terminal.error.print(
+            Terminal.error.styled("trellis: ", .yellow) + "the recording \(path) is not complete: \(events) lost")
     }
 }

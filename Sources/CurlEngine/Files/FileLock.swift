@@ -9,9 +9,18 @@ package struct FileLock: ~Copyable, Sendable {
 
     /// Takes the lock if it is free, and creates the file if there is none. Returns `nil` if another lock is held.
     package static func taken(path: String) throws(FileFailure) -> FileLock? {
+        let descriptor = try FileOperationHook.watching(.lock(path: path)) { () throws(FileFailure) -> Int32? in
+            try lockedFile(path)
+        }
+        guard let descriptor else { return nil }
+        return FileLock(descriptor: descriptor)
+    }
+
+    /// Returns the descriptor of a file that is locked; `nil` if another lock is held.
+    private static func lockedFile(_ path: String) throws(FileFailure) -> Int32? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return FileLock(descriptor: descriptor) }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
         let isHeld = errno == EWOULDBLOCK || errno == EINTR
         let failure = FileFailure.system
         close(descriptor)

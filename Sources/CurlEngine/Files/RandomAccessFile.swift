@@ -19,7 +19,13 @@ package final class RandomAccessFile: Sendable {
 
     /// Opens a regular file of this user; `nil` if there is none at the path. Symbolic links are not followed.
     package static func opened(path: String, forWriting: Bool = false) throws(FileFailure) -> RandomAccessFile? {
-        let flags = (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> RandomAccessFile? in
+            try openFile(path, isWritten: forWriting)
+        }
+    }
+
+    private static func openFile(_ path: String, isWritten: Bool) throws(FileFailure) -> RandomAccessFile? {
+        let flags = (isWritten ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let descriptor = unsafe open(path, flags)
         guard descriptor >= 0 else {
             if errno == ENOENT || errno == ENOTDIR || errno == ELOOP { return nil }
@@ -39,6 +45,12 @@ package final class RandomAccessFile: Sendable {
     ///
     /// - Throws: The system's reason, also if there is a file at the path.
     package static func created(path: String) throws(FileFailure) -> RandomAccessFile? {
+        try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> RandomAccessFile? in
+            try createFile(path)
+        }
+    }
+
+    private static func createFile(_ path: String) throws(FileFailure) -> RandomAccessFile? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -67,6 +79,12 @@ package final class RandomAccessFile: Sendable {
     /// - Throws: The system's reason, also if the file ends before the range does.
     package func bytes(in range: Range<Int64>) throws(FileFailure) -> Data {
         guard !range.isEmpty else { return Data() }
+        return try FileOperationHook.watching(.read(path: path, range)) { () throws(FileFailure) -> Data in
+            try readBytes(range)
+        }
+    }
+
+    private func readBytes(_ range: Range<Int64>) throws(FileFailure) -> Data {
         guard range.lowerBound >= 0, let buffer = unsafe malloc(range.count) else {
             throw FileFailure(why: "out of memory")
         }
@@ -124,6 +142,10 @@ package enum FolderContents {
     ///
     /// - Throws: The system's reason if the folder cannot be read.
     package static func list(_ folder: String) throws(FileFailure) -> [File] {
+        try FileOperationHook.watching(.list(path: folder)) { () throws(FileFailure) -> [File] in try readAll(folder) }
+    }
+
+    private static func readAll(_ folder: String) throws(FileFailure) -> [File] {
         guard let stream = unsafe opendir(folder) else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
             throw .system

@@ -61,6 +61,13 @@ package enum WholeFile {
         return unsafe stat(path, &status) == 0 ? Version(status) : nil
     }
 
+    /// Returns the instant at which a file, or the names in a folder, were changed last, in nanoseconds since 1970; `nil` if there is none.
+    package static func modificationTime(path: String) -> Int64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    }
+
     /// Returns the number of bytes of a file; 0 if there is none.
     package static func size(path: String) -> Int64 {
         var status = stat()

@@ -12,6 +12,22 @@ package enum FileOperationHook {
         case remove(path: String)
         /// A synchronization of the names in a folder, which brings them to the disk.
         case synchronizeFolder(path: String)
+        /// An opening of a ``RandomAccessFile``, which may create it.
+        case open(path: String)
+        /// A read of bytes of a ``RandomAccessFile``.
+        case read(path: String, Range<Int64>)
+        /// A listing of the files in a folder.
+        case list(path: String)
+        /// An attempt to take a ``FileLock``.
+        case lock(path: String)
+
+        /// Indicates whether the operation changes the bytes or the names of files, or brings changes to the disk.
+        package var isChange: Bool {
+            switch self {
+            case .write, .synchronize, .rename, .remove, .synchronizeFolder: true
+            case .open, .read, .list, .lock: false
+            }
+        }
     }
 
     /// The moment at which the handler is called.

@@ -25,9 +25,9 @@ extension ExchangeActor {
             proxyURL: prepared.proxyURL, serverTrust: serverTrust,
             reporting: ServerTimingFields(head: head, trailers: trailers.isEmpty ? nil : trailers))
         if hasHistory {
-            // A body in memory counts once the request has shown that it is on its way.
-            let wasSent = prepared.streamedBody != nil || head != nil || metrics.bytesSent > 0
-            metrics.requestBodySize = wasSent ? passedBodySize : 0
+            // The transport counts the head and a body in memory together; one that counts nothing has sent all before a response.
+            let limit = metrics.bytesSent > 0 ? metrics.bytesSent : head != nil ? .max : 0
+            metrics.requestBodySize = prepared.streamedBody != nil ? passedBodySize : min(passedBodySize, limit)
             metrics.responseBodySize = measuredBytes
         }
         return metrics

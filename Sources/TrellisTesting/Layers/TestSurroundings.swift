@@ -117,7 +117,13 @@ package struct TestSurroundings: Sendable {
         let problems = serverProblems + (hasFailed ? [] : unusedFaults)
         await stopServers()
         guard let test = own as? any TestTransport else { return problems }
-        return try await test.finish(hasFailed: hasFailed) + problems
+        do {
+            return try await test.finish(hasFailed: hasFailed) + problems
+        } catch {
+            // The problems that were found before are the likely cause.
+            guard problems.isEmpty else { return problems + [TestProblem("the end of the transport has failed: \(error)")] }
+            throw error
+        }
     }
 
     /// Stops what the trait has started. The calls wait for threads.

@@ -202,9 +202,6 @@ extension FaultPlan {
                 if hasHTTP2, fault.stage == .exchange, !rule.predicates.isEmpty {
                     throw UnplayableFault(fault: fault, reason: "the server does not read the fields of its requests")
                 }
-                if hasHTTP2, fault.moment?.requestBytes != nil {
-                    throw UnplayableFault(fault: fault, reason: "the server does not count the bytes of its requests")
-                }
             }
         }
     }

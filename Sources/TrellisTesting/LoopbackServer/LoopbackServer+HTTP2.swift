@@ -19,8 +19,7 @@ extension LoopbackServer {
     ///   - faults: The faults that the server plays.
     ///   - clock: The clock of the latencies and drips among the faults; `nil`, the default, for real time.
     ///   - response: The response. Its body must be in memory, and have at most 65,535 bytes (the window of RFC 9113, section 6.9.2).
-    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS, of the framing of HTTP/1.1, and in the
-    ///   bodies of requests.
+    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of the framing of HTTP/1.1.
     public static func http2(
         on address: Address = .ipv4, faults: FaultPlan = [], clock: TestClock? = nil, response: Response = .text("ok")
     ) throws -> LoopbackServer {
@@ -51,6 +50,15 @@ private struct HTTP2Peer {
         let payload: [UInt8]
     }
 
+    /// A request that has not arrived completely.
+    private struct OpenRequest {
+        let faults: [Fault]
+        /// The faults in the body that have not happened yet.
+        var inBody: ArraySlice<(after: Int, fault: Fault)>
+        /// The number of bytes of the body that have arrived.
+        var count = 0
+    }
+
     private let connection: LoopbackServer.Connection
     private let schedule: FaultSchedule
     private let response: LoopbackServer.Response
@@ -67,6 +75,7 @@ private struct HTTP2Peer {
         // The preface of the client (RFC 9113, section 3.4).
         _ = try connection.read(exactly: 24)
         try send(Kind.settings, 0, 0, [])
+        var requests: [UInt32: OpenRequest] = [:]
         while true {
             let frame = try nextFrame()
             let isAcknowledgement = frame.flags & Flag.acknowledgement != 0
@@ -75,11 +84,33 @@ private struct HTTP2Peer {
             case Kind.ping where !isAcknowledgement: try send(Kind.ping, Flag.acknowledgement, 0, frame.payload)
             case Kind.headers, Kind.data:
                 let isLast = frame.flags & Flag.endStream != 0
-                if frame.kind == Kind.data { try openWindows(after: frame, isLast: isLast) }
-                if isLast { try respond(on: frame.stream) }
+                // A second head has the trailers.
+                var request = try requests.removeValue(forKey: frame.stream) ?? beginRequest()
+                if frame.kind == Kind.data {
+                    try take(frame.payload.count, of: &request)
+                    try openWindows(after: frame, isLast: isLast)
+                }
+                if isLast { try respond(on: frame.stream, request.faults) } else { requests[frame.stream] = request }
+            case Kind.resetStream: requests[frame.stream] = nil
             case Kind.goAway: return
             default: break
             }
+        }
+    }
+
+    /// Begins a request, with the faults that are planned for it.
+    private func beginRequest() throws -> OpenRequest {
+        let faults = ExchangeFaults(faults: schedule.next(.exchange, nil), schedule: schedule)
+        for fault in faults.at(.requestHead) { try connection.play(fault, schedule) }
+        return OpenRequest(faults: faults.faults, inBody: faults.inRequest[...])
+    }
+
+    /// Counts bytes of a request's body, and performs the faults behind which they are.
+    private func take(_ count: Int, of request: inout OpenRequest) throws {
+        request.count += count
+        while let next = request.inBody.first, next.after < request.count {
+            request.inBody = request.inBody.dropFirst()
+            try connection.play(next.fault, schedule)
         }
     }
 
@@ -111,11 +142,8 @@ private struct HTTP2Peer {
 
     // MARK: Responses
 
-    private func respond(on stream: UInt32) throws {
-        let faults = schedule.next(.exchange, nil)
-        for fault in faults where fault.moment == .requestHead || fault.moment == .responseHead {
-            guard try play(fault, on: stream) else { return }
-        }
+    private func respond(on stream: UInt32, _ faults: [Fault]) throws {
+        for fault in faults where fault.moment == .responseHead { guard try play(fault, on: stream) else { return } }
         try send(Kind.headers, Flag.endHeaders, stream, headBlock)
         var bytes: ArraySlice<UInt8> = []
         if case .bytes(let data) = response.body { bytes = Array(data)[...] }

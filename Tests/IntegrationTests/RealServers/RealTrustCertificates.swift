@@ -91,7 +91,7 @@ enum RealTrustCertificates {
         """
 
     private static let servers = """
-        NAMES=DNS:good.example,DNS:plain.example,DNS:pinned.example,DNS:mutual.example
+        NAMES=DNS:good.example,DNS:*.good.example,DNS:plain.example,DNS:pinned.example,DNS:mutual.example
         issue intermediate good server
         server second other server
         server intermediate expired server -startdate 20190102030405Z -enddate 20200102030405Z

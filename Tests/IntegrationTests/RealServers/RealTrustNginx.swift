@@ -17,7 +17,8 @@ enum RealTrustNginx {
     ///
     /// A response is the version of TLS, `r` for a resumed TLS session or `.`, and the number of the request on its connection. That of
     /// `mutual.example`, which demands a client certificate, is the subject of the certificate and the number of the connection.
-    /// `/close` is the last request of its connection.
+    /// `/close` is the last request of its connection, and `/cipher` responds with the version and the cipher of TLS. Requests for
+    /// `/to/PORT/PATH` are sent on to /PATH of that port, without TLS; the response has the subject and the number in the field `X-Client`.
     static func configuration(_ ports: [String: Int], isRoot: Bool) -> String {
         func listen(_ port: String, _ options: String) -> String { "listen 127.0.0.1:\(ports[port] ?? 0) \(options);" }
         let servers =
@@ -64,6 +65,11 @@ enum RealTrustNginx {
                 \(staple) \(clients)
                 location / { return 200 "\(text)"; }
                 location = /close { keepalive_timeout 0; return 200 "\(text)"; }
+                location = /cipher { return 200 "$ssl_protocol $ssl_cipher"; }
+                location ~ ^/to/([0-9]+)(/.*)$ {
+                    add_header X-Client "$ssl_client_s_dn $connection";
+                    proxy_pass http://127.0.0.1:$1$2;
+                }
             }
             """
     }

@@ -36,7 +36,7 @@ final class RealTLSServer: Sendable {
         let numbers = try await shell.nextLine().split(separator: " ").compactMap { Int($0) }
         let ports = Dictionary(uniqueKeysWithValues: zip(RealTrustNginx.ports, numbers))
         let files = [
-            "certificates.sh": RealTrustCertificates.script, "functions.sh": functions, "page": "real",
+            "certificates.sh": RealTrustCertificates.script, "functions.sh": processes + functions, "page": "real",
             "nginx.conf": RealTrustNginx.configuration(ports, isRoot: geteuid() == 0),
         ]
         for (name, text) in files { try Data(text.utf8).write(to: URL(filePath: "\(folder)/\(name)")) }
@@ -46,8 +46,8 @@ final class RealTLSServer: Sendable {
         return RealTLSServer(folder, ports, shell)
     }
 
-    /// The functions of the shell. Each prints one line.
-    private static let functions = """
+    /// The functions of a shell that starts servers, whose numbers are in `servers`, and ends them when its input ends.
+    static let processes = """
         servers=
         # A server that has ended by itself is no child any more, and another process may have its number.
         end() {
@@ -63,6 +63,11 @@ final class RealTLSServer: Sendable {
                 sleep 0.01
             done
         }
+
+        """
+
+    /// The functions of the shell. Each prints one line.
+    private static let functions = """
         begin() {
             passphrase=$passphrase sh certificates.sh >certificates.log 2>&1 </dev/null
             if [ "$(tail -n 1 certificates.log)" != made ]; then

@@ -165,7 +165,7 @@ struct CassetteFaultTests {
     @Test func theFileIsReplacedAsAWhole() async throws {
         let operations = Locked<[FileOperationHook.Operation]>([])
         let handler: FileOperationHook.Handler = { operation, moment in
-            if moment == .before { operations.withLock { $0.append(operation) } }
+            if moment == .before, operation.isChange { operations.withLock { $0.append(operation) } }
             return nil
         }
         let cassette = folder.cassette(.once)

@@ -1,21 +1,76 @@
+import FoundationEssentials
 import Testing
+import Trellis
 import TrellisTesting
 
-/// A fault that its server never plays is an error, and not a test that passes.
+/// The faults in the bodies of requests happen on servers of both versions, at their places.
+@Suite(.timeLimit(.minutes(1)))
 struct FaultPlaceTests {
-    @Test(
-        arguments: [
-            .reset(.requestBody(after: 3)), .silence(.requestBody(after: 0)),
-            .latency(.seconds(1), .requestBody(after: 3)),
-        ] as [Fault])
-    func aServerOfHTTP2RefusesFaultsInTheBodiesOfRequests(_ fault: Fault) {
-        let error = #expect(throws: UnplayableFault.self) { try LoopbackServer.http2(faults: [.always(fault)]) }
-        #expect(error?.fault == fault)
-        #expect(error?.reason == "the server does not count the bytes of its requests")
+    static let versions = [HTTPVersionPolicy.http1Only, .http2PriorKnowledge]
+
+    /// A server with faults, and a session that sends bodies to it.
+    private struct Uploads {
+        let server: LoopbackServer
+        let session: Session
+
+        init(_ version: HTTPVersionPolicy, idle: Duration = .seconds(60), _ faults: Fault...) throws {
+            let plan = FaultPlan(faults.map { .always($0) })
+            server =
+                try version == .http2PriorKnowledge
+                ? LoopbackServer.http2(faults: plan) : LoopbackServer.http(faults: plan) { _ in .text("ok") }
+            var configuration = SessionConfiguration()
+            configuration.httpVersion = version
+            configuration.timeouts = Timeouts(idle: idle)
+            session = Session(configuration: configuration)
+        }
+
+        /// Sends a body of a number of bytes, and returns the text of the response.
+        func send(_ count: Int) async throws -> String {
+            let body = RequestBody.data(Data(count: count))
+            return try await session.string(Request(server.url(), method: .put, body: body))
+        }
     }
 
-    @Test func aServerOfHTTP1PlaysThem() throws {
-        let server = try LoopbackServer.http(faults: [.always(.reset(.requestBody(after: 3)))]) { _ in .init(204) }
-        #expect(server.port > 0)
+    @Test(arguments: versions)
+    func aSilenceInABodyEndsByTheLimit(_ version: HTTPVersionPolicy) async throws {
+        let fault = Fault.silence(.requestBody(after: 3))
+        let uploads = try Uploads(version, idle: .milliseconds(300), fault)
+        let error = await #expect(throws: TrellisError.self) { try await uploads.send(6) }
+        #expect(error?.kind == .idleTimeout && uploads.server.faults == [fault])
+    }
+
+    /// The body is longer than the windows at the beginning of a connection (RFC 9113, section 6.9.2).
+    @Test(arguments: versions)
+    func aResetCutsALongBody(_ version: HTTPVersionPolicy) async throws {
+        let fault = Fault.reset(.requestBody(after: 100_000))
+        let uploads = try Uploads(version, fault)
+        let error = await #expect(throws: TrellisError.self) { try await uploads.send(300_000) }
+        #expect(error?.mayHaveSentBytes == true && uploads.server.faults == [fault])
+    }
+
+    /// The bytes of each request are counted by themselves, although the requests may share a connection.
+    @Test(arguments: versions)
+    func aShorterBodyDoesNotReachTheFault(_ version: HTTPVersionPolicy) async throws {
+        let fault = Fault.reset(.requestBody(after: 8))
+        let uploads = try Uploads(version, fault)
+        for count in [6, 7, 8] {
+            let text = try await uploads.send(count)
+            #expect(text == "ok")
+        }
+        #expect(uploads.server.faults == [])
+        await #expect(throws: TrellisError.self) { try await uploads.send(9) }
+        #expect(uploads.server.faults.first == fault)
+    }
+
+    @Test(arguments: versions)
+    func theFaultsOfARequestHappenInTheOrderOfTheirMoments(_ version: HTTPVersionPolicy) async throws {
+        func wait(_ moment: Fault.Moment) -> Fault { .latency(.milliseconds(1), moment) }
+        let uploads = try Uploads(
+            version, wait(.responseHead), wait(.requestBody(after: 3)), wait(.requestBody(after: 0)),
+            wait(.requestHead))
+        let text = try await uploads.send(6)
+        #expect(text == "ok")
+        let moments: [Fault.Moment] = [.requestHead, .requestBody(after: 0), .requestBody(after: 3), .responseHead]
+        #expect(uploads.server.faults == moments.map(wait))
     }
 }

@@ -13,6 +13,9 @@ struct ExcerptRedactionTests {
             ("", #" {"a":{"api_key":["s3cret"]}}"#, #"{"a":{"api_key":["REDACTED"]}}"#),
             ("application/x-www-form-urlencoded", "user=ada&password=s3cret", "user=ada&password=REDACTED"),
             ("", "user=ada&password=s3cret", "user=ada&password=REDACTED"),
+            // The part behind the first byte that is no JSON may have secrets too.
+            ("application/json", #"{"n":NaN,"token":"s3cret"}"#, #"{"n":…"#),
+            ("application/json", #")]}',{"token":"s3cret"}"#, "…"),
             // Text that is no JSON although its type says so may be the reason of the failure.
             ("application/json", "<p>Down for maintenance</p>", "<p>Down for maintenance</p>"),
             ("text/plain", "[1] no token", "[1] no token"),

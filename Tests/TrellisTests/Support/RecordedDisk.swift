@@ -62,6 +62,7 @@ final class RecordedDisk: Sendable {
     private func handle(
         _ operation: FileOperationHook.Operation, _ moment: FileOperationHook.Moment
     ) -> FileFailure? {
+        guard operation.isChange else { return nil }
         let entry = Self.entry(operation)
         if moment == .before {
             if let gate = state.withLock({ $0.gates[entry] }) {
@@ -112,6 +113,7 @@ final class RecordedDisk: Sendable {
         case .rename(let path, let other): "rename \(name(path)) \(name(other))"
         case .remove(let path): "remove \(name(path))"
         case .synchronizeFolder: "synchronize folder"
+        case .open, .read, .list, .lock: ""
         }
     }
 }

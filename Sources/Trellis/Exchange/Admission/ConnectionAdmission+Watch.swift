@@ -42,7 +42,7 @@ extension ConnectionAdmission {
     func updateHold(on engine: ExchangeEngine) {
         let now = engine.executor.now
         let (grants, end) = state.withLock { state in state.updateHold(now: now, on: engine.index) }
-        deliver(grants)
+        deliver(grants, by: engine)
         guard let end else { return }
         setTimer(on: engine.executor, at: end) { [self] in updateHold(on: engine) }
     }

@@ -142,7 +142,7 @@ final class ConnectionAdmission: Sendable {
 
     /// Notifies the exchanges that get slots, and lets the engine that has granted these look at the other engines until the slots are
     /// taken: no other request may wait that would lead to a look. Call on the thread of the engine.
-    private func deliver(_ grants: [Grant], by engine: ExchangeEngine) {
+    func deliver(_ grants: [Grant], by engine: ExchangeEngine) {
         deliver(grants)
         if grants.contains(where: { $0.offer != nil }), state.withLock({ $0.beginWatch(on: engine.index) }) {
             watch(on: engine)

@@ -44,6 +44,8 @@ struct HARAssembly: Sendable {
     /// The exchanges whose ends were lost, and which are returned next.
     private var lost: [Complete] = []
     private var lastCapture = 0
+    /// The number of events that were lost.
+    private(set) var lostEventCount = 0
     /// The number of calls at which those without events are removed.
     private var nextPruning = firstPruning
 
@@ -89,7 +91,8 @@ struct HARAssembly: Sendable {
         case .finished, .failed:
             settle(event.callID)
             calls[event.callID]?.hasEnded = true
-        case .eventsDropped:
+        case .eventsDropped(let count):
+            lostEventCount += count
             endOfLosses = newest + Self.lag
             settle(event.callID)
         default: settle(event.callID)

@@ -25,15 +25,17 @@ final class HARFile: Sendable {
     func add(_ entry: @escaping @Sendable () throws -> Data) { pending.withLock { $0.append(entry) } }
 
     /// Writes the entries that were added. Returns the failure because of which the file is not complete; `nil` if it is.
+    ///
+    /// - Parameter count: The number of events that the recorder has lost, which the comment of the document tells.
     @discardableResult
-    func write() -> HARRecorder.FileFailure? {
+    func write(lostEventCount count: Int = 0) -> HARRecorder.FileFailure? {
         writer.withLock { writer in
             while true {
                 let entries = pending.withLock { pending in
                     defer { pending = [] }
                     return pending
                 }
-                writer.write(entries)
+                writer.write(entries, lostEventCount: count)
                 if entries.isEmpty { return writer.failure }
             }
         }
@@ -46,14 +48,20 @@ final class HARFile: Sendable {
         /// The offset of the end of the document, which the next entry replaces.
         private var offset: Int64 = 0
         private var isEmpty = true
+        /// The number of lost events that the document's end tells.
+        private var lostEventCount = 0
         private(set) var failure: HARRecorder.FileFailure?
 
         init(path: String) { self.path = path }
 
-        private static let end = Data("\n]}}\n".utf8)
+        /// Returns the end of a document, with a comment if events were lost.
+        private static func end(lostEventCount count: Int) -> Data {
+            let comment = HARDocument.comment(lostEventCount: count).map { #","comment":"\#($0)""# }
+            return Data("\n]\(comment ?? "")}}\n".utf8)
+        }
 
-        /// Writes entries, and creates the file if there is none. After a failure, does nothing.
-        mutating func write(_ entries: [@Sendable () throws -> Data]) {
+        /// Writes entries and the number of lost events, and creates the file if there is none. After a failure, does nothing.
+        mutating func write(_ entries: [@Sendable () throws -> Data], lostEventCount count: Int) {
             guard failure == nil else { return }
             do {
                 let file = try opened()
@@ -63,21 +71,25 @@ final class HARFile: Sendable {
                     batch.append(try entry())
                     isEmpty = false
                 }
-                guard !batch.isEmpty else { return }
-                try write(batch, to: file)
+                // The number grows, and so an end is never shorter than the one in its place.
+                guard !batch.isEmpty || count > lostEventCount else { return }
+                try write(batch, lostEventCount: max(count, lostEventCount), to: file)
             } catch {
                 failure = HARRecorder.FileFailure(path: path, why: (error as? FileFailure)?.why ?? "\(error)")
             }
         }
 
         /// Writes entries in the place of the document's end. If that fails, the document keeps the entries before them.
-        private mutating func write(_ batch: Data, to file: PartialFile) throws(FileFailure) {
+        private mutating func write(
+            _ batch: Data, lostEventCount count: Int, to file: PartialFile
+        ) throws(FileFailure) {
             do throws(FileFailure) {
-                try file.write(batch + Self.end, at: offset)
+                try file.write(batch + Self.end(lostEventCount: count), at: offset)
                 offset += Int64(batch.count)
+                lostEventCount = count
             } catch {
                 try? file.truncate(to: offset)
-                try? file.write(Self.end, at: offset)
+                try? file.write(Self.end(lostEventCount: lostEventCount), at: offset)
                 throw error
             }
         }
@@ -94,7 +106,7 @@ final class HARFile: Sendable {
             let start =
                 Data(#"{"log":{"version":"1.2","creator":"#.utf8) + creator + Data(#","pages":[],"entries":["#.utf8)
             try file.truncate(to: 0)
-            try file.write(start + Self.end, at: 0)
+            try file.write(start + Self.end(lostEventCount: 0), at: 0)
             offset = Int64(start.count)
             self.file = file
             return file

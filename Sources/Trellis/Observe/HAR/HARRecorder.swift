@@ -22,7 +22,7 @@ import FoundationEssentials
 ///
 /// The fields `Host`, `Accept-Encoding`, the default `Accept` (`*/*`) and those that frame a body are added when a request is sent, and are
 /// not recorded. An exchange whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is
-/// missing, or has no end.
+/// missing, or has no end; ``lostEventCount`` is the number of these events, and the comment of the document tells it.
 public final class HARRecorder: EventMonitor {
     /// The reason why the file of a recorder is not complete.
     public struct FileFailure: Error, Sendable, Hashable, CustomStringConvertible {
@@ -86,19 +86,26 @@ public final class HARRecorder: EventMonitor {
         self.now = now
     }
 
-    /// The entries in memory as a document; without entries if the recorder writes to a file.
+    /// The entries in memory as a document; without entries if the recorder writes to a file. The comment tells the ``lostEventCount``.
     public var document: HARDocument {
-        HARDocument(entries: kept.withLock { Array($0.entries[$0.first...]) })
+        HARDocument(
+            entries: kept.withLock { Array($0.entries[$0.first...]) },
+            comment: HARDocument.comment(lostEventCount: lostEventCount))
     }
 
     /// The number of entries that were dropped from memory, because there were more than ``maximumEntries``.
     public var droppedEntryCount: Int { kept.withLock { $0.dropped } }
 
+    /// The number of events of all sessions that the recorder has lost, because it was too slow
+    /// (``SessionConfiguration/eventBufferSize``). With 0, all exchanges were recorded. The file tells the number with the next entry
+    /// that is written, and at ``finish()``.
+    public var lostEventCount: Int { assembly.withLock { $0.lostEventCount } }
+
     /// Takes an event.
     public func handle(_ event: RequestEvent) async {
         let now = now()
         guard add(assembly.withLock({ $0.take(event, now: now) })), let file else { return }
-        await BlockingThreadPool.run { _ = file.write() }
+        await BlockingThreadPool.run { [self] in _ = file.write(lostEventCount: lostEventCount) }
     }
 
     /// Writes what is left: exchanges that have not ended are written as far as they are known. Call this after
@@ -108,7 +115,8 @@ public final class HARRecorder: EventMonitor {
     public func finish() async throws(FileFailure) {
         _ = add(assembly.withLock { $0.takeAll() })
         guard let file else { return }
-        if let failure = await BlockingThreadPool.run({ file.write() }) { throw failure }
+        let count = lostEventCount
+        if let failure = await BlockingThreadPool.run({ file.write(lostEventCount: count) }) { throw failure }
     }
 
     // MARK: Bodies
@@ -126,7 +134,7 @@ public final class HARRecorder: EventMonitor {
     func endCapture(_ id: Int, callID: UInt64, body: HARBody?) {
         let complete = assembly.withLock { $0.endCapture(id, callID: callID, body: body) }
         guard add(complete), let file else { return }
-        BlockingThreadPool.begin { file.write() }
+        BlockingThreadPool.begin { [self] in file.write(lostEventCount: lostEventCount) }
     }
 
     // MARK: Entries

@@ -59,12 +59,24 @@ package struct JSONRewriter {
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
     }
 
-    /// Returns a text with some of its values replaced, as far as it is JSON. The rest of a text that is not stays as it is.
+    /// Returns a text with some of its values replaced, as far as it is JSON. The rest of a text that is not stays as it is, unless it has
+    /// names of values: then there is an ellipsis in its place.
     package static func rewrittenAsFarAsPossible(_ text: String, replacing replacement: Replacement) -> String {
         var rewriter = JSONRewriter(text)
-        _ = rewriter.run(replacement)
-        rewriter.copy(upTo: rewriter.bytes.count)
-        return String(decoding: rewriter.output, as: UTF8.self)
+        let isComplete = rewriter.run(replacement)
+        let mayStay = isComplete || !rewriter.restHasNames
+        rewriter.copy(upTo: mayStay ? rewriter.bytes.count : rewriter.position)
+        return String(decoding: rewriter.output, as: UTF8.self) + (mayStay ? "" : "…")
+    }
+
+    /// Indicates whether a quotation mark is followed by a colon in the part that is not JSON.
+    private var restHasNames: Bool {
+        let rest = bytes[min(position, bytes.count)...]
+        return rest.indices.contains { index in
+            guard rest[index] == UInt8(ascii: "\"") else { return false }
+            let next = bytes.span.endOfJSONBlanks(from: index + 1)
+            return next < bytes.count && bytes[next] == UInt8(ascii: ":")
+        }
     }
 
     private mutating func run(_ replacement: Replacement) -> Bool {

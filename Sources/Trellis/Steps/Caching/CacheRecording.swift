@@ -75,10 +75,14 @@ final class CacheRecording: Sendable {
         } catch {
             return await fail(error)
         }
+        // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
+        guard ticket.isLatest(head.variant) else {
+            state.withLock { $0 = .refused }
+            if let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
+            return ticket.settle(.left)
+        }
         state.withLock { $0 = .stored }
         cache.recordStoring()
-        // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
-        if !ticket.isLatest(head.variant), let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
         ticket.settle(.stored)
     }
 

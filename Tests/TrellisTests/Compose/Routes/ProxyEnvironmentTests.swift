@@ -27,7 +27,7 @@ struct ProxyEnvironmentTests {
 
     @Test(
         arguments: [
-            http("127.0.0.1:8080", "http://127.0.0.1:8080"),
+            http("127.0.0.1:8080", "http://127.0.0.1:8080"), http("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             http("cache.corp.example.com:1234", "http://cache.corp.example.com:1234"),
             http("cache.corp.example.com", "http://cache.corp.example.com:80"),
             http("localhost", "http://localhost:80"), http("https://127.0.0.1:8080", "https://127.0.0.1:8080"),

@@ -19,6 +19,8 @@ struct ProxyExceptionsTests {
 
     @Test(
         arguments: [
+            // New versions of curl say no, 7.88.1 does not: there, an entry that no comma follows is the last one.
+            Row("www.example.com", "localhost .example.com .example.de", true),
             Row("www.example.com", "localhost,.example.com,.example.de", true),
             Row("www.example.com.", "localhost,.example.com,.example.de", true),
             Row("example.com", "localhost,.example.com,.example.de", true),
@@ -27,6 +29,7 @@ struct ProxyExceptionsTests {
             Row("www.example.com", "localhost,www.example.com.,.example.de", true),
             Row("example.com", "localhost,example.com,.example.de", true),
             Row("example.com.", "localhost,example.com,.example.de", true),
+            Row("nexample.com", "localhost,example.com,.example.de", false),
             // Versions of curl before 8 say no: there, subdomains need the dot in front.
             Row("www.example.com", "localhost,example.com,.example.de", true),
             Row("127.0.0.1", "127.0.0.1,localhost", true), Row("127.0.0.1", "127.0.0.1,localhost,", true),
@@ -48,6 +51,44 @@ struct ProxyExceptionsTests {
             Row("nonexample.com", ".example.com, .example.net", false),
         ])
     func curl(_ row: Row) { expect(row) }
+
+    /// The number of bits is digits alone. A blank after it ends the entry.
+    @Test(
+        arguments: [
+            ("16", true), ("16a", false), ("16 ", true), ("a16", false), (" 16", false), ("16,", true), ("32", false),
+        ])
+    func curlsNumbersOfBits(_ digits: String, _ isMatch: Bool) {
+        expect(Row("192.168.0.1", "192.168.0.0/\(digits)", isMatch))
+        expect(Row("192.168.0.1", "foo, 192.168.0.0/\(digits)", isMatch))
+    }
+
+    @Test(
+        arguments: [
+            ("32", true), ("33", false), ("31", true), ("32a", false), ("032", true), ("4294967296", false),
+            ("18446744073709551648", false),
+        ])
+    func curlsNumbersOfBitsOfAnAddress(_ digits: String, _ isMatch: Bool) {
+        expect(Row("192.168.0.1", "192.168.0.1/\(digits)", isMatch))
+    }
+
+    @Test(arguments: [
+        ("64", true), ("96", true), ("122", true), ("123", true), ("124", true), ("125", true), ("126", true),
+        ("127", true), ("128", true), ("127 ", true), ("129", false), ("a127", false), ("127a", false),
+        (" 127", false), ("-127", false), ("+127", false),
+    ])
+    func curlsNumbersOfBitsOfIPv6(_ digits: String, _ isMatch: Bool) {
+        for host in ["::1", "[::1]"] { expect(Row(host, "::1/\(digits)", isMatch)) }
+    }
+
+    /// The first 64 bits are whole bytes, and the others are parts of one.
+    @Test(arguments: 65...72)
+    func curlsPartsOfBytes(_ bits: Int) {
+        expect(Row("2001:db8:8000::1", "2001:db8::/\(bits)", false))
+        expect(Row("2001:db8::1", "2001:db8::/\(bits)", true))
+        // The last bit of the network counts, and the one after it does not.
+        expect(Row("2001:db8:0:0:\(String(1 << (80 - bits), radix: 16))::", "2001:db8::/\(bits)", false))
+        expect(Row("2001:db8:0:0:\(String(1 << (79 - bits), radix: 16))::", "2001:db8::/\(bits)", true))
+    }
 
     @Test(
         arguments: [

@@ -114,8 +114,8 @@ struct CacheBadInputTests {
             World.response(request.url)
         }
         _ = try await world.get()
-        let handler: FileOperationHook.Handler = { _, moment in
-            moment == .before ? FileFailure(why: "Read-only file system") : nil
+        let handler: FileOperationHook.Handler = { operation, moment in
+            moment == .before && operation.isChange ? FileFailure(why: "Read-only file system") : nil
         }
         try await FileOperationHook.$handler.withValue(handler) { () async throws in
             #expect(try await world.get() == [World.url, "trellis; hit; ttl=60"])

@@ -87,4 +87,15 @@ struct CacheTwoGapTests {
         #expect(text == "0123456789" && response.cacheStatus?.detail == "storage")
         #expect(ranges(world) == ["bytes=2-7", "bytes=0-1", nil])
     }
+
+    /// The bytes before the part could not be stored with it: they are not requested alone.
+    @Test func aRequestThatForbidsStoringIsSentAsItIs() async throws {
+        let origin = Origin()
+        let world = World { origin.response(to: $0) }
+        _ = try await world.get(World.request("bytes=2-7"))
+        var request = World.request(nil)
+        request.headers[.cacheControl] = "no-store"
+        #expect(try await world.get(request).first == "0123456789")
+        #expect(ranges(world) == ["bytes=2-7", nil])
+    }
 }

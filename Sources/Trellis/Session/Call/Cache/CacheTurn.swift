@@ -39,7 +39,7 @@ struct CacheTurn {
         var wait: CacheStatus.ForwardReason?
         var mayWait = lookup.isLikeOthers
         // The bytes before a stored part are requested once.
-        var mayFill = true
+        var mayFill = mayStoreParts
         // A storage may still have what it was told to remove.
         var dropCount = 0
         // The limit is on all waits together: each of the requests waited for may be cancelled.
@@ -85,6 +85,12 @@ struct CacheTurn {
                 }
             }
         }
+    }
+
+    /// Indicates whether nothing about the request forbids to store the bytes before a stored part.
+    private var mayStoreParts: Bool {
+        !lookup.fields.directives.contains("no-store") && pipeline.steps.cachedResponseHandler == nil
+            && !(cache.policy.isShared && lookup.fields.presence.contains(.authorization))
     }
 
     // MARK: Stored responses

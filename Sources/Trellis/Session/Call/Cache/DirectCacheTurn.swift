@@ -139,11 +139,16 @@ final class DirectCacheTurn: Sendable {
             ticket.settle(.notStored)
             return
         }
-        status.isStored = true
-        cache.recordStoring()
         let ended = ticket.end(storing: variant)
         // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
-        if ended?.isLatest == false { immediate.storage.removeEntriesAtOnce(for: ticket.key) }
+        guard ended?.isLatest != false else {
+            immediate.storage.removeEntriesAtOnce(for: ticket.key)
+            status.detail = "storage"
+            ended?.settle(.left)
+            return
+        }
+        status.isStored = true
+        cache.recordStoring()
         ended?.settle(.stored)
     }
 

@@ -84,6 +84,7 @@ struct CacheFile: Sendable {
         }
         let body = try part(prologue.bodyStart..<end)
         guard CacheFileFormat.table(of: body, first: 0, number: prologue.number) == table else { throw Damaged() }
+        // A copy: its indices begin at zero, and it does not keep the places of the heads.
         return MemoryBody(data: Data(body))
     }
 }
@@ -116,6 +117,7 @@ private final class CacheFileBody: CachedBody {
         let checksums = CacheFileFormat.table(of: bytes, first: first, number: number)
         guard table.dropFirst(Int(8 * first)).starts(with: checksums) else { throw CacheFile.Damaged() }
         if from..<to == range { return bytes }
-        return bytes.dropFirst(Int(range.lowerBound - from)).prefix(range.count)
+        // The indices of a copy begin at zero, as those of all other bodies, and the copy keeps no other bytes.
+        return Data(bytes.dropFirst(Int(range.lowerBound - from)).prefix(range.count))
     }
 }

@@ -111,6 +111,20 @@ struct DiskCacheFolder: Sendable {
         return (files, isDamaged)
     }
 
+    /// Returns the sizes of the files of a key in the order of their slots.
+    func sizes(_ name: CacheFileName) -> [Int64] {
+        (0..<usedSlots(name)).map { WholeFile.size(path: filePath(name, $0)) }
+    }
+
+    /// Returns whether a file was added to a shard or removed from one at an instant or later.
+    ///
+    /// - Parameter instant: The instant in nanoseconds since 1970. Several changes may have the same instant.
+    func hasChanged(since instant: Int64) -> Bool {
+        (0..<Self.shardCount).contains { shard in
+            WholeFile.modificationTime(path: shardPath(shard)).map { $0 >= instant } ?? false
+        }
+    }
+
     /// Returns the number of slots that are taken, up to the first that is free.
     private func usedSlots(_ name: CacheFileName) -> Int {
         (0..<Self.slotCount).first { !exists(filePath(name, $0)) } ?? Self.slotCount

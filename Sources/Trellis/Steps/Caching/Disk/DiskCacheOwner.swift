@@ -4,8 +4,8 @@ import FoundationEssentials
 /// The bookkeeping of the process that owns a ``DiskCacheStorage``'s folder: it alone removes entries that were not used for long.
 ///
 /// The lock of the folder decides which process owns it, so that another becomes the owner when the process ends, for any reason. The index
-/// is kept in memory, and saved when the storage is closed. It is advisory: without a saved one, or when other processes have added
-/// entries, the folders are read again in the background.
+/// is kept in memory, and saved when the storage is closed. It is advisory: without a saved one, or when the folders have changed since,
+/// they are read again in the background. Records that are about other files than those of a key are made again when the key is used.
 final class DiskCacheOwner: Sendable {
     private let folder: DiskCacheFolder
     private let lock: FileLock
@@ -62,6 +62,37 @@ final class DiskCacheOwner: Sendable {
                 }
             }
             return result
+        }
+    }
+
+    /// Records the use of the files of a key.
+    ///
+    /// - Parameters:
+    ///   - sizes: The sizes of the files in the order of their slots, as they were read without the shard's lock.
+    ///   - isChecked: Indicates whether the records are made again if they are not about these files.
+    func recordUse(of sizes: [Int64], at name: CacheFileName, isChecked: Bool) {
+        let now = nextUse()
+        let isRight = change(name.shard) { index in
+            for slot in sizes.indices { index.use(name, slot: slot, at: now) }
+            guard index.record(name, slot: sizes.count) == nil else { return false }
+            return sizes.indices.allSatisfy { index.record(name, slot: $0)?.size == sizes[$0] }
+        }
+        guard isChecked, !isRight else { return }
+        // While another task or process holds the lock, the records may be about its files. They are compared again at the next use.
+        try? folder.withLock(ofShard: name.shard) { () throws(FileFailure) in recordFiles(name, lastUse: now) }
+    }
+
+    /// Records the files of a key as they are. Call this with the shard's lock.
+    private func recordFiles(_ name: CacheFileName, lastUse: UInt64) {
+        let sizes = folder.sizes(name)
+        change(name.shard) { index in
+            for slot in 0..<DiskCacheFolder.slotCount {
+                if slot < sizes.count {
+                    index.insert(.init(name: name, slot: slot, size: sizes[slot], lastUse: lastUse))
+                } else {
+                    index.remove(name, slot: slot)
+                }
+            }
         }
     }
 
@@ -159,8 +190,10 @@ final class DiskCacheOwner: Sendable {
         try? WordFile.write(words, path: folder.indexPath)
     }
 
-    /// Reads and removes the saved index: without it, the next owner reads the folders, as it must after this one has ended early.
+    /// Reads and removes the saved index: without it, the next owner reads the folders, as it must after this one has ended early. Returns
+    /// whether the index has all files.
     private func load() -> Bool {
+        let saved = WholeFile.modificationTime(path: folder.indexPath)
         guard let words = WordFile.read(path: folder.indexPath) else { return false }
         FileSystem.deleteIfPossible(folder.indexPath)
         guard words.count >= 3, words[0] == Self.mark, words[1] == UInt64(words.count - 1),
@@ -183,7 +216,8 @@ final class DiskCacheOwner: Sendable {
             totals.count = indices.reduce(0) { $0 + $1.count }
             totals.size = indices.reduce(0) { $0 + $1.size }
         }
-        return true
+        // Files may have been removed, or brought back from a copy, while no process had the folder open.
+        return saved.map { !folder.hasChanged(since: $0) } ?? false
     }
 
     /// The number of bytes of memory that the records take.

@@ -217,11 +217,8 @@ public final class DiskCacheStorage: CacheStorage {
         if isDamaged { try? remove(name) { folder.damagedSlots(name, for: key) } }
         // A folder in which nothing can be written can still be read.
         let owner = try? owner()
-        if let owner, !isDamaged, !files.isEmpty {
-            let now = owner.nextUse()
-            owner.change(name.shard) { index in
-                for slot in files.indices { index.use(name, slot: slot, at: now) }
-            }
+        if let owner, !isDamaged {
+            owner.recordUse(of: files.map(\.size), at: name, isChecked: ownerAndCompleteness.1)
         }
         lookAround(owner)
         return files.map(\.entry)

@@ -1,0 +1,95 @@
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Files of certificates change while nginx still works on a request, which ends on its connection.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+struct RealLineReloadTests {
+    private static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
+
+    private let server: RealTLSServer
+    /// The end of the wait of the server behind nginx.
+    private let gate = LoopbackServer.Gate()
+    /// The server behind nginx, which waits with its responses.
+    private let upstream: LoopbackServer
+
+    init() async throws {
+        server = try await RealTLSServer.started.value
+        upstream = try LoopbackServer { [gate] connection in
+            while try connection.nextRequest() != nil {
+                try connection.wait(for: gate)
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
+            }
+        }
+    }
+
+    private func session(_ change: (inout TLSConfiguration) -> Void) throws -> Session {
+        try server.session {
+            $0.tls.fileCheckInterval = .zero
+            change(&$0.tls)
+        }
+    }
+
+    private func request(_ host: String, _ version: HTTPVersionPolicy, _ path: String = "/") -> Request {
+        var request = Request("https://\(host).example\(path)")
+        request.httpVersion = version
+        return request
+    }
+
+    /// Returns the subject of the client and the number of the connection, as nginx has them for a slow response.
+    private func client(of answer: (data: Data, response: Response)) throws -> String {
+        #expect(String(decoding: answer.data, as: UTF8.self) == "slow")
+        let name = try #require(HTTPField.Name("X-Client"))
+        return try #require(answer.response.headers[name])
+    }
+
+    @Test(arguments: versions)
+    func aNewIdentityWhileARequestIsInFlight(_ version: HTTPVersionPolicy) async throws {
+        let folder = try temporaryFolder("line-identity-\(UUID().uuidString)")
+        let (certificate, key) = ("\(folder)/client.pem", "\(folder)/client.key")
+        try server.copy("ada.chain", to: certificate)
+        try server.copy("ada.key", to: key)
+        let session = try session {
+            $0.clientIdentity = ClientIdentity(certificate: .file(certificate), key: .file(key))
+        }
+        let first = try await session.string(request("mutual", version))
+        #expect(first.hasPrefix("CN=ada "))
+        async let slow = session.data(request("mutual", version, "/to/\(upstream.port)/slow"))
+        try await upstream.waitUntilRequested(count: 1)
+        try server.copy("berta.chain", to: certificate)
+        try server.copy("berta.key", to: key)
+        // New requests share a new connection.
+        let second = try await session.string(request("mutual", version))
+        #expect(second.hasPrefix("CN=berta "))
+        #expect(try await session.string(request("mutual", version)) == second)
+        gate.open()
+        // The request in flight has ended on the connection of the first one.
+        let answer = try await slow
+        #expect(try client(of: answer) == first)
+        #expect(try await session.string(request("mutual", version)) == second)
+        await session.shutdown()
+    }
+
+    @Test(arguments: versions)
+    func newAuthoritiesWhileARequestIsInFlight(_ version: HTTPVersionPolicy) async throws {
+        let path = try temporaryFolder("line-authorities-\(UUID().uuidString)") + "/ca.pem"
+        try server.copy("root.pem", to: path)
+        let session = try session { $0.authorities = .only([.file(path)]) }
+        async let slow = session.data(request("good", version, "/to/\(upstream.port)/slow"))
+        try await upstream.waitUntilRequested(count: 1)
+        try server.copy("second.pem", to: path)
+        #expect(try await session.string(request("other", version)).hasPrefix("TLSv1.3 "))
+        // The authority of the connection in use is not trusted for new requests.
+        let error = await expectFailure([.untrusted]) { try await session.data(request("good", version)) }
+        #expect(error?.untrusted?.rule == .unknownIssuer && error?.mayHaveSentBytes == false, "\(error as Any)")
+        gate.open()
+        let answer = try await slow
+        let client = try client(of: answer).trimmingCharacters(in: .whitespaces)
+        #expect(Int(client) != nil, "no subject, and a connection: \(client)")
+        let later = await expectFailure([.untrusted]) { try await session.data(request("good", version)) }
+        #expect(later != nil)
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,104 @@
+import CurlEngine
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Servers that stop responding, over libcurl: in the handshake of a WebSocket, whose limits on time are those of a request, and after the
+/// client's Close frame.
+@Suite(.timeLimit(.minutes(1)))
+struct WebSocketSilenceTests {
+    /// A limit on the time of a handshake, and the reason of its error.
+    struct Limit: Sendable, CustomTestStringConvertible {
+        let name: String
+        var timeouts: Timeouts?
+        /// The limit on the whole conversation.
+        var total: Duration?
+        let reason: TrellisError.Timeout
+
+        var testDescription: String { name }
+
+        /// The kind of the error: a silent server, or the time of the call.
+        var kind: TrellisError.Kind { reason == .total ? .deadline : .idleTimeout }
+    }
+
+    private static let short = Duration.milliseconds(150)
+
+    /// The limits that a server reaches although it sends a byte from time to time.
+    static let absolute = [
+        Limit(name: "head", timeouts: Timeouts(responseHead: short), reason: .responseHead),
+        Limit(name: "request", timeouts: Timeouts(total: short), reason: .total),
+        Limit(name: "conversation", total: short, reason: .total),
+    ]
+    static let all = absolute + [Limit(name: "silence", timeouts: Timeouts(idle: short), reason: .idle)]
+
+    /// Opens a WebSocket, expects the error of the limit, and that the connection was closed at the same time.
+    private func expectEnd(of server: LoopbackServer, by limit: Limit) async throws {
+        let session = Session()
+        let error = await expectFailure([limit.kind]) {
+            try await session.webSocket(
+                server.url(scheme: "ws"), options: WebSocketOptions(totalTimeout: limit.total),
+                timeouts: limit.timeouts)
+        }
+        #expect(error?.reason == .timedOut(limit.reason) && error?.isTimeout == true)
+        #expect(error?.response == nil)
+        // The connection does not wait for the end of the session.
+        try await server.waitUntilClosed(count: 1)
+        #expect(server.acceptedCount == 1)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+        #expect(server.errors.isEmpty)
+    }
+
+    @Test(arguments: all, ["", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnec"])
+    func aServerThatIsSilentInTheHandshakeReachesTheLimit(_ limit: Limit, _ beginning: String) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            try connection.write(beginning)
+            connection.waitUntilPeerCloses()
+        }
+        try await expectEnd(of: server, by: limit)
+    }
+
+    /// The bytes of a head that never ends do not extend its limit.
+    @Test(arguments: absolute)
+    func aHeadThatDripsReachesTheLimit(_ limit: Limit) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX-Long: "
+            try connection.writeSlowly(head + String(repeating: "x", count: 10_000), every: .milliseconds(10))
+        }
+        try await expectEnd(of: server, by: limit)
+    }
+
+    /// The connection is cut when the time that closing may take is over, and the cancelled call says that it was cancelled.
+    @Test func aCancelledConversationDoesNotWaitForASilentServer() async throws {
+        let received = Locked<[LoopbackServer.WebSocketFrame]>([])
+        let server = try LoopbackServer { connection in
+            guard let request = try connection.readHead() else { return }
+            let frame = try connection.acceptWebSocket(request).receiveFrame()
+            received.withLock { $0.append(frame) }
+            connection.waitUntilPeerCloses()
+        }
+        let session = Session()
+        let isOpen = LoopbackServer.Gate()
+        let task = Task {
+            let options = WebSocketOptions(closeTimeout: .milliseconds(100))
+            try await session.withWebSocket(server.url(scheme: "ws"), options: options) { socket in
+                isOpen.open()
+                _ = try await socket.receive()
+            }
+        }
+        try await isOpen.opened()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        // The session has not ended, so that the cut is that of the conversation.
+        try await server.waitUntilClosed(count: 1)
+        #expect(server.closedByPeerCount == 1)
+        let frames = received.withLock { $0 }
+        #expect(frames == [LoopbackServer.WebSocketFrame(0x88, [0x03, 0xE9])])
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+        #expect(server.errors.isEmpty)
+    }
+}

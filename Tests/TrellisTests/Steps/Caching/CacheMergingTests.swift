@@ -1,0 +1,57 @@
+import CurlEngine
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Requests at the same time of which each is sent: the response to one of them is none to the other.
+@Suite(.timeLimit(.minutes(1)))
+struct CacheMergingTests {
+    private typealias World = CacheWorld
+
+    /// Sends two requests at the same time. Returns how many of them are sent before there is a response.
+    ///
+    /// The clock stands still, so that the limit on the wait of one for the other ends none.
+    private func sentCount(_ one: Request, _ other: Request) async throws -> Int {
+        let gate = LoopbackServer.Gate()
+        let world = World(clock: TestClock()) { request in
+            try await gate.opened()
+            return World.response(request.request.method == .head ? "" : "one")
+        }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            for request in [one, other] { group.addTask { _ = try await world.session.data(request) } }
+            while world.transport.startedCount + world.cache.exchanges.waitingCount < 2 { await Task.yield() }
+            let count = world.transport.startedCount
+            gate.open()
+            try await group.waitForAll()
+            return count
+        }
+    }
+
+    /// An unsafe request has an effect each time, and a cache must not repeat or drop it (RFC 9111, section 4).
+    @Test(arguments: [.post, .put, .patch, .delete, .options, .head] as [HTTPRequest.Method])
+    func equalRequestsWithAnotherMethodThanGETAreAllSent(_ method: HTTPRequest.Method) async throws {
+        let request = Request(World.url, method: method)
+        #expect(try await sentCount(request, request) == 2)
+    }
+
+    @Test(arguments: [.post, .head] as [HTTPRequest.Method])
+    func aRequestIsNotMergedWithAGET(_ method: HTTPRequest.Method) async throws {
+        #expect(try await sentCount(Request(World.url), Request(World.url, method: method)) == 2)
+    }
+
+    /// A request whose response depends on more than its URL waits for no other one.
+    @Test(
+        arguments: [
+            [.range: "bytes=0-1"], [.ifNoneMatch: "\"1\""], [.cacheControl: "max-age=1"], [.cacheControl: "no-store"],
+        ] as [HTTPFields])
+    func aGETThatAsksForMoreIsSent(_ fields: HTTPFields) async throws {
+        let request = Request(World.url, headers: fields)
+        #expect(try await sentCount(request, request) == 2)
+    }
+
+    @Test func equalGETsAreMerged() async throws {
+        #expect(try await sentCount(Request(World.url), Request(World.url)) == 1)
+    }
+}
