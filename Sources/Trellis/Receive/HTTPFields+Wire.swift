@@ -20,6 +20,7 @@ extension HTTPFields {
     /// - Parameters:
     ///   - nameLengths: The lengths, each as a bit.
     ///   - body: A function that reads no other fields from the wire.
+    @inline(__always)
     static func forEach(in wire: WireFields, nameLengths: UInt64, _ body: (HTTPField) -> Void) {
         FieldCache.shared.withLock { cache in
             wire.forEachLine { line, parts in

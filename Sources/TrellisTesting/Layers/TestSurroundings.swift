@@ -121,7 +121,9 @@ package struct TestSurroundings: Sendable {
             return try await test.finish(hasFailed: hasFailed) + problems
         } catch {
             // The problems that were found before are the likely cause.
-            guard problems.isEmpty else { return problems + [TestProblem("the end of the transport has failed: \(error)")] }
+            guard problems.isEmpty else {
+                return problems + [TestProblem("the end of the transport has failed: \(error)")]
+            }
             throw error
         }
     }

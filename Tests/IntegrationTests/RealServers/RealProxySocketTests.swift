@@ -33,7 +33,8 @@ struct RealProxySocketTests {
     func filesThroughATunnel(_ pair: RealServerTests.Pair, _ name: String) async throws {
         let session = try session(name)
         let port = try #require(peer.announcement.ports[name])
-        try await withKnownIssue("libcurl 8.23 opens no tunnel through an HTTP proxy behind a SOCKS proxy at a socket") {
+        try await withKnownIssue("libcurl 8.23 opens no tunnel through an HTTP proxy behind a SOCKS proxy at a socket")
+        {
             for (path, size) in [("/small", 11), ("/large", 8 << 20), ("/small", 11)] {
                 var request = Request(try peer.url(pair.server, path))
                 request.httpVersion = pair.policy

@@ -34,7 +34,7 @@ extension Pipeline {
                 failed.append(proxy.url)
                 try call.checkCancellation()
                 decision = next
-            } catch where proxy == .direct && !failed.isEmpty {
+            } catch  where proxy == .direct && !failed.isEmpty {
                 // Nothing shows that a direct connection works where the proxies do not: the cause may be the own network.
                 if !((error as? TrellisError)?.mayHaveSentBytes ?? false) {
                     routes.forgetFailures(of: proxies, origin: URLOrigin(url), since: start)
