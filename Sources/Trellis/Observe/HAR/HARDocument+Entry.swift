@@ -108,6 +108,18 @@ extension HARDocument {
         /// Creates timings of phases that did not occur or took no time.
         public init() {}
 
+        /// Reads timings. Those of the phases before the request is sent may be missing (HAR 1.2, section "timings").
+        public init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            blocked = try values.decodeIfPresent(Double.self, forKey: .blocked) ?? -1
+            dns = try values.decodeIfPresent(Double.self, forKey: .dns) ?? -1
+            connect = try values.decodeIfPresent(Double.self, forKey: .connect) ?? -1
+            ssl = try values.decodeIfPresent(Double.self, forKey: .ssl) ?? -1
+            send = try values.decode(Double.self, forKey: .send)
+            wait = try values.decode(Double.self, forKey: .wait)
+            receive = try values.decode(Double.self, forKey: .receive)
+        }
+
         /// The sum of the timings that are not -1, without ``ssl``, which ``connect`` includes.
         public var sum: Double {
             [blocked, dns, connect, send, wait, receive].reduce(0) { $1 < 0 ? $0 : $0 + $1 }
