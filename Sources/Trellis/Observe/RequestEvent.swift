@@ -9,7 +9,7 @@ public import HTTPTypes
 /// | … an exchange | `queued`, `admitted`, `connected`, `requestSent`, `informational` per 1xx, `head`, `exchangeEnded` |
 /// | sends a body | … `connected`, `requestHeadSent`, `requestSent` … |
 /// | goes to a host that asks for https | `created`, `upgraded`, `adapted` per adapter … |
-/// | goes to an alternative service | … `adapted`, `alternativeSelected`, `queued` …; `alternativeFailed` if it goes to the origin then |
+/// | goes to an alternative service | … `adapted`, `alternativeSelected`, `queued` …; `alternativeFailed` if the service has failed |
 /// | has a rule for proxies | … `adapted`, `proxySelected`, `queued` … |
 /// | is the first to notice changed files of certificates | … `adapted`, `trustFilesChanged`, `queued` … |
 /// | is redirected | … `exchangeEnded`, `redirected`, `queued` … |
