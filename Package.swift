@@ -82,7 +82,9 @@ let package = Package(
         .target(name: "TrellisService", dependencies: ["Trellis"] + service, swiftSettings: settings),
         .target(name: "TrellisConfiguration", dependencies: ["Trellis"] + configuration, swiftSettings: settings),
         .testTarget(name: "CurlEngineTests", dependencies: ["CurlEngine", "TrellisTesting"], swiftSettings: settings),
-        .testTarget(name: "TrellisTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "TrellisTests", dependencies: ["Trellis", "TrellisTestTraits", "TrellisTesting"],
+            swiftSettings: settings),
         .testTarget(
             name: "TrellisFoundationTests", dependencies: ["Trellis", "TrellisFoundation", "TrellisTesting"],
             swiftSettings: settings),
@@ -107,7 +109,7 @@ let package = Package(
             name: "TrellisConfigurationTests", dependencies: ["Trellis", "TrellisConfiguration"] + configuration,
             swiftSettings: settings),
         .testTarget(
-            name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting", "CacheWorker"],
+            name: "IntegrationTests", dependencies: ["Trellis", "TrellisTestTraits", "TrellisTesting", "CacheWorker"],
             swiftSettings: settings),
         // A process for tests that kill processes.
         .executableTarget(

@@ -1402,12 +1402,12 @@ expect_usage_error "$url/" --abstract-unix-socket ''
 # --- WebSockets
 
 # A server of WebSockets: /echo sends messages back; /close/CODE sends "first" and closes with the code, or with none for "none", and
-# /answer/CODE answers the client's Close frame so; /bytes sends two bytes;
-# /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /pinged sends "pinged" after a ping; /flood sends many
-# messages, and creates the file of its first argument when it has received the Close frame; /deflate agrees to compression; /fields sends
-# two fields of the request. /noted, /deaf and /silent note in files that they were asked, and the code of the Close frame; /deaf does not
-# answer that frame, and /silent not even the handshake. It prints its ports, without and with TLS, and listens on the socket of its last
-# argument.
+# /answer/CODE answers the client's Close frame so; /both and /three send one and two messages and a Close frame at once;
+# /bytes sends two bytes; /masked breaks the protocol; /cut ends without a Close frame; /deny refuses; /pinged sends "pinged" after a ping;
+# /flood sends many messages, and creates the file of its first argument when it has received the Close frame; /deflate agrees to
+# compression; /fields sends two fields of the request. /noted, /deaf and /silent note in files that they were asked, and the code of the
+# Close frame; /deaf does not answer that frame, and /silent not even the handshake. It prints its ports, without and with TLS, and listens
+# on the socket of its last argument.
 cat >"$folder/ws.py" <<'PYTHON'
 import base64, hashlib, socketserver, ssl, sys, threading
 
@@ -1441,6 +1441,10 @@ class Handler(socketserver.StreamRequestHandler):
         if path.startswith("/close/"):
             self.frame(0x81, b"first")
             self.close(path.split("/")[2])
+        elif path == "/both":
+            self.wfile.write(b"\x81\x05first\x88\x02\x03\xe8")
+        elif path == "/three":
+            self.wfile.write(b"\x81\x05first\x81\x06second\x88\x02\x03\xe8")
         elif path == "/bytes":
             self.frame(0x82, b"\x00\xff")
         elif path == "/ask":
@@ -1575,6 +1579,12 @@ check "ws: the report" "True 101 a 1 1" \
     "$(report "r['ok']") $(report "r['status']") $(report "r['subprotocol']") $(report "r['sent']") $(report "r['received']")"
 talk '' "$ws/ask" --echo --report json
 check "ws: --echo" "a question True 1" "$(report "r['close']['reason']") $(report "r['ok']") $(report "r['sent']")"
+# The message cannot be sent back any more.
+talk '' "$ws/both" --echo --report json
+check "ws: --echo to a server that has closed" "0 1000 1 0" \
+    "$status $(report "r['close']['code']") $(report "r['received']") $(report "r['sent']")"
+talk '' "$ws/three" --echo --limit 1 --report json
+check "ws: --echo counts a message that cannot be sent back" "0 1" "$status $(report "r['received']")"
 talk '' "$ws/pinged" --ping 0.02 --limit 1
 check "ws: --ping" 'pinged 0' "$out $status"
 talk '0123456789\n' "$ws/echo" --max-message 10 --limit 1

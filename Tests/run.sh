@@ -12,6 +12,9 @@
 # The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS sets another number, forty to an
 # origin.
 #
+# Of the 517 Autobahn cases for WebSockets, 498 run in CI, each with at least one libcurl. TRELLIS_AUTOBAHN=all runs all of them with each
+# libcurl, which takes some eight minutes.
+#
 # A cache's folder is shared by 500 processes that are killed; TRELLIS_TEST_CACHE_KILLS sets another number.
 #
 # Suites whose servers are missing are skipped with a line about that; with CI=true they fail instead.
@@ -102,12 +105,49 @@ test_on() {
     local name="tests on $1" folder=${2:-} skipped_tests=()
     [ -z "$folder" ] || [ ${#filter[@]} -gt 0 ] || skipped_tests=(--skip ConventionTests)
     # The library path is for the tests alone; an empty entry in the path would mean the current folder.
-    TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
-        timeout --kill-after=10 1800 swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"} \
+    TRELLIS_TEST_LIBCURL=$folder step "$name" watched "$(log_of "$name")" \
+        env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
+        swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"} \
         ${skipped_tests[@]+"${skipped_tests[@]}"}
     local verdict
     verdict=$(grep -E '^.{0,4}Test run with' "$(log_of "$name")" | tail -1)
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
+}
+
+# watched LOG COMMAND…: runs a command that writes to LOG, and ends it with its whole process group when it has written nothing for the
+# longest time that one test may take. Then the tests that did not end are printed.
+watched() {
+    local log=$1 size=-1 silent=0 limit=300 status=0
+    shift
+    [ -z "$sanitizer" ] || limit=1200
+    setsid "$@" &
+    local child=$!
+    # Ends the servers too that a killed test process has left.
+    trap "kill -9 -- -$child 2>/dev/null" EXIT
+    while kill -0 "$child" 2>/dev/null; do
+        sleep 2
+        if [ "$(stat -c %s "$log")" = "$size" ]; then silent=$((silent + 2)); else silent=0; fi
+        size=$(stat -c %s "$log")
+        if [ "$silent" -ge "$limit" ]; then
+            echo "error: the tests wrote nothing for $limit s, and are ended"
+            kill -9 -- "-$child"
+            break
+        fi
+    done
+    wait "$child" || status=$?
+    [ "$status" -eq 0 ] || tests_without_end "$log"
+    return "$status"
+}
+
+# tests_without_end LOG: prints the tests that began and did not end.
+tests_without_end() {
+    # Arguments of a test may contain the end of a line, or none before the line of the result.
+    awk '/◇ Test .* started\.$/ && !/Test (case|run) / { sub(/^.*◇ Test /, ""); sub(/ started\.$/, ""); open[$0] = 1 }
+        / Test .* (passed|failed) after / {
+            sub(/^.*(✔|✘) Test /, ""); sub(/ (passed|failed) after .*$/, ""); sub(/ with [0-9]+ test cases?$/, "")
+            delete open[$0]
+        }
+        END { for (name in open) print "error: did not end: " name }' "$1"
 }
 
 libcurl_version() {

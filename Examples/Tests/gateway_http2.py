@@ -40,7 +40,7 @@ def check(name, wanted, got):
 
 
 # The scripts run in the loop, which has a thread of its own, and are named by the first part of the path.
-scripts, streams, ended, has_ended, over_http1 = {}, [], [], threading.Event(), []
+scripts, streams, ended, has_ended, over_http1, failed = {}, [], [], threading.Event(), [], []
 connections = Connections()
 large = bytes(range(256)) * 4000
 
@@ -106,6 +106,29 @@ async def cut(stream):
     await stream.data(b"hello")
     await stream.answered()
     stream.reset(2)
+
+
+async def fail(stream):
+    """Fails the first request for a target as the name says: refuses the stream, or leaves it with a GOAWAY that does not cover it, or after
+    which it may have been handled. With `-late` at the end of the name, its body has come before that."""
+    name = stream.path.split("/")[1]
+    body = await stream.body() if name.endswith("-late") else b""
+    failed.append([stream.headers[b":method"].decode(), len(body)])
+    if sum(other.path == stream.path for other in streams) > 1:
+        return await plain(stream)
+    if name.startswith("unprocessed"):
+        return stream.reset(7)
+    if name.startswith("leaving"):
+        stream.goaway(stream.id - 2 if stream.id > 1 else 0)
+    elif name.startswith("covered"):
+        stream.goaway(stream.id)
+    elif name.startswith("broken"):
+        return stream.reset(2)
+    stream.close_connection()
+
+
+for name in ("unprocessed", "leaving", "covered", "broken", "closed"):
+    scripts[name] = scripts[name + "-late"] = fail
 
 
 @script
@@ -219,6 +242,20 @@ def run(gateway, is_secure):
             if has_ended.wait(1) or libcurl < (8, 1) and gateway.get("/plain").status != 200:
                 break
         check("a client that leaves %s cancels its request" % end, [path], ended)
+
+    # libcurl itself repeats what the origin has not processed, unless bytes of its body were sent.
+    for name, is_repeated in [("unprocessed", True), ("leaving", True), ("covered", False), ("broken", False), ("closed", False)]:
+        for method in ["GET", "DELETE", "FOO"]:
+            failed.clear()
+            got = gateway.get("/%s/%s/%s" % (name, method, kind[:3]), method=method)
+            wanted, result = [200, [[method, 0]] * 2] if is_repeated else [502, [[method, 0]]], [got.status, list(failed)]
+            # libcurl 7.88 does not always tell that a stream was refused.
+            if is_repeated and libcurl < (8, 0) and result == [502, [[method, 0]]]:
+                wanted = result
+            check("a %s that the origin ends as %s" % (method, name), wanted, result)
+        failed.clear()
+        got = gateway.get("/%s-late/%s" % (name, kind[:3]), "Content-Length: 5\r\n", "POST", b"hello")
+        check("a POST whose body was sent, and that the origin ends as %s, is not repeated" % name, [502, [["POST", 5]]], [got.status, failed])
 
     # A client that reads nothing, and others on the same connection to the origin.
     stalled = gateway.connect()

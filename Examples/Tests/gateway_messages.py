@@ -27,6 +27,13 @@ def requests(check, gateway, origin):
     check("a request line", b"GET /a?b=c HTTP/1.1", sent.first)
     check("the fields of a request, in order, and nothing but Via added", ["Host: " + origin.authority, "X-A: 1", "x-b: 2",
           "Cookie: a=1", "X-A: 3", "X-Empty: ", "X-Octets: \xe4\xff", "Cookie: b=2", "Via: 1.1 trellis"], fields(sent))
+    origin.scripts["ordered"] = lambda connection, request: connection.body(request) or connection.send(
+        "HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 5\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nX-B: 2\r\nX-A: 3\r\n\r\nhello")
+    got = gateway.ask("POST /ordered HTTP/1.1\r\nX-A: 1\r\nContent-Length: 3\r\nX-B: 2\r\nHost: x\r\nX-A: 3\r\n\r\nabc", "POST")
+    check("the other fields around Host and Content-Length stay in order", [["X-A: 1", "X-B: 2", "X-A: 3", "Via: 1.1 trellis"], ["3"]],
+          [fields(sent := origin.take()[0], "Host", "Content-Length"), sent.all("Content-Length")])
+    check("the fields of a response stay in order, with Content-Length in its place", ["X-A: 1", "Content-Length: 5",
+          "Date: Mon, 01 Jan 2024 00:00:00 GMT", "X-B: 2", "X-A: 3", "Via: 1.1 trellis"], fields(got))
     gateway.get("/", "Via: 1.0 other\r\nUser-Agent: me\r\nAccept: a/b\r\nAccept-Encoding: br\r\nCache-Control: x-unknown=1, max-age=0\r\n")
     check("the client's own Via, and fields that libcurl knows", ["Via: 1.0 other", "User-Agent: me", "Accept: a/b",
           "Accept-Encoding: br", "Cache-Control: x-unknown=1, max-age=0", "Via: 1.1 trellis"], fields(origin.take()[0], "Host"))

@@ -76,14 +76,24 @@ static bool has_stapled_response(void *session) {
   return ssl.control(session, GET_OCSP_RESPONSE, 0, &response) > 0 && response != NULL;
 }
 
-int ccurl_tls_read_chain(CURL *easy, bool verifies, ccurl_der_callback add, void *context) {
-  enum { VERIFIED = 0 };
+// Returns the session of a transfer's current connection; NULL if there is none of OpenSSL.
+static void *current_session(CURL *easy) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, find);
   struct curl_tlssessioninfo *information = NULL;
-  if (!has_ssl || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &information) != CURLE_OK) return -1;
-  if (information == NULL || information->backend != CURLSSLBACKEND_OPENSSL || information->internals == NULL) return -1;
-  void *session = information->internals;
+  if (!has_ssl || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &information) != CURLE_OK) return NULL;
+  return information != NULL && information->backend == CURLSSLBACKEND_OPENSSL ? information->internals : NULL;
+}
+
+bool ccurl_tls_is_resumed(CURL *easy) {
+  void *session = current_session(easy);
+  return session != NULL && ssl.is_resumed(session);
+}
+
+int ccurl_tls_read_chain(CURL *easy, bool verifies, ccurl_der_callback add, void *context) {
+  enum { VERIFIED = 0 };
+  void *session = current_session(easy);
+  if (session == NULL) return -1;
   const void *chain = ssl.validated(session);
   // Without verification, OpenSSL has stored only the chain that the server has sent. The session itself does not tell whether libcurl
   // verifies: newer versions ask for the result after the handshake.

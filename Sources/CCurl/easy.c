@@ -38,6 +38,16 @@ CURLcode ccurl_set_opensocket_function(CURL *easy, ccurl_opensocket_callback fun
   return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
+static int socket_is_connected(void *context, curl_socket_t fd, curlsocktype purpose) {
+  (void)context, (void)fd, (void)purpose;
+  return CURL_SOCKOPT_ALREADY_CONNECTED;
+}
+
+CURLcode ccurl_set_sockets_connected(CURL *easy, bool are_connected) {
+  curl_sockopt_callback function = are_connected ? socket_is_connected : NULL;
+  return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, function);
+}
+
 CURLcode ccurl_set_closesocket_function(CURL *easy, ccurl_closesocket_callback function) {
   return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, function);
 }

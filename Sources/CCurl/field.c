@@ -45,12 +45,20 @@ static inline bool has_line_break(const unsigned char *bytes, size_t length) {
   return any(found);
 }
 
-bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field) {
-  const unsigned char *bytes = line;
+bool ccurl_has_line_break(const void *bytes, size_t length) { return has_line_break(bytes, length); }
+
+// Inlined, because every line of a head is scanned.
+static inline __attribute__((always_inline)) bool scan(const unsigned char *bytes, size_t length,
+                                                       struct ccurl_field *field) {
   size_t end = length;
   if (end > 0 && bytes[end - 1] == '\n') end--;
   if (end > 0 && bytes[end - 1] == '\r') end--;
   size_t colon = 0;
+  // Four bytes at a time, and then one by one.
+  while (colon + 4 <= end && (is_token_byte[bytes[colon]] & is_token_byte[bytes[colon + 1]] &
+                              is_token_byte[bytes[colon + 2]] & is_token_byte[bytes[colon + 3]])) {
+    colon += 4;
+  }
   while (colon < end && is_token_byte[bytes[colon]]) colon++;
   if (colon == 0 || colon == end || bytes[colon] != ':') return false;
   size_t start = colon + 1;
@@ -63,6 +71,8 @@ bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field
   field->value_end = end;
   return true;
 }
+
+bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field) { return scan(line, length, field); }
 
 // Returns whether a name is `other`, which is in lower case.
 static bool is_name(const unsigned char *name, const char *other, size_t length) {
@@ -136,7 +146,7 @@ bool ccurl_head_add(struct ccurl_head *head, const void *line, size_t length) {
       head->size > head->limit - length || head->count >= head->maximum_count || bytes[0] == ' ' || bytes[0] == '\t')
     return false;
   struct ccurl_field field;
-  if (!ccurl_field_scan(line, length, &field)) return false;
+  if (!scan(bytes, length, &field)) return false;
   bool is_framing = false;
   // Only fields whose names have these lengths describe the body.
   if (head->place == CCURL_HEAD_FIELDS &&
@@ -190,4 +200,50 @@ size_t ccurl_field_next(const void *lines, size_t length, size_t start, struct c
   field->value_end = (size_t)(end - line);
   field->hash = hash_bytes(line, field->value_end);
   return field->value_end + 1;
+}
+
+size_t ccurl_field_next_sized(const void *lines, size_t length, size_t start, uint64_t name_lengths,
+                              struct ccurl_field *field) {
+  const char *bytes = lines;
+  while (start < length) {
+    const char *line = bytes + start;
+    const char *colon = memchr(line, ':', length - start);
+    if (colon == NULL) break;
+    size_t name_length = (size_t)(colon - line);
+    const char *end = memchr(colon, '\n', length - start - name_length);
+    if (end == NULL) break;
+    if (name_length < 64 && (name_lengths >> name_length & 1) != 0) {
+      const char *value = colon + 1;
+      while (value < end && (*value == ' ' || *value == '\t')) value++;
+      field->name_length = name_length;
+      field->value_start = (size_t)(value - line);
+      field->value_end = (size_t)(end - line);
+      return start;
+    }
+    start = (size_t)(end - bytes) + 1;
+  }
+  return length;
+}
+
+void ccurl_lines_skip_same(const void *lines, size_t length, const void *others, size_t other_length,
+                           struct ccurl_lines_place *place) {
+  const char *bytes = (const char *)lines + place->start, *other_bytes = (const char *)others + place->other_start;
+  size_t rest = length - place->start, other_rest = other_length - place->other_start;
+  if (rest > other_rest) rest = other_rest;
+  size_t same = 0;
+  while (same + 8 <= rest) {
+    uint64_t block, other_block;
+    memcpy(&block, bytes + same, 8);
+    memcpy(&other_block, other_bytes + same, 8);
+    if (block != other_block) break;
+    same += 8;
+  }
+  while (same < rest && bytes[same] == other_bytes[same]) same++;
+  // The bytes before the first difference may end within a line.
+  while (same > 0 && bytes[same - 1] != '\n') same--;
+  size_t count = 0;
+  for (size_t index = 0; index < same; index++) count += bytes[index] == '\n';
+  place->start += same;
+  place->other_start += same;
+  place->index += count;
 }

@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +184,12 @@ const void *ccurl_thread_tag(void) { return thread_tag; }
 
 void ccurl_thread_set_tag(const void *tag) { thread_tag = tag; }
 
+static _Thread_local bool thread_may_wait = false;
+
+bool ccurl_thread_may_wait(void) { return thread_may_wait; }
+
+void ccurl_thread_set_may_wait(bool may_wait) { thread_may_wait = may_wait; }
+
 void ccurl_thread_yield(void) { sched_yield(); }
 
 void ccurl_thread_sleep_ms(unsigned milliseconds) {
@@ -216,6 +223,16 @@ bool ccurl_socket_end_if_unclean(int fd) {
 
 int ccurl_socket_open(const struct curl_sockaddr *address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+int ccurl_socket_open_unix(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+
+int ccurl_socket_connect_unix(int fd, const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(path);
+  if (length >= sizeof(address.sun_path)) return ENAMETOOLONG;
+  memcpy(address.sun_path, path, length);
+  return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : errno;
 }
 
 size_t ccurl_address_read(const struct curl_sockaddr *address, uint8_t *bytes, uint16_t *port) {

@@ -10,8 +10,11 @@
 // Returns whether libcurl neither asks for a field by this name, to omit a field of its own, nor omits the field itself. The length is that
 // of the name.
 static bool is_indifferent(const char *name, size_t length) {
-  static const char *const names[] = {"user-agent", "accept-encoding", "accept-language"};
-  // libcurl writes neither a User-Agent nor an Accept-Encoding, because the options for them are not set.
+  static const char *const names[] = {
+      "user-agent", "accept-encoding", "accept-language", "authorization", "cookie", "traceparent", "tracestate",
+  };
+  // libcurl writes neither a User-Agent nor an Accept-Encoding, because the options for them are not set. For the same reason libcurl has
+  // neither credentials for the server nor cookies of its own; it omits these two fields only where it follows a redirect to another host.
   for (size_t index = 0; index < sizeof(names) / sizeof(names[0]); index++)
     if (strlen(names[index]) == length && strncasecmp(name, names[index], length) == 0) return true;
   return length > 2 && strncasecmp(name, "x-", 2) == 0;

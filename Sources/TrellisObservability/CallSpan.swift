@@ -15,15 +15,15 @@ struct CallSpan: ResponseForwardingStep {
         let settings = instrumentation.settings
         // The observation of a request replaces that of its session, whose steps run nevertheless.
         guard context.exchangeObserver === instrumentation, let instrument = settings.instrument,
-            let span = settings.startSpan(Self.name, .internal, with: instrument)
+            let span = instrumentation.startSpan(Self.name, .internal, with: instrument)
         else { return try await next(request) }
         if span.isRecording {
-            let observed = ObservedRequest(request, context, resendCount: 0, settings)
-            span.updateAttributes { attributes in
-                attributes.set(AttributeName.method, value: .string(observed.method))
-                attributes.set(AttributeName.url, value: .string(observed.redactedURL))
-                attributes.set(AttributeName.callID, value: .int64(Int64(clamping: context.id)))
-            }
+            let observed = ObservedRequest(request, context, resendCount: 0, instrumentation.profiles)
+            var attributes = SpanAttributes([:])
+            attributes.set(AttributeName.method, value: .string(observed.method))
+            attributes.set(AttributeName.url, value: .string(observed.redactedURL))
+            attributes.set(AttributeName.callID, value: .int64(Int64(clamping: context.id)))
+            span.add(attributes)
         }
         do {
             let answer = try await ServiceContext.withValue(span.context) { try await next(request) }
@@ -36,11 +36,12 @@ struct CallSpan: ResponseForwardingStep {
     }
 
     private func end(_ span: any Span, _ outcome: ExchangeOutcome) {
-        span.end(status: outcome.status, errorType: outcome.errorType, errorMessage: outcome.errorMessage) {
-            attributes in
-            let retries = outcome.metrics.attemptCount - 1
-            if retries > 0 { attributes.set(AttributeName.retryCount, value: .int64(Int64(retries))) }
-        }
+        var attributes = SpanAttributes([:])
+        if let status = outcome.status { attributes.set(AttributeName.statusCode, value: .int64(Int64(status))) }
+        if let errorType = outcome.errorType { attributes.set(AttributeName.errorType, value: .string(errorType)) }
+        let retries = outcome.metrics.attemptCount - 1
+        if retries > 0 { attributes.set(AttributeName.retryCount, value: .int64(Int64(retries))) }
+        span.end(attributes, errorType: outcome.errorType, errorMessage: outcome.errorMessage)
     }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Observability
 import CoreMetrics
 import CurlEngine
+import Synchronization
 
 /// The observer of a session's connections: counts the open ones of each server, and measures how long they last.
 ///
@@ -26,6 +27,12 @@ final class ConnectionInstrumentation: ConnectionObserver {
         var isPublishing = false
         /// The source of the factory that knows the published numbers; `nil` if there is none yet.
         var source: InstrumentSource?
+
+        /// Returns whether a task has to be started that passes the changes on. A task that is about to do so passes these on too.
+        mutating func beginPublishing() -> Bool {
+            defer { isPublishing = true }
+            return !isPublishing
+        }
 
         /// Returns the place of a server.
         mutating func index(of server: ServerAddress) -> Int {
@@ -54,6 +61,8 @@ final class ConnectionInstrumentation: ConnectionObserver {
 
     private let instruments: InstrumentCache
     private let state = Locked(State())
+    /// The number of switches between factories after which the open connections were passed on.
+    private let followedSwitches = Atomic(0)
 
     init(_ instruments: InstrumentCache) { self.instruments = instruments }
 
@@ -76,10 +85,20 @@ final class ConnectionInstrumentation: ConnectionObserver {
             body(&state.counts[index].open)
             guard hasSource else { return false }
             if let duration { state.counts[index].durations.append(duration) }
-            defer { state.isPublishing = true }
-            return !state.isPublishing
+            return state.beginPublishing()
         }
-        guard begins else { return }
+        if begins { publishSoon() }
+    }
+
+    /// Passes the open connections on to the factory of the last request, if the request before had another one. The numbers need not
+    /// change for that: one turn of the engine may end a request and begin the next one on the same connection.
+    func followFactory() {
+        let count = instruments.switchCount
+        guard followedSwitches.exchange(count, ordering: .relaxed) != count else { return }
+        if state.withLock({ $0.beginPublishing() }) { publishSoon() }
+    }
+
+    private func publishSoon() {
         Task.detached { [self] in
             try? await Task.sleep(for: Self.delay)
             publish()
@@ -87,16 +106,16 @@ final class ConnectionInstrumentation: ConnectionObserver {
     }
 
     private func publish() {
-        let source = instruments.latestSource
-        let (earlier, retractions, changes) = state.withLock { state in
+        let (earlier, source, retractions, changes) = state.withLock { state in
+            // A request that has another factory after this source is read starts a task of its own.
             state.isPublishing = false
-            let earlier = state.source
+            let (earlier, source) = (state.source, instruments.latestSource)
             var retractions: [ConnectionChanges] = []
             if let source {
                 if earlier?.hasFactory(of: source) == false { retractions = state.takeChanges(toZero: true) }
                 state.source = source
             }
-            return (earlier, retractions, source == nil ? [] : state.takeChanges())
+            return (earlier, source, retractions, source == nil ? [] : state.takeChanges())
         }
         if let earlier { for change in retractions { change.record(in: earlier) } }
         if let source { for change in changes { change.record(in: source) } }

@@ -8,29 +8,30 @@ import Trellis
 
 /// The observer of a session's requests: begins the span and the measurement of each, and writes about retries, circuits and the cache.
 final class ExchangeInstrumentation: ExchangeObserver {
-    /// The number of attributes of most spans.
-    private static let attributeCount = 12
-
     let settings: Observability
+    let profiles: RequestProfiles
+    private let tracers = LatestTracer()
     private let instruments: InstrumentCache
     private let connections: ConnectionInstrumentation?
 
     init(_ settings: Observability) {
         self.settings = settings
+        profiles = RequestProfiles(settings)
         instruments = InstrumentCache(settings)
+        let observesConnections = !settings.metrics.isDisjoint(with: [.openConnections, .connectionDuration])
         connections =
-            settings.metrics.isDisjoint(with: [.openConnections, .connectionDuration])
-            ? nil : ConnectionInstrumentation(instruments)
+            observesConnections && instruments.mayHaveSources ? ConnectionInstrumentation(instruments) : nil
     }
 
     var connectionObserver: (any ConnectionObserver)? { connections }
 
     func begin(_ request: Request, context: CallContext) -> (Request, (any ExchangeObservation)?) {
         let source = instruments.source()
+        connections?.followFactory()
         let logger = settings.logger(at: settings.logLevels.exchange)
         let instrument = settings.createsSpans || settings.propagatesContext ? settings.instrument : nil
         guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
-        let observed = ObservedRequest(request, context, resendCount: context.countExchange(), settings)
+        let observed = ObservedRequest(request, context, resendCount: context.countExchange(), profiles)
         guard let instrument else {
             return (request, ObservedExchange(observed, span: nil, logger: logger, source, self, context))
         }
@@ -42,30 +43,31 @@ final class ExchangeInstrumentation: ExchangeObserver {
     private func startSpan(
         _ observed: ObservedRequest, _ context: CallContext, with instrument: any Instrument
     ) -> (any Span)? {
-        guard let span = settings.startSpan(observed.spanName, .client, with: instrument) else { return nil }
+        guard let span = startSpan(observed.profile.spanName, .client, with: instrument) else { return nil }
         guard span.isRecording else { return span }
-        span.updateAttributes { attributes in
-            attributes.reserveCapacity(attributes.count + Self.attributeCount)
-            attributes.set(AttributeName.method, value: .string(observed.method))
-            attributes.set(AttributeName.serverAddress, value: .string(observed.server.address))
-            attributes.set(AttributeName.url, value: .string(observed.redactedURL))
-            func set(_ name: String, _ value: String?) {
-                if let value { attributes.set(name, value: .string(value)) }
-            }
-            func set(_ name: String, ifPositive count: Int) {
-                if count > 0 { attributes.set(name, value: .int64(Int64(count))) }
-            }
-            set(AttributeName.serverPort, ifPositive: observed.server.port)
-            set(AttributeName.originalMethod, observed.originalMethod)
-            set(AttributeName.urlTemplate, observed.template)
-            set(AttributeName.resendCount, ifPositive: observed.resendCount)
-            set(AttributeName.retryCount, ifPositive: observed.retryCount)
-            set(AttributeName.redirectCount, ifPositive: observed.redirectCount)
-            if settings.recordsUserAgent {
-                set(AttributeName.userAgent, observed.request.headers[.userAgent] ?? context.defaultUserAgent)
-            }
+        var attributes = observed.profile.startAttributes
+        attributes.set(AttributeName.url, value: .string(observed.redactedURL))
+        func set(_ name: String, ifPositive count: Int) {
+            if count > 0 { attributes.set(name, value: .int64(Int64(count))) }
         }
+        set(AttributeName.resendCount, ifPositive: observed.resendCount)
+        set(AttributeName.retryCount, ifPositive: observed.retryCount)
+        set(AttributeName.redirectCount, ifPositive: observed.redirectCount)
+        if settings.recordsUserAgent,
+            let agent = observed.request.headers[.userAgent] ?? context.defaultUserAgent
+        {
+            attributes.set(AttributeName.userAgent, value: .string(agent))
+        }
+        span.add(attributes)
         return span
+    }
+
+    /// Starts a span; `nil` if there is no tracer.
+    ///
+    /// - Parameter instrument: The instrument of the task.
+    func startSpan(_ name: String, _ kind: SpanKind, with instrument: any Instrument) -> (any Span)? {
+        guard let tracer = tracers.tracer(of: instrument) else { return nil }
+        return tracer.startSpan(name, ofKind: kind)
     }
 
     /// Returns a request with the context of the span, or else that of the task, in its fields.
@@ -81,7 +83,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
     func willRetry(_ attempt: FailedAttempt, after delay: Duration, context: CallContext) {
         let status = attempt.response.map { $0.status.code }.flatMap { $0 >= 400 ? String($0) : nil }
         let errorType = status ?? attempt.error.map { ExchangeOutcome.errorType(of: $0) } ?? otherValue
-        let observed = ObservedRequest(attempt.request, context, resendCount: 0, settings)
+        let observed = ObservedRequest(attempt.request, context, resendCount: 0, profiles)
         count(observed.series(.retry(errorType: errorType)), ifOn: .retries)
         guard let level = settings.logLevels.retry, let logger = settings.logger(at: level) else { return }
         logger.log(
@@ -108,7 +110,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
     }
 
     func didUseCache(_ status: CacheStatus, for request: Request, context: CallContext) {
-        let observed = ObservedRequest(request, context, resendCount: 0, settings)
+        let observed = ObservedRequest(request, context, resendCount: 0, profiles)
         let result = status.result
         count(observed.series(.cache(result: result)), ifOn: .cacheResults)
         guard status.isHit || status.isCollapsed, let level = settings.logLevels.exchange,

@@ -26,7 +26,7 @@ final class ObservedExchange: ExchangeObservation {
     ) {
         (self.request, self.span, self.logger, self.source) = (request, span, logger, source)
         (self.instrumentation, self.context, start) = (instrumentation, context, context.elapsedNanoseconds)
-        beginning = source?.instruments(of: request.series(.start))
+        beginning = source?.beginning(of: request.profile)
         beginning?.active?.increment()
     }
 
@@ -42,29 +42,24 @@ final class ObservedExchange: ExchangeObservation {
 
     private func end(_ outcome: ExchangeOutcome, isStreamed: Bool) {
         let duration = context.elapsedNanoseconds - start
-        if let source { record(outcome, duration, in: source, isStreamed: isStreamed) }
+        let kind = Series.Kind.end(status: outcome.status, version: outcome.version, errorType: outcome.errorType)
+        if let source { record(outcome, kind, duration, in: source, isStreamed: isStreamed) }
         guard let span else { return log(outcome, duration) }
         // The log's metadata provider finds the span in the context.
         if logger != nil { ServiceContext.withValue(span.context) { log(outcome, duration) } }
-        span.end(status: outcome.status, errorType: outcome.errorType, errorMessage: outcome.errorMessage) {
-            attributes in
-            if let version = outcome.version {
-                attributes.set(AttributeName.protocolVersion, value: .string(version.rawValue))
-            }
-            let (host, port) = (outcome.metrics.peerHost, outcome.metrics.peerPort)
-            if !host.isEmpty { attributes.set(AttributeName.peerAddress, value: .string(host)) }
-            if !host.isEmpty, port > 0 { attributes.set(AttributeName.peerPort, value: .int64(Int64(port))) }
-        }
+        span.end(
+            request.profile.endAttributes(kind, outcome), errorType: outcome.errorType,
+            errorMessage: outcome.errorMessage)
     }
 
     private func record(
-        _ outcome: ExchangeOutcome, _ duration: Int64, in source: InstrumentSource, isStreamed: Bool
+        _ outcome: ExchangeOutcome, _ kind: Series.Kind, _ duration: Int64, in source: InstrumentSource,
+        isStreamed: Bool
     ) {
         guard let beginning else { return }
         beginning.active?.decrement()
         if let queued = outcome.queued { beginning.queue?.recordNanoseconds(queued) }
         guard !instrumentation.settings.metrics.isDisjoint(with: .ofOutcomes) else { return }
-        let kind = Series.Kind.end(status: outcome.status, version: outcome.version, errorType: outcome.errorType)
         let instruments = source.instruments(of: kind, of: request, after: beginning)
         instruments.duration?.recordNanoseconds(duration)
         if isStreamed { _ = streamed.storeIfNil(instruments) } else { recordSizes(outcome.metrics, in: instruments) }

@@ -10,7 +10,9 @@ extension SessionConfiguration {
     public mutating func observe(with observability: Observability = Observability()) {
         steps.observe(with: observability)
         // Calls of a session that has no observer ask none.
-        if observability.isEmpty { steps.exchangeObserver = nil }
+        guard observability.isEmpty else { return }
+        steps.exchangeObserver = nil
+        steps.aroundCall.removeAll { $0 is CallSpan }
     }
 }
 
@@ -29,13 +31,6 @@ extension Steps {
         exchangeObserver = instrumentation
         aroundCall.removeAll { $0 is CallSpan }
         if observability.createsCallSpans { aroundCall.insert(CallSpan(instrumentation), at: 0) }
-    }
-}
-
-extension Observability {
-    /// Indicates whether nothing is observed.
-    fileprivate var isEmpty: Bool {
-        !createsSpans && !createsCallSpans && !propagatesContext && metrics.isEmpty && logLevels == .off
     }
 }
 #endif

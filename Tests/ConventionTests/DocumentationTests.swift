@@ -8,7 +8,7 @@ struct DocumentationTests {
         let lines = file.lines
         return code.indices.compactMap { index in
             let line = code[index].drop { $0 == " " }
-            guard isPublicDeclaration(line) || isRequirementOfPublicProtocol(index, code) else { return nil }
+            guard isPublicDeclaration(line) || isMemberOfPublicDeclaration(index, code) else { return nil }
             var above = index - 1
             while above >= 0, code[above].contains(/^\s*@\w+/) { above -= 1 }
             let isDocumented = above >= 0 && lines[above].contains("///")
@@ -23,19 +23,33 @@ struct DocumentationTests {
         return line.contains(/\b(?:var|let|func|init|struct|class|enum|actor|protocol|typealias|subscript)\b/)
     }
 
-    /// Returns whether a line is a requirement of a public protocol, because requirements have no access level of their own. Cases are not
-    /// checked, because a group of cases may have one comment.
-    private static func isRequirementOfPublicProtocol(_ index: Int, _ code: [Substring]) -> Bool {
-        let line = code[index]
-        guard line.hasPrefix("    func ") || line.hasPrefix("    var "), let opening = opening(of: index, code) else {
-            return false
+    /// The words with which members begin that have the access level of the declaration around them.
+    private static let members = [
+        "public protocol": ["func ", "var ", "static ", "init", "subscript", "associatedtype ", "mutating "],
+        "public enum": ["case ", "indirect case "],
+    ]
+
+    /// Returns whether a line is a requirement of a public protocol or a case of a public enumeration, which have no access level of their
+    /// own.
+    private static func isMemberOfPublicDeclaration(_ index: Int, _ code: [Substring]) -> Bool {
+        guard code[index].utf8.first == UInt8(ascii: " ") else { return false }
+        let line = code[index].drop { $0 == " " }
+        for (declaration, beginnings) in members where beginnings.contains(where: { line.hasPrefix($0) }) {
+            guard let opening = opening(of: index, code) else { continue }
+            if code[opening].replacing("indirect ", with: "").contains(declaration) { return true }
         }
-        return code[opening].contains(/^public protocol\b/)
+        return false
     }
 
-    /// Returns the line that opens the top-level declaration around a line.
+    /// Returns the line that opens the declaration around a line: the last one before it that is indented less, without those that only
+    /// open or close brackets.
     private static func opening(of index: Int, _ code: [Substring]) -> Int? {
-        code[..<index].lastIndex { !$0.isEmpty && !$0.hasPrefix(" ") && !$0.hasPrefix("}") }
+        let indentation = code[index].prefix { $0 == " " }.count
+        return code[..<index].lastIndex { line in
+            let text = line.drop { $0 == " " }
+            guard let first = text.first, line.count - text.count < indentation else { return false }
+            return !"{})]#".contains(first)
+        }
     }
 
     @Test(arguments: [
@@ -52,5 +66,25 @@ struct DocumentationTests {
             "/// A.\npublic struct A {\n    public let b: Int\n    /// C.\n    @inlinable\n    public func c() {}\n}\n"
         let file = SourceFile(path: "x", text: text, code: SourceTree.withoutCommentsAndStrings(text))
         #expect(Self.undocumented(in: file) == ["x:3: public let b: Int"])
+    }
+
+    /// Members without an access level of their own have that of the public declaration around them.
+    @Test(
+        arguments: [
+            ("public enum A {\n    case b\n}", "case b"), ("public enum A {\n    /// B.\n    case b\n}", nil),
+            ("    public indirect enum A {\n        case b\n    }", "case b"), ("enum A {\n    case b\n}", nil),
+            ("public protocol A:\n    B\n{\n    static func c()\n}", "static func c()"),
+            ("public protocol A {\n    /// C.\n    init(c: Int)\n    associatedtype D\n}", "associatedtype D"),
+            (
+                "public enum A {\n    /// B.\n    public var b: Int {\n        switch self {\n        case c: 1\n        }\n    }\n}",
+                nil
+            ),
+        ] as [(String, String?)])
+    func membersOfPublicDeclarationsAreFound(_ declaration: String, _ member: String?) {
+        let text = "/// A.\n" + declaration
+        let file = SourceFile(path: "x", text: text, code: SourceTree.withoutCommentsAndStrings(text))
+        let found = Self.undocumented(in: file)
+        #expect(found.count == (member == nil ? 0 : 1))
+        #expect(found.allSatisfy { $0.hasSuffix(": \(member ?? "none")") }, "\(found)")
     }
 }

@@ -8,16 +8,18 @@ struct SnippetTests {
         /// The name of the file that compiles them.
         let name: String
         let path: String
+        /// The names of further files that compile them.
+        let others: [String]
 
         /// Creates an article of the framework, which has the name of its file unless a path is given.
-        init(_ name: String, _ path: String? = nil) {
-            self.name = name
+        init(_ name: String, _ path: String? = nil, others: [String] = []) {
+            (self.name, self.others) = (name, others)
             self.path = path ?? "Sources/Trellis/Trellis.docc/\(name).md"
         }
     }
 
     static let articles = [
-        Article("Caching"), Article("Errors"), Article("Streams"), Article("Trellis"),
+        Article("Caching", others: ["RecordStorage"]), Article("Errors"), Article("Streams"), Article("Trellis"),
         Article("Services", "Sources/TrellisService/TrellisService.docc/TrellisService.md"),
         Article("Configuration", "Sources/TrellisConfiguration/TrellisConfiguration.docc/TrellisConfiguration.md"),
     ]
@@ -47,7 +49,8 @@ struct SnippetTests {
     @Test(arguments: articles)
     func theExamplesAreCompiled(_ article: Article) throws {
         let text = try Self.text(of: article.path)
-        let code = try Self.text(of: "Examples/Sources/Snippets/\(article.name).swift")
+        let code = try ([article.name] + article.others)
+            .map { try Self.text(of: "Examples/Sources/Snippets/\($0).swift") }.joined(separator: "\n")
         #expect(Self.examples(in: text).count > 10)
         #expect(Self.missing(text, in: code) == [])
     }

@@ -3,6 +3,7 @@
 import datetime
 import os
 import ssl
+import warnings
 
 import trustme
 from cryptography import x509
@@ -57,6 +58,16 @@ class Authority:
         """Writes a certificate for an identity, and its key, to a file."""
         certificate = self._ca.issue_cert(identity, key_type=trustme.KeyType.ECDSA)
         certificate.private_key_and_cert_chain_pem.write_to_path(os.path.join(self.folder, name))
+
+    def old_context(self):
+        """Returns a context with TLS 1.0 and 1.1 alone."""
+        context = self.context()
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            context.minimum_version = ssl.TLSVersion.TLSv1
+            context.maximum_version = ssl.TLSVersion.TLSv1_1
+        return context
 
     def context_of_unknown_authority(self):
         return self.context(issuer=trustme.CA(key_type=trustme.KeyType.ECDSA))

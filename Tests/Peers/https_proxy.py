@@ -25,7 +25,6 @@ import json
 import socket
 import ssl
 import threading
-import warnings
 
 import peer
 from certificates import Authority
@@ -141,16 +140,6 @@ def require_certificates(context):
     return listener.getsockname()[1]
 
 
-def old_context(authority):
-    context = authority.context()
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        context.minimum_version = ssl.TLSVersion.TLSv1
-        context.maximum_version = ssl.TLSVersion.TLSv1_1
-    return context
-
-
 def seen():
     requests = list(SEEN)
     SEEN.clear()
@@ -166,7 +155,7 @@ async def main():
         "wrong-host": (proxy, authority.context("other.example")),
         "unknown-ca": (proxy, authority.context_of_unknown_authority()),
         "expired": (proxy, authority.context(expired=True)),
-        "tls1.1": (proxy, old_context(authority)),
+        "tls1.1": (proxy, authority.old_context()),
         "wants": (name_client, asking_context(authority)),
         "always-407": (ask_for_credentials, authority.context()),
         "200-garbage": (answering(b"HTTP/1.1 200 OK\r\n\r\ngarbage"), authority.context()),

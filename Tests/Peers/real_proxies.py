@@ -121,9 +121,13 @@ class Proxy:
     def start(self):
         if self.process is None:
             self.process = start(*self.command, folder=self.folder, user=self.user)
-            while not self.accepts():
+            while True:
+                # A server that has ended is not the one that accepts.
+                is_ready = self.accepts()
                 if self.process.poll() is not None:
                     raise RuntimeError(f"{self.name} has ended with status {self.process.returncode}")
+                if is_ready:
+                    break
                 time.sleep(0.02)
         return {}
 

@@ -30,6 +30,7 @@ import ctypes
 import hashlib
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -204,17 +205,31 @@ client pass {{ from: 127.0.0.0/8 to: 0.0.0.0/0 }}
 socks block {{ from: 0.0.0.0/0 to: 0.0.0.0/0 }}
 """
 
+# The sockets whose names tell other peers which ports are taken.
+MARKS = []
+
 
 def free_port():
-    """Returns a port that is free for TCP and UDP at the moment. The port is not reserved until the server uses it."""
+    """Returns a port that is free for TCP and UDP, and that no other peer gets while this process lives.
+
+    Its number is below those that the system gives to connections, and to servers that ask for any port.
+    """
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        first = int(file.read().split()[0])
     while True:
+        port = random.randrange(10000, first if first > 12000 else 32768)
+        mark = socket.socket(socket.AF_UNIX)
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
+            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                udp.bind(tcp.getsockname())
+                mark.bind(f"\0trellis-peer-{port}")
+                tcp.bind(("127.0.0.1", port))
+                udp.bind(("127.0.0.1", port))
             except OSError:
-                continue  # Another program uses the UDP port of this number.
-            return tcp.getsockname()[1]
+                mark.close()
+                continue  # Another program uses the port, or another peer has it.
+        MARKS.append(mark)
+        return port
 
 
 def start(*command, folder, user=None, ending=signal.SIGKILL):

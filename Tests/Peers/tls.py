@@ -18,9 +18,7 @@ The good servers respond to any request with `secure`.
 
 import asyncio
 import socket
-import ssl
 import struct
-import warnings
 
 import peer
 from certificates import Authority
@@ -90,16 +88,6 @@ def unaccepting():
     return listener.getsockname()[1], [listener, *fillers]
 
 
-def old_context(authority):
-    context = authority.context()
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        context.minimum_version = ssl.TLSVersion.TLSv1
-        context.maximum_version = ssl.TLSVersion.TLSv1_1
-    return context
-
-
 async def main():
     authority = Authority()
     connections = peer.Connections()
@@ -115,7 +103,7 @@ async def main():
         "wrong-host": await start(answer, authority.context("elsewhere.example")),
         "unknown-ca": await start(answer, authority.context_of_unknown_authority()),
         "no-san": await start(answer, authority.context_without_alternative_name()),
-        "tls1.1": await start(answer, old_context(authority)),
+        "tls1.1": await start(answer, authority.old_context()),
         "cut-in-body": await start(cut_in_body, authority.context()),
         "cut-off": await start(cut_off),
         "reset": await start(reset),

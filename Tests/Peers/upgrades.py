@@ -23,6 +23,7 @@ from aioquic.quic.configuration import QuicConfiguration
 import http3
 import peer
 from certificates import Authority
+from real_servers import free_port
 
 connections = http3.connections
 
@@ -67,18 +68,6 @@ def server(*headers):
             await writer.drain()
 
     return answer
-
-
-def free_port():
-    """Returns a port that is free for both TCP and UDP."""
-    while True:
-        with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            try:
-                udp.bind(tcp.getsockname())
-                return tcp.getsockname()[1]
-            except OSError:
-                pass
 
 
 async def serve_quic(port, files):

@@ -64,7 +64,7 @@ extension CancellationSoakTests {
         do {
             let session = Session(configuration: configuration)
             // The server may not listen yet.
-            while (try? await session.data(server.url)) == nil { await Task.yield() }
+            while (try? await session.data(server.url)) == nil, !Task.isCancelled { await Task.yield() }
             outcomes = await Self.run(session, [server.url], requests: Self.streams)
             #expect(try await session.data(server.url).1.version == .http2)
             #expect(await session.liveRequestCount == 0)

@@ -79,26 +79,11 @@ extension CancellationSoakTests {
     @Test(.timeLimit(.minutes(2)), arguments: [1, 2, 4])
     func aShutdownInTheMiddleOfConversationsLeavesNothingBehind(engines: Int) async throws {
         let server = try Self.echo()
+        let url = server.url()
         for round in 0..<25 {
-            var configuration = SessionConfiguration()
-            configuration.engines = .fixed(engines)
-            configuration.limits.perOrigin = 3
-            let session = Session(configuration: configuration)
-            let (answered, url) = (Locked(0), server.url())
-            let workers = (0..<Self.tasks).map { worker in
-                Task {
-                    // Ends with the first refused or cancelled conversation.
-                    var turn = worker
-                    while (try? await Self.conversation(session, url, .of(turn: turn), length: 5)) != nil {
-                        answered.withLock { $0 += 1 }
-                        turn += 1
-                    }
-                }
+            await Self.shutDown(after: 5 + round, .milliseconds(round % 3), engines: engines) { session, turn in
+                (try? await Self.conversation(session, url, .of(turn: turn), length: 5)) != nil
             }
-            while answered.withLock({ $0 }) < 5 + round { await Task.yield() }
-            await session.shutdown(drainingFor: .milliseconds(round % 3))
-            for worker in workers { await worker.value }
-            #expect(await session.liveRequestCount == 0)
         }
         try await server.waitUntilAllClosed()
     }

@@ -143,29 +143,41 @@ struct CancellationSoakTests {
     @Test(.timeLimit(.minutes(2)), arguments: [1, 2, 4])
     func aShutdownInTheMiddleLeavesNothingBehind(engines: Int) async throws {
         let server = try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
+        let url = server.url()
         for round in 0..<25 {
-            var configuration = SessionConfiguration()
-            configuration.engines = .fixed(engines)
-            configuration.limits.perOrigin = 3
-            let session = Session(configuration: configuration)
-            let (answered, url) = (Locked(0), server.url())
-            let workers = (0..<Self.tasks).map { worker in
-                Task {
-                    var turn = worker
-                    // Ends with the first refused or cancelled request.
-                    while let count = try? await Self.send(session, url, turn).value {
-                        #expect(count == 100)
-                        answered.withLock { $0 += 1 }
-                        turn += 1
-                    }
-                }
+            await Self.shutDown(after: 20 + round, .milliseconds(round % 3), engines: engines) { session, turn in
+                guard let count = try? await Self.send(session, url, turn).value else { return false }
+                #expect(count == 100)
+                return true
             }
-            while answered.withLock({ $0 }) < 20 + round { await Task.yield() }
-            await session.shutdown(drainingFor: .milliseconds(round % 3))
-            for worker in workers { await worker.value }
-            #expect(await session.liveRequestCount == 0)
         }
         try await server.waitUntilClosed(count: server.acceptedCount)
+    }
+
+    /// Shuts a session down after a number of turns that its tasks have done, and expects that nothing of it is left.
+    ///
+    /// - Parameter work: Does a turn, and returns whether it has succeeded. A task ends with the first one that was refused or cancelled.
+    static func shutDown(
+        after count: Int, _ grace: Duration, engines: Int,
+        _ work: @escaping @Sendable (Session, _ turn: Int) async -> Bool
+    ) async {
+        var configuration = SessionConfiguration()
+        configuration.engines = .fixed(engines)
+        configuration.limits.perOrigin = 3
+        let (session, done) = (Session(configuration: configuration), Locked(0))
+        let workers = (0..<tasks).map { worker in
+            Task {
+                var turn = worker
+                while await work(session, turn) {
+                    done.withLock { $0 += 1 }
+                    turn += 1
+                }
+            }
+        }
+        while done.withLock({ $0 }) < count, !Task.isCancelled { await Task.yield() }
+        await session.shutdown(drainingFor: grace)
+        for worker in workers { await worker.value }
+        #expect(await session.liveRequestCount == 0)
     }
 }
 

@@ -31,7 +31,9 @@ struct ConnectionMetricTests {
         await session.shutdown()
         await backends.wait(for: server, active: 0, idle: 0)
         let dimensions = [("server.address", "127.0.0.1"), ("server.port", "\(server.port)")]
-        while backends.time("http.client.connection.duration", dimensions) == nil { await Task.yield() }
+        while backends.time("http.client.connection.duration", dimensions) == nil, !Task.isCancelled {
+            await Task.yield()
+        }
         #expect(backends.time("http.client.connection.duration", dimensions) ?? 0 > 0)
     }
 
@@ -108,7 +110,9 @@ extension Backends {
         return (try? metrics.expectMeter("http.client.open_connections", dimensions).lastValue) ?? 0
     }
 
-    fileprivate func wait(for condition: () -> Bool) async { while !condition() { await Task.yield() } }
+    fileprivate func wait(for condition: () -> Bool) async {
+        while !condition(), !Task.isCancelled { await Task.yield() }
+    }
 
     /// Waits until a number of connections to a server are in use, and a number are idle.
     fileprivate func wait(for server: LoopbackServer, active: Double, idle: Double) async {

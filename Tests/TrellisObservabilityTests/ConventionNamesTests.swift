@@ -66,9 +66,11 @@ struct ConventionNamesTests {
         _ = try await backends { try await connected.data(server.url("/")) }
         let metrics = backends.metrics
         // A connection that ends at once is not seen as an open one.
-        while !metrics.meters.contains(where: { $0.label == "http.client.open_connections" }) { await Task.yield() }
+        while !metrics.meters.contains(where: { $0.label == "http.client.open_connections" }), !Task.isCancelled {
+            await Task.yield()
+        }
         await connected.shutdown()
-        while metrics.timers(label: "http.client.connection.duration").isEmpty { await Task.yield() }
+        while metrics.timers(label: "http.client.connection.duration").isEmpty, !Task.isCancelled { await Task.yield() }
         let series =
             metrics.timers.map { ($0.label, $0.dimensions) } + metrics.meters.map { ($0.label, $0.dimensions) }
             + metrics.recorders.map { ($0.label, $0.dimensions) } + metrics.counters.map { ($0.label, $0.dimensions) }

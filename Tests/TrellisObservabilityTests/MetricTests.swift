@@ -75,14 +75,12 @@ struct MetricTests {
         let one = try await transport.nextAttempt()
         one.connect()
         async let second = backends { try await session.bytes(Self.url) }
-        while backends.tracer.activeSpans.count < 2 { await Task.yield() }
+        while backends.tracer.activeSpans.count < 2, !Task.isCancelled { await Task.yield() }
         await session.settle()
         clock.advance(by: .seconds(2))
         for attempt in [one, nil] {
             let attempt = if let attempt { attempt } else { try await transport.nextAttempt() }
-            attempt.connect()
-            attempt.receiveHead(status: 204)
-            attempt.end()
+            attempt.respond(status: 204)
         }
         _ = try await (first, second)
         let timer = try backends.metrics.expectTimer("trellis.client.queue.duration", Self.start)

@@ -111,10 +111,7 @@ struct ResendTests {
             await Task.yield()
         }
         let quick = try await transport.nextAttempt()
-        quick.connect()
-        quick.receiveHead(status: 200)
-        quick.receiveBody("quick")
-        quick.end()
+        quick.respond("quick")
         #expect(try await answer == Data("quick".utf8))
         await backends.waitForSpans(2)
         let lost = try #require(backends.spans.first { $0["http.response.status_code"] == nil })

@@ -43,7 +43,7 @@ struct ServiceWorld {
     /// Starts the graceful shutdown of the group, and waits until the session drains.
     func drain(requests: Int = 1) async {
         await group.triggerGracefulShutdown()
-        while session.health != .draining(requests: requests) { await Task.yield() }
+        while session.health != .draining(requests: requests), !Task.isCancelled { await Task.yield() }
     }
 }
 

@@ -1,4 +1,3 @@
-import CurlEngine
 import FoundationEssentials
 import Testing
 import Trellis
@@ -22,16 +21,8 @@ struct CassettesPageTraitTests {
     }
 
     @Test func aUserThatIsNotInTheCassetteIsAnIssueWithTheNearestRecording() async throws {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
-        let issues = Locked<[Issue]>([])
-        let trait: TransportTrait = .trellis(.cassette("users", mode: .none))
-        try await withKnownIssue(isIntermittent: true) {
-            try await trait.provideScope(for: test, testCase: testCase) { _ = try? await API.user(8) }
-        } matching: { issue in
-            issues.withLock { $0.append(issue) }
-            return true
-        }
-        let text = issues.withLock { $0.compactMap { $0.comments.first?.rawValue } }.joined()
+        let found = try await issues(.trellis(.cassette("users", mode: .none))) { _ = try? await API.user(8) }
+        let text = found.compactMap { $0.comments.first?.rawValue }.joined()
         #expect(text.contains("matches GET https://api.example.com/users/8"))
         #expect(text.contains("nearest: GET https://api.example.com/users/7"))
         #expect(text.contains(#"path: recorded "/users/7", asked "/users/8""#))

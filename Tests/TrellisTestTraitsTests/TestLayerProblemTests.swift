@@ -8,21 +8,6 @@ import TrellisTesting
 /// The layers of a trait report their problems as issues that read well.
 @Suite(.timeLimit(.minutes(1)))
 struct TestLayerProblemTests {
-    /// Runs a body in the scope of a trait, and returns the problems that the trait records.
-    private func issues(
-        _ trait: TransportTrait, _ body: @escaping @Sendable () async throws -> Void = {}
-    ) async throws -> [Issue] {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
-        let issues = Locked<[Issue]>([])
-        try await withKnownIssue(isIntermittent: true) {
-            try await trait.provideScope(for: test, testCase: testCase, performing: body)
-        } matching: { issue in
-            issues.withLock { $0.append(issue) }
-            return true
-        }
-        return issues.withLock { $0 }
-    }
-
     private static func read(_ url: String) async throws -> String { try await Session().string(url) }
 
     @Test func faultsThatDoNotHappenAreAnIssueAtTheTrait() async throws {
@@ -67,10 +52,9 @@ struct TestLayerProblemTests {
     }
 
     @Test func faultsOfAnInnerTraitDoNotReportTheRoutesOfTheOuterOne() async throws {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
         let inner: TransportTrait = .trellis(.faults([.first(1, .refusedConnection)]))
         let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
-            try await inner.provideScope(for: test, testCase: testCase) {
+            try await inner.scope {
                 _ = try? await Self.read("http://api.example/users/1")
             }
         }
@@ -78,12 +62,11 @@ struct TestLayerProblemTests {
     }
 
     @Test func aTransportThatReplacesTheOneBehindFaultsSilencesBoth() async throws {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
         let faults: TransportTrait = .trellis(.faults([.always(.refusedConnection)]))
         let mock: TransportTrait = .trellis(.mock { _ in .text("of the test") })
         let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
-            try await faults.provideScope(for: test, testCase: testCase) {
-                try await mock.provideScope(for: test, testCase: testCase) {
+            try await faults.scope {
+                try await mock.scope {
                     let text = try await Self.read("http://api.example/users/1")
                     #expect(text == "of the test")
                 }
@@ -100,6 +83,32 @@ struct TestLayerProblemTests {
             #expect(status == 500)
         }
         #expect(found.map { $0.comments.first?.rawValue } == ["the server of the test has thrown Odd()"])
+    }
+
+    // MARK: Ends that fail
+
+    /// A transport that works, and whose end fails.
+    private struct FailingEnd: TestTransport {
+        struct Unwritable: Error {}
+        private let mock = MockTransport { _ in .text("x") }
+
+        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+            mock.start(request, events: events)
+        }
+        func finish(hasFailed: Bool) async throws -> [TestProblem] { throw Unwritable() }
+    }
+
+    /// The problems that were found before the end are reported with its error, of which they are the likely cause.
+    @Test func theProblemsBeforeAnEndThatFailsAreKept() async throws {
+        let failing = TransportProvider { FailingEnd() }
+        let found = try await issues(.trellis(failing, .faults([.always(.refusedConnection)])))
+        #expect(
+            found.map { $0.comments.first?.rawValue } == [
+                "no planned fault has happened (refused connection): nothing was requested",
+                "the end of the transport has failed: Unwritable()",
+            ])
+        let alone = try await issues(.trellis(failing))
+        #expect(alone.count == 1 && alone.first?.error is FailingEnd.Unwritable)
     }
 
     // MARK: Layers that do not belong together
@@ -127,10 +136,9 @@ struct TestLayerProblemTests {
     }
 
     @Test func aServerThatRunsTakesNoFaults() async throws {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
         let inner: TransportTrait = .trellis(.faults([.always(.refusedConnection)]))
         let found = try await issues(.trellis(.http { _ in .text("x") })) {
-            try await inner.provideScope(for: test, testCase: testCase) {}
+            try await inner.scope {}
         }
         let error = found.first?.error as? TestLayerError
         #expect(error?.description.hasPrefix("a server that runs takes no more faults (refused connection)") == true)

@@ -32,6 +32,7 @@ struct TestLayerTests {
         #expect(error?.kind == .receive)
         #expect(try await API.user(1) == "Ada")
         #expect(FaultTransport.current?.faults == [.reset(.responseHead)])
+        #expect(MockTransport.current?.requests.last?.path == "/users/1")
     }
 
     @Test(

@@ -1,4 +1,3 @@
-import CurlEngine
 import FoundationEssentials
 import Testing
 import Trellis
@@ -32,6 +31,7 @@ struct TransportTraitTests {
     @Test(.trellis(.mock { .text("\($0.method) \($0.path)") }))
     func aClosureResponds() async throws {
         #expect(try await API.user(1) == "GET /users/1")
+        #expect(MockTransport.current?.requests.map(\.path) == ["/users/1"])
     }
 
     @Test(.trellis(.server { request in MockResponse { try await $0.write(request.path) } }))
@@ -41,7 +41,7 @@ struct TransportTraitTests {
 
     @Test(.trellis(.noNetwork))
     func nothingIsSent() {
-        #expect(MockRouter.current == nil)
+        #expect(MockRouter.current == nil && MockTransport.current == nil)
     }
 
     @Test(.trellis(.router { _ in }))
@@ -84,11 +84,10 @@ struct TransportTraitTests {
     }
 
     @Test func aTransportThatIsReplacedHasNoIssueAboutItsRoutes() async throws {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
         let inner: TransportTrait = .trellis(.mock { _ in .text("of the test") })
         let outer: TransportTrait = .trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })
         let found = try await issues(outer) {
-            try await inner.provideScope(for: test, testCase: testCase) {
+            try await inner.scope {
                 let user = try await API.user(1)
                 #expect(user == "of the test")
             }
@@ -97,27 +96,12 @@ struct TransportTraitTests {
         // Requests that no route of the replaced transport has responded to are issues.
         let early = try await issues(outer) {
             _ = try? await API.user(2)
-            try await inner.provideScope(for: test, testCase: testCase) {}
+            try await inner.scope {}
         }
         #expect(early.count == 1)
     }
 
     // MARK: Problems
-
-    /// Runs a body in the scope of a trait, and returns the problems that the trait records.
-    private func issues(
-        _ trait: TransportTrait, _ body: @escaping @Sendable () async throws -> Void
-    ) async throws -> [Issue] {
-        let (test, testCase) = (try #require(Test.current), Test.Case.current)
-        let issues = Locked<[Issue]>([])
-        try await withKnownIssue(isIntermittent: true) {
-            try await trait.provideScope(for: test, testCase: testCase, performing: body)
-        } matching: { issue in
-            issues.withLock { $0.append(issue) }
-            return true
-        }
-        return issues.withLock { $0 }
-    }
 
     @Test func aProblemIsAnIssueAtTheLineOfItsRoute() async throws {
         let found = try await issues(

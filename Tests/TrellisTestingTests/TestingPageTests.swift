@@ -5,21 +5,6 @@ import TrellisTesting
 
 private struct User: Decodable, Sendable { var name: String }
 
-private struct Tokens: AuthenticationCredential, Decodable {
-    var access: String
-    var requiresRefresh: Bool { false }
-}
-
-private struct OAuth: Authenticator {
-    func apply(_ tokens: Tokens, to request: inout Request) {
-        request.headers[.authorization] = "Bearer " + tokens.access
-    }
-
-    func refresh(_ tokens: Tokens, using session: RefreshSession) async throws -> Tokens {
-        try await session.decode(from: Request("token", method: .post))
-    }
-}
-
 /// A client whose transport tests can replace, as on the page Testing.
 private struct Client: Sendable {
     let session: Session

@@ -142,11 +142,12 @@ struct WithTransportTests {
     /// The refresh of a credential belongs to the operation whose request needs it.
     @Test func theRefreshOfACredentialIsARequestOfTheOperation() async throws {
         let scene = Scene {
+            $0.baseURL = "http://mock.example/"
             $0.steps.intercept(
                 with: AuthenticationInterceptor(authenticator: OAuth(), credential: Tokens(access: "a")))
         }
         let router = MockRouter()
-        router.route(.post, "/token").respond(with: .text("b"))
+        router.route(.post, "/token").respond(with: .json(#"{"access": "b"}"#))
         router.route(.get, "/", .header("Authorization", "Bearer b")).respond(with: .text("operation"))
         router.route(.get, "/").respond(with: MockResponse(status: 401))
         #expect(try await withTransport(router) { try await scene.session.string(Self.url) } == "operation")
@@ -379,21 +380,5 @@ struct WithTransportTests {
         #expect(transport.startedCount == 4)
         #expect(transport.activeCount == 0)
         #expect(transport.recordedRequests.map(\.number) == [1, 2, 3, 4])
-    }
-}
-
-private struct Tokens: AuthenticationCredential {
-    var access: String
-    var requiresRefresh: Bool { false }
-}
-
-private struct OAuth: Authenticator {
-    func apply(_ tokens: Tokens, to request: inout Request) {
-        request.headers[.authorization] = "Bearer " + tokens.access
-    }
-
-    func refresh(_ tokens: Tokens, using session: RefreshSession) async throws -> Tokens {
-        let (data, _) = try await session.data(Request("http://mock.example/token", method: .post))
-        return Tokens(access: String(decoding: data, as: UTF8.self))
     }
 }

@@ -60,6 +60,11 @@ void report_stop(report *report) {
     report->end_rss_mb = status_mb("VmRSS:");
 }
 
+void report_subtract_wake_ups(report *measured, const report *baseline) {
+    measured->wake_ups -= baseline->wake_ups;
+    if (measured->wake_ups < 0) measured->wake_ups = 0;
+}
+
 static int ascending(const void *left, const void *right) {
     float a = *(const float *)left, b = *(const float *)right;
     return (a > b) - (a < b);

@@ -41,6 +41,9 @@ public protocol Client: Sendable {
     /// Opens a WebSocket without pings in the time of a benchmark.
     func openWebSocket(_ url: String) async throws -> Socket
 
+    /// Returns the cache of a folder, which is created if there is none.
+    func openCache(in folder: String) throws -> any DiskCache
+
     /// The executor that tasks prefer in a benchmark of executors; `nil` if the client has none.
     var executor: (any TaskExecutor)? { get }
 
@@ -95,6 +98,9 @@ extension Client {
 
     /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with JSON lines.
     public func readEntries(_ url: String) async throws -> Int { throw UnexpectedAnswer("no entries") }
+
+    /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with a cache on a disk.
+    public func openCache(in folder: String) throws -> any DiskCache { throw UnexpectedAnswer("no cache on a disk") }
 }
 
 extension Client where Socket == NoConversation {

@@ -20,6 +20,12 @@ struct Report {
         figures.idle_rss_mb = earlier.figures.idle_rss_mb
     }
 
+    /// Leaves out the wake-ups of an earlier part of the same length, in which the process had nothing to do.
+    mutating func subtractWakeUps(of earlier: Report) {
+        var baseline = earlier.figures
+        report_subtract_wake_ups(&figures, &baseline)
+    }
+
     /// Prints the line of JSON that the orchestrator reads.
     ///
     /// - Parameter ownFigures: Further members, each followed by a comma.

@@ -19,6 +19,8 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
         case .websocketEcho: try await measureEcho(client, work)
         case .websocketStream: try await measureMessages(client, work)
         case .websocketIdle: try await measureIdle(client, work)
+        case .cacheFill: try await measureCacheFilling(client, work)
+        case .cacheOpen: try await measureCacheOpening(client, work)
         case .cancel: await measureCancel(client, work)
         case .lines, .sse, .ndjson: try await measureText(client, work)
         }

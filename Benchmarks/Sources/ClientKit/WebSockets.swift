@@ -49,6 +49,7 @@ func measureMessages(_ client: some Client, _ work: Work) async throws {
 /// Measures `websocket-idle`: very many open WebSockets, each with a task that waits for its next message, while nothing happens.
 func measureIdle(_ client: some Client, _ work: Work) async throws {
     let idle = Report()
+    let baseline = try await measureNothing(client, work)
     try await withThrowingTaskGroup(of: Void.self) { group in
         let (opened, reports) = AsyncStream.makeStream(of: Void.self)
         var openings = opened.makeAsyncIterator()
@@ -67,12 +68,27 @@ func measureIdle(_ client: some Client, _ work: Work) async throws {
         try await Task.sleep(for: .milliseconds(200))
         var report = Report()
         report.takeIdleMemory(from: idle)
-        // No task of this program is due meanwhile, so that all wake-ups but this one are the client's own.
+        // No task of this program is due meanwhile. The wake-ups of this wait and of the runtime are those of the baseline, and all others
+        // are the client's.
         usleep(UInt32(work.seconds * 1e6))
         report.stop()
+        report.subtractWakeUps(of: baseline)
         report.print(requests: 1)
         group.cancelAll()
     }
+}
+
+/// Measures the process while it has no WebSocket, for as long as the WebSockets are measured. The client has opened and closed one before,
+/// so that its threads and those of the runtime have started.
+private func measureNothing(_ client: some Client, _ work: Work) async throws -> Report {
+    let socket = try await client.openWebSocket(work.url)
+    try await socket.close()
+    // The work of the end is done meanwhile.
+    try await Task.sleep(for: .milliseconds(200))
+    var report = Report()
+    usleep(UInt32(work.seconds * 1e6))
+    report.stop()
+    return report
 }
 
 private let openingsAtOnce = 64

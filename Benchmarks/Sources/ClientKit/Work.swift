@@ -51,6 +51,10 @@ public struct Work: Sendable {
         case websocketStream = "websocket-stream"
         /// Very many open WebSockets without messages.
         case websocketIdle = "websocket-idle"
+        /// Very many entries, stored in a cache on a disk.
+        case cacheFill = "cache-fill"
+        /// The opening of the cache with these entries.
+        case cacheOpen = "cache-open"
     }
 
     /// The kind of work.
@@ -65,7 +69,8 @@ public struct Work: Sendable {
     public let connections: Int
     /// The number of requests in flight at once.
     public let concurrency: Int
-    /// The number of measured requests; 0 if the number is only limited by `seconds`.
+    /// The number of measured requests; 0 if the number is only limited by `seconds`. The number of entries if the kind is `cacheFill` or
+    /// `cacheOpen`.
     public let requests: Int
     /// The measured time, in seconds.
     public let seconds: Double
@@ -73,7 +78,7 @@ public struct Work: Sendable {
     public let warmUpSeconds: Double
     /// The certificate authority to trust (PEM); `nil` if plain HTTP is used.
     public let certificateAuthorityFile: String?
-    /// The file to write or to send; the folder if the kind is `downloadFiles`.
+    /// The file to write or to send; the folder if the kind is `downloadFiles`, or is about a cache or a cassette.
     public let file: String?
     /// The port of the test server for questions about its sockets.
     public let controlPort: Int32

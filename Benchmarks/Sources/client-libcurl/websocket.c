@@ -130,22 +130,36 @@ static void run_stream(const workload *work, loop *loop, CURLU *url) {
 
 // MARK: Idle
 
+/// Measures the process while it has no WebSocket, after it has opened one and closed it.
+static void wait_without_sockets(const workload *work, loop *loop, CURLU *url, int epoll, report *baseline) {
+    websocket socket;
+    char early[WEBSOCKET_RESPONSE_SIZE];
+    if (websocket_open(&socket, loop, work, url, early) != 0) fail("bytes on an idle socket");
+    websocket_send_close(&socket);
+    struct epoll_event event;
+    report_start(baseline);
+    if (epoll_wait(epoll, &event, 1, (int)(work->seconds * 1e3)) != 0) fail("there is no socket to wait for");
+    report_stop(baseline);
+}
+
 static void run_idle(const workload *work, loop *loop, CURLU *url) {
     websocket *sockets = calloc((size_t)work->concurrency, sizeof *sockets);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
-    report idle, report = {.requests = 1};
+    report idle, baseline, report = {.requests = 1};
+    struct epoll_event event;
     report_start(&idle);
+    wait_without_sockets(work, loop, url, epoll, &baseline);
     for (long i = 0; i < work->concurrency; i++) {
         char early[WEBSOCKET_RESPONSE_SIZE];
         if (websocket_open(&sockets[i], loop, work, url, early) != 0) fail("bytes on an idle socket");
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &sockets[i]};
+        event = (struct epoll_event){.events = EPOLLIN, .data.ptr = &sockets[i]};
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, sockets[i].fd, &event) != 0) fail("epoll_ctl");
     }
     report_start(&report);
     report.idle_rss_mb = idle.idle_rss_mb;
-    struct epoll_event event;
     if (epoll_wait(epoll, &event, 1, (int)(work->seconds * 1e3)) != 0) fail("an idle socket has become readable");
     report_stop(&report);
+    report_subtract_wake_ups(&report, &baseline);
     report_print(&report, NULL, 0);
     for (long i = 0; i < work->concurrency; i++) websocket_send_close(&sockets[i]);
     close(epoll);

@@ -3,7 +3,7 @@ import Logging
 import Tracing
 
 /// The backends of logs, metrics and traces that do nothing. They are not those of the three packages, which `TrellisObservability`
-/// recognizes and does not use: spans and metrics are made. The line about a request, which is of the level `debug`, is not.
+/// recognizes and does not use: spans, metrics and the line about each request are made.
 enum DroppingBackends {
     /// Installs the backends in the process, as a server does at its start.
     static func bootstrap() {
@@ -13,11 +13,11 @@ enum DroppingBackends {
     }
 }
 
-/// A handler of the log at the level `info`, which drops its lines.
+/// A handler of the log at the level `debug`, that of the line about a request. It drops its lines.
 private struct DroppingLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    var logLevel = Logger.Level.info
+    var logLevel = Logger.Level.debug
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }

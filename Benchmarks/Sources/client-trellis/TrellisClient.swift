@@ -37,12 +37,7 @@ struct TrellisClient: Client {
         case .instrumentedGet:
             DroppingBackends.bootstrap()
             configuration.observe()
-        case .uninstrumentedGet:
-            var observability = Observability()
-            observability.logger = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
-            observability.metricsFactory = NOOPMetricsHandler.instance
-            observability.tracer = NoOpTracer()
-            configuration.observe(with: observability)
+        case .uninstrumentedGet: configuration.observe()
         case .mockedGet: transport = MockTransport.immediate { _ in .text("hello world") }
         case .realisticGet:
             configuration.steps.adapters.append(try BearerAuthentication(token: "token", origin: work.url))
@@ -137,10 +132,12 @@ struct TrellisClient: Client {
     }
 
     func openWebSocket(_ url: String) async throws -> TrellisSocket {
-        // The task and the timer for pings exist, but no ping is due while the client is measured.
+        // The timer for pings exists, but no ping is due while the client is measured.
         let options = WebSocketOptions(pingInterval: .seconds(600))
         return TrellisSocket(socket: try await session.webSocket("ws" + url.dropFirst("http".count), options: options))
     }
+
+    func openCache(in folder: String) -> any DiskCache { StoredResponses(folder: folder) }
 
     func shutdown() async {
         await session.shutdown()

@@ -20,6 +20,8 @@ struct Benchmark: Sendable {
         case crowd
         /// Very many open connections on which nothing happens: memory and wake-ups.
         case idle
+        /// The opening of a cache with very many entries: time and memory.
+        case opening
         /// The number of instructions per request.
         case instructions
     }
@@ -43,7 +45,7 @@ struct Benchmark: Sendable {
     var text: TextBody?
     /// The total number of bytes that arrive, if it is not that of the large body or of a text.
     var size: Int?
-    /// The number of requests, if the number is fixed instead of the time.
+    /// The number of requests, if the number is fixed instead of the time. The number of entries if a cache is opened.
     var requests: Int?
     /// The number of origins that are requested in turn.
     var origins = 1
@@ -53,6 +55,8 @@ struct Benchmark: Sendable {
     var connections: Int?
     /// Indicates whether `--quick` includes the benchmark if no name is given.
     var isQuick = true
+    /// Indicates whether the benchmark only runs if it is named.
+    var isNamedOnly = false
 
     /// The number of files that a client or a server has open.
     var openFiles: Int {

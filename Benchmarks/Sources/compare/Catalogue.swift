@@ -1,7 +1,10 @@
 /// The list of all benchmarks, in the order in which they run.
 enum Catalogue {
-    static let all: [Benchmark] =
-        smallRequests + [origins] + scale + largeBodies + texts + websockets + crowds + instructions
+    static let all: [Benchmark] = Array(groups.joined())
+
+    private static let groups: [[Benchmark]] = [
+        smallRequests, [origins], scale, largeBodies, texts, websockets, crowds, cacheOpenings, instructions,
+    ]
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
@@ -110,6 +113,18 @@ enum Catalogue {
         }
     }
 
+    /// The numbers of entries with which a cache is opened.
+    private static let cacheOpenings: [Benchmark] = [10_000, 1_000_000].map { count in
+        var benchmark = Benchmark(
+            name: "cache-open/\(count)", summary: "a cache on a disk with \(count) entries, opened by a new process",
+            work: "cache-open", concurrency: 16, target: .nginx("/fresh"), shape: .opening, clients: [.trellis])
+        benchmark.requests = count
+        benchmark.isQuick = false
+        // A million files take minutes.
+        benchmark.isNamedOnly = count > 100_000
+        return benchmark
+    }
+
     private static var origins: Benchmark {
         var benchmark = closedLoop(
             "origins/2000", "GET of 11 bytes from 2,000 origins in turn, over at most 256 connections", "get", "/small",
@@ -170,9 +185,9 @@ enum Catalogue {
         "/cookie")
 
     private static let instrumentedGet = own(
-        "instrumented-get", "GET of 11 bytes, with metrics and a trace that are made and dropped", "/small")
+        "instrumented-get", "GET of 11 bytes, with a log, metrics and a trace that are made and dropped", "/small")
     private static let uninstrumentedGet = own(
-        "uninstrumented-get", "the same without backends of logs, metrics and traces", "/small")
+        "uninstrumented-get", "the same in a process without backends of logs, metrics and traces", "/small")
     private static let mockedGet = own("mocked-get", "GET of 11 bytes from a stub in the same process", "/small")
     private static var cassette: Benchmark {
         var benchmark = closedLoop(

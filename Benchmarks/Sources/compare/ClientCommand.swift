@@ -13,8 +13,14 @@ struct ClientCommand {
         return "\(folder)/\(options.temporaryFolder.split(separator: "/").last ?? "files")"
     }
 
+    /// The folder of the cache in which `download-stored` stores. It is on the disk to which `download-file` writes.
+    private var storedFolder: String { "\(options.temporaryFolder)/stored" }
+
+    /// The folder of the caches that `cache-open` opens in every run.
+    var cacheFolder: String { "\(options.temporaryFolder)/cache" }
+
     /// The files and folders that a run may leave behind.
-    var outputs: [String] { [outputFile, outputFolder] }
+    var outputs: [String] { [outputFile, outputFolder, storedFolder] }
 
     /// Returns the command for one run.
     ///
@@ -30,9 +36,11 @@ struct ClientCommand {
         if benchmark.shape == .idle { words += ["--seconds", "\(effort.idleSeconds)"] }
         if let requests = requests ?? benchmark.requests { words += ["--requests", "\(requests)"] }
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
-        if ["download-files", "download-stored", "cached-disk-get", "cassette"].contains(benchmark.work) {
+        if ["download-files", "cached-disk-get", "cassette"].contains(benchmark.work) {
             words += ["--file", outputFolder]
         }
+        if benchmark.work == "download-stored" { words += ["--file", storedFolder] }
+        if benchmark.shape == .opening { words += ["--file", cacheFolder] }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
         if benchmark.origins > 1 { words += ["--origins", "\(benchmark.origins)"] }
         if let engines = benchmark.engines { words += ["--engines", "\(engines)"] }

@@ -17,6 +17,8 @@ struct RunFigures: Decodable, Sendable {
     var endRSS: Double?
     /// The number of times that a thread of the process was woken; `nil` if the client does not measure it.
     var wakeUps: Int?
+    /// The time in which a cache without a saved index has read its folder, in seconds; `nil` if no cache was opened.
+    var rebuildSeconds: Double?
 
     /// The counters of Trellis's engines; `nil` if the client has none.
     var engines: [EngineFigures]?
@@ -32,6 +34,7 @@ struct RunFigures: Decodable, Sendable {
         case endRSS = "end_rss_mb"
         case peakRSS = "peak_rss_mb"
         case wakeUps = "wake_ups"
+        case rebuildSeconds = "rebuild_seconds"
     }
 }
 
@@ -68,11 +71,13 @@ struct Row: Sendable {
     var bytesPerSecond: Double?
     var peakRSS: Double?
     var instructionsPerRequest: Double?
-    /// The time until the last request of a crowd has ended, in seconds.
+    /// The time until the last request of a crowd has ended, or a cache is open, in seconds.
     var seconds: Double?
-    /// The growth of the resident memory over the idle process, in bytes per request of a crowd (at the peak) or per idle connection (at
-    /// the end).
+    /// The growth of the resident memory over the idle process, in bytes per request of a crowd (at the peak), per idle connection or per
+    /// entry of a cache (at the end).
     var bytesPerRequest: Double?
+    /// The time in which a cache without a saved index has read its folder, in seconds.
+    var rebuildSeconds: Double?
     /// The number of times per second that a thread of the process was woken while its connections were idle.
     var wakeUpsPerSecond: Double?
     /// The number of cores that the servers of the origins used.
@@ -112,6 +117,16 @@ struct Row: Sendable {
             bytesPerRequest = median(rates)
             seconds = median(runs.map(\.seconds))
             wakeUpsPerSecond = median(runs.compactMap { run in run.wakeUps.map { Double($0) / run.seconds } })
+        case .opening:
+            rates = runs.map(\.seconds)
+            seconds = median(rates)
+            bytesPerRequest = median(
+                runs.compactMap { run in
+                    run.idleRSS.flatMap { idle in
+                        run.endRSS.map { ($0 - idle) * 1e6 / Double(run.requests ?? 1) }
+                    }
+                })
+            rebuildSeconds = median(runs.compactMap(\.rebuildSeconds))
         case .requests, .crowd, .instructions:
             rates = runs.map { Double($0.requests ?? 1) / $0.seconds }
             requestsPerSecond = median(rates)

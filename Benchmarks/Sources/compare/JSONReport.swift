@@ -34,6 +34,7 @@ extension Row: Encodable {
         case instructionsPerRequest = "instructions_per_request"
         case bytesPerRequest = "rss_bytes_per_request"
         case wakeUpsPerSecond = "wake_ups_per_s"
+        case rebuildSeconds = "rebuild_s"
         case serverCores = "server_cores"
         case engineBusy = "engine_busy"
         case engineRequests = "engine_requests"
@@ -53,6 +54,7 @@ extension Row: Encodable {
             (.instructionsPerRequest, instructionsPerRequest), (.seconds, seconds), (.bytesPerRequest, bytesPerRequest),
             (.spread, spread), (.serverCores, serverCores), (.wakeUpsPerRequest, wakeUpsPerRequest),
             (.engineWakeUpsPerRequest, engineWakeUpsPerRequest), (.wakeUpsPerSecond, wakeUpsPerSecond),
+            (.rebuildSeconds, rebuildSeconds),
         ]
         for (key, figure) in figures { try container.encode(figure, forKey: key) }
         try container.encode(engineBusy, forKey: .engineBusy)

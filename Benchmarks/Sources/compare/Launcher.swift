@@ -7,7 +7,7 @@ struct Launcher {
     let effort: Effort
     private let commands: ClientCommand
     /// The time limit of a run, in seconds.
-    private let timeLimit = 180
+    private static let timeLimit = 180
     /// The parent process at the start: `run.sh`.
     private let parent = getppid()
 
@@ -46,6 +46,31 @@ struct Launcher {
         return figures
     }
 
+    /// Returns the reason why the temporary folder has no room for what a benchmark needs in every run; `nil` if it has.
+    func lackOfRoom(for benchmark: Benchmark) -> String? {
+        guard benchmark.shape == .opening, let count = benchmark.requests else { return nil }
+        // Each entry is a file, which takes a block of 4 KiB besides its inode.
+        let (needed, free) = (count * 5_000, freeSpace(of: options.temporaryFolder))
+        let folder = options.temporaryFolder
+        return free < needed ? "needs \(needed >> 20) MiB in \(folder), of which \(free >> 20) are free" : nil
+    }
+
+    /// Makes the cache that a benchmark opens in every run. Throws an error if that fails.
+    func fillCache(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws {
+        try FileManager.default.createDirectory(atPath: commands.cacheFolder, withIntermediateDirectories: true)
+        var filling = benchmark
+        filling.work = "cache-fill"
+        let words = commands.words(client, filling, servers)
+        let output = try launch(words, libraryPath: libraryPath(client), timeLimit: 900).output
+        let figures = try JSONDecoder().decode(RunFigures.self, from: Data(output.utf8))
+        // The disk writes the files now, not while the cache is opened.
+        sync()
+        note("\(benchmark.name): \(client.rawValue) has stored the entries in \(Int(figures.seconds.rounded(.up))) s")
+    }
+
+    /// Removes the caches that were opened.
+    func removeCaches() { try? FileManager.default.removeItem(atPath: commands.cacheFolder) }
+
     /// Returns the instructions of a request: the difference of two runs, so that the start is not counted.
     func instructionsPerRequest(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> Double {
         let (fewer, more) = effort.instructionRequests(of: benchmark)
@@ -77,7 +102,7 @@ struct Launcher {
     }
 
     private func launch(
-        _ words: [String], libraryPath: String?, printsUsage: Bool = false
+        _ words: [String], libraryPath: String?, printsUsage: Bool = false, timeLimit: Int = Self.timeLimit
     ) throws -> ChildProcess.Outcome {
         endIfOrphaned()
         let supervisor = ["\(options.programs)/supervise", "--timeout", "\(timeLimit)"]

@@ -53,7 +53,9 @@ struct Options {
     /// Returns the benchmarks that the names select: a complete name, or the part before a slash, which selects all benchmarks with that
     /// part.
     func benchmarks() throws -> [Benchmark] {
-        guard !names.isEmpty else { return Catalogue.all.filter { !isQuick || $0.isQuick } }
+        guard !names.isEmpty else {
+            return Catalogue.all.filter { !$0.isNamedOnly && (!isQuick || $0.isQuick) }
+        }
         for name in names where !Catalogue.all.contains(where: { Self.selects(name, $0) }) {
             throw Failure("no benchmark \(name); there are: \(Catalogue.all.map(\.name).joined(separator: " "))")
         }

@@ -34,8 +34,16 @@ struct Runner {
             leaveOut("\(benchmark.name): \(facts)")
             return []
         }
+        if let reason = launcher.lackOfRoom(for: benchmark) {
+            leaveOut("\(benchmark.name): \(reason)")
+            return []
+        }
+        defer { if benchmark.shape == .opening { launcher.removeCaches() } }
         do {
             try servers.prepare(for: benchmark)
+            if benchmark.shape == .opening, let client = clients.first {
+                try launcher.fillCache(client, benchmark, servers)
+            }
         } catch {
             leaveOut("\(benchmark.name): \(error)")
             hasFailed = true

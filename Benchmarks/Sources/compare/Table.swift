@@ -43,6 +43,12 @@ struct Table {
                 ratio("req/s ÷ AHC", .asyncHTTPClient) { $0.requestsPerSecond },
                 ratio("req/s ÷ C", .libcurl) { $0.requestsPerSecond }, cpuRatio,
             ]
+        case .bytes where benchmark.work == "download-stored":
+            [
+                ("GB/s", 11, { decimal($0.bytesPerSecond.map { $0 / 1e9 }, 2) }), spread,
+                ("CPU ms", 10, { grouped($0.cpuMicrosecondsPerRequest.map { $0 / 1e3 }) }), memory,
+                ratio("GB/s ÷ file", to: fileDownload?.bytesPerSecond) { $0.bytesPerSecond },
+            ]
         case .bytes:
             [
                 ("GB/s", 11, { decimal($0.bytesPerSecond.map { $0 / 1e9 }, 2) }), spread,
@@ -64,6 +70,12 @@ struct Table {
                 ("wake-ups/s", 12, { decimal($0.wakeUpsPerSecond, 1) }), memory,
                 ratio("KB ÷ C", .libcurl) { $0.bytesPerRequest },
             ]
+        case .opening:
+            [
+                ("ms", 11, { decimal($0.seconds.map { $0 * 1e3 }, 1) }), spread,
+                ("bytes/entry", 13, { decimal($0.bytesPerRequest, 1) }),
+                ("rebuild ms", 12, { grouped($0.rebuildSeconds.map { $0 * 1e3 }) }), memory,
+            ]
         case .instructions:
             [
                 ("instructions", 14, { grouped($0.instructionsPerRequest) }), spread,
@@ -76,6 +88,11 @@ struct Table {
     private var cpu: Column { ("CPU µs", 10, { decimal($0.cpuMicrosecondsPerRequest, 1) }) }
     private var memory: Column { ("RSS MB", 9, { decimal($0.peakRSS, 1) }) }
     private var cpuRatio: Column { ratio("CPU ÷ C", .libcurl) { $0.cpuMicrosecondsPerRequest } }
+
+    /// The row of Trellis's download into a file, on the disk on which `download-stored` stores.
+    private var fileDownload: Row? {
+        (run + rows).first { $0.client == .trellis && $0.benchmark == "download-file/1" }
+    }
 
     /// The row of Trellis with one engine on the same origins.
     private var withOneEngine: Row? {

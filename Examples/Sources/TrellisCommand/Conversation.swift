@@ -135,8 +135,12 @@ struct Conversation: Sendable {
         while let message = try await socket.receive() {
             try await print(message)
             if options.echo {
-                try await socket.send(message)
-                record.update { $0.sent += 1 }
+                do {
+                    try await socket.send(message)
+                    record.update { $0.sent += 1 }
+                } catch let error as TrellisError where error.kind == .webSocket {
+                    // The server may close as soon as it has the last byte. The next message, or the end, tells more.
+                }
             }
             if goal.messageDidArrive() { return try await socket.close() }
         }

@@ -57,6 +57,8 @@ CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nulla
 CURLcode ccurl_set_trailer_function(CURL *_Nonnull easy, ccurl_trailer_callback _Nullable function);
 CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _Nullable function);
 CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);
+// Tells libcurl whether the sockets that it gets are connected already, so that it does not connect them itself.
+CURLcode ccurl_set_sockets_connected(CURL *_Nonnull easy, bool are_connected);
 CURLcode ccurl_set_closesocket_function(CURL *_Nonnull easy, ccurl_closesocket_callback _Nullable function);
 CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Nonnull data, size_t length);
 

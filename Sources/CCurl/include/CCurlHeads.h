@@ -12,6 +12,9 @@ struct ccurl_field {
   uint64_t hash; // of the line to `value_end`; only from `ccurl_field_next`
 };
 
+// Returns whether there is a NUL, CR or LF among the bytes.
+bool ccurl_has_line_break(const void *_Nonnull bytes, size_t length);
+
 // Finds the name and the value in a field line that includes its line end. Returns false if the name is not a token, or if the value
 // contains a NUL, CR or LF.
 bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_field *_Nonnull field);
@@ -19,6 +22,21 @@ bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_fie
 // Finds the name and the value in lines that `ccurl_field_scan` has accepted, at `start`; the positions in `field` are relative to `start`.
 // Returns the length of the line including its line feed, or 0 at the end.
 size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start, struct ccurl_field *_Nonnull field);
+
+// Finds the next field whose name has one of certain lengths below 64, each of which is a bit of `name_lengths`, at `start` or behind it.
+// The positions in `field` are relative to the line; there is no hash. Returns the position of the line, or `length` if there is none.
+size_t ccurl_field_next_sized(const void *_Nonnull lines, size_t length, size_t start, uint64_t name_lengths,
+                              struct ccurl_field *_Nonnull field);
+
+// Places in two lists of lines, such as `ccurl_head_append` makes, that are compared line by line.
+struct ccurl_lines_place {
+  size_t start, other_start; // of the next line in either list
+  size_t index;              // of that line
+};
+
+// Moves a place behind the lines that are the same in both lists.
+void ccurl_lines_skip_same(const void *_Nonnull lines, size_t length, const void *_Nonnull others, size_t other_length,
+                           struct ccurl_lines_place *_Nonnull place);
 
 // The lines of a head, or of the trailers behind a final head, as libcurl delivers them one by one. A new head is all zeros but for the
 // limits and for a `content_length` of -1.

@@ -61,6 +61,9 @@ int ccurl_thread_start(const char *_Nonnull name, void (*_Nonnull body)(void *_N
 // A thread-local pointer, initially NULL.
 const void *_Nullable ccurl_thread_tag(void);
 void ccurl_thread_set_tag(const void *_Nullable tag);
+// A thread-local mark of the threads whose work may wait for a disk, initially false.
+bool ccurl_thread_may_wait(void);
+void ccurl_thread_set_may_wait(bool may_wait);
 void ccurl_thread_yield(void);
 void ccurl_thread_sleep_ms(unsigned milliseconds);
 
@@ -102,6 +105,11 @@ ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool w
 
 // Opens a socket that closes on exec.
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
+// Opens a socket of the Unix domain that closes on exec and does not block.
+int ccurl_socket_open_unix(void);
+// Connects such a socket with the one at a path, at once. Returns 0 or the number of the error, which is EAGAIN if the other's
+// queue is full.
+int ccurl_socket_connect_unix(int fd, const char *_Nonnull path);
 // Reads the bytes of an IP address in network order, into a buffer of 16 bytes, and its port. Returns the number of bytes; 0 for an
 // address of another family.
 size_t ccurl_address_read(

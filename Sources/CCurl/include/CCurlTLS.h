@@ -29,6 +29,8 @@ typedef void (*ccurl_der_callback)(void *_Nonnull, bool is_sent, const uint8_t *
 // and then, with `is_sent`, those that the server has sent. A connection for which libcurl verifies nothing (`verifies` is false), or that
 // has resumed a TLS session, has no verified chain. Returns the flags above, or -1 if the connection has no session of OpenSSL.
 int ccurl_tls_read_chain(CURL *_Nonnull easy, bool verifies, ccurl_der_callback _Nonnull add, void *_Nonnull context);
+// Returns whether a transfer's current connection has resumed a TLS session of OpenSSL.
+bool ccurl_tls_is_resumed(CURL *_Nonnull easy);
 
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 // Makes OpenSSL verify the name of the server only against the subject alternative names (RFC 9110, section 4.3.4). To be called in a

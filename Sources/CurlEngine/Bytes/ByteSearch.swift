@@ -13,6 +13,13 @@ extension Span<UInt8> {
         }
     }
 
+    /// Indicates whether all bytes are visible ASCII characters. The bytes are compared many at a time.
+    package var isVisibleASCII: Bool {
+        unsafe withUnsafeBytes { bytes in
+            unsafe bytes.reduce(UInt8(0)) { $0 | ($1 &- 0x21 > 0x5d ? 1 : 0) } == 0
+        }
+    }
+
     /// Returns whether the bytes of `other` are at `offset`.
     package func matches(_ other: Span<UInt8>, at offset: Int) -> Bool {
         guard offset >= 0, other.count <= count - offset else { return false }

@@ -74,6 +74,20 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
 }
 
 extension String {
+    /// Creates a text of two texts with an ASCII character between them, in one piece of memory.
+    package init(_ first: String, _ mark: Unicode.Scalar, _ second: String) {
+        let (one, two) = (first.utf8.span, second.utf8.span)
+        unsafe self.init(unsafeUninitializedCapacity: one.count + two.count + 1) { buffer in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            unsafe one.withUnsafeBytes { unsafe bytes.copyMemory(from: $0) }
+            unsafe bytes[one.count] = UInt8(ascii: mark)
+            unsafe two.withUnsafeBytes { source in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(one.count + 1)...]).copyMemory(from: source)
+            }
+            return one.count + two.count + 1
+        }
+    }
+
     /// A number from the last bytes, for the slots of small caches.
     package var slotNumber: UInt {
         let bytes = utf8.span
@@ -86,9 +100,7 @@ extension String {
     /// byte through its witnesses takes hundreds of times as long.
     package func hasSameBytes(as other: String) -> Bool {
         let (one, two) = (utf8.span, other.utf8.span)
-        guard one.count == two.count else { return false }
-        for index in one.indices where one[index] != two[index] { return false }
-        return true
+        return one.hasSameBytes(as: two)
     }
 
     /// Returns whether the text contains these bytes, for the reason of ``hasSameBytes(as:)``.

@@ -85,8 +85,16 @@ enum Callbacks {
         guard let transfer = handle.transfer, transfer.mayOpenSocket() else { return CURL_SOCKET_BAD }
         unsafe transfer.reportConnection(to: address)
         handle.isProxySecured = false
-        let descriptor = unsafe ccurl_socket_open(address)
+        let path = handle.route?.socketPath
+        let descriptor = unsafe path == nil ? ccurl_socket_open(address) : ccurl_socket_open_unix()
         if descriptor < 0 { handle.socketError = errno }
+        if descriptor >= 0, let path {
+            handle.pathError = unsafe ccurl_socket_connect_unix(descriptor, path)
+            guard handle.pathError == 0 else {
+                _ = close(descriptor)
+                return CURL_SOCKET_BAD
+            }
+        }
         if descriptor >= 0, let multi = unsafe multi(handle.context) {
             unsafe multi.sockets.didOpen(descriptor, for: ObjectIdentifier(handle))
             multi.watch.didOpen(descriptor)
@@ -96,8 +104,10 @@ enum Callbacks {
 
     static let closeSocket: ccurl_closesocket_callback = { context, descriptor in
         if let multi = unsafe multi(context) {
-            unsafe multi.sockets.willClose(descriptor)
             multi.watch.willClose(descriptor)
+            // The connection stays open, and is counted and observed as before.
+            if multi.connectOnlyTransfers?.takes(descriptor) == true { return 0 }
+            unsafe multi.sockets.willClose(descriptor)
             multi.connectOnlyTransfers?.willClose(descriptor)
         }
         return close(descriptor)

@@ -163,6 +163,18 @@ package final class ConnectionBudget: Sendable {
         return entry
     }
 
+    /// Takes a place for a connection if one is free, and no idle connection must be closed for it. Returns whether the gate has the place.
+    func beginAtOnce(_ name: String, for gate: any ConnectionReceiver) -> Bool {
+        state.withLock { state in
+            let origin = state.origin(name)
+            guard state.inUse < total, origin.inUse < perOrigin,
+                origin.index(ofIdleBeyond: perOrigin - 1, besides: gate) == nil
+            else { return false }
+            count(origin, gate, &state)
+            return true
+        }
+    }
+
     /// Requests the place for which a gate waits from another engine, if the engine that should return it has become stuck. Gates that wait
     /// call this from time to time.
     func reexamine(_ name: String, for gate: any ConnectionReceiver) {

@@ -13,62 +13,82 @@ struct ConnectionChannel {
         /// The peer has sent all its bytes.
         case ended
         /// The connection has failed.
-        case failed(CURLcode)
+        case failed(EngineFailure)
     }
 
-    private let multi: MultiHandle
-    let easy: EasyHandle
-    /// The socket of a connection without TLS on which bytes pass libcurl by; -1 if there is none.
-    private let plainSocket: Int32
-    /// Indicates whether the connection has TLS, to its server or to a proxy.
-    private let isEncrypted: Bool
-
-    /// - Parameters:
-    ///   - plainSocket: The socket of a connection without TLS, if its bytes may pass libcurl by.
-    ///   - isEncrypted: Indicates whether the connection has TLS, to its server or to a proxy.
-    init(_ multi: MultiHandle, _ easy: EasyHandle, plainSocket: Int32 = -1, isEncrypted: Bool = true) {
-        (self.multi, self.easy, self.plainSocket, self.isEncrypted) = (multi, easy, plainSocket, isEncrypted)
+    /// The way that the bytes take.
+    private enum Way {
+        /// Through libcurl, which has the connection.
+        case libcurl(MultiHandle, EasyHandle)
+        /// Directly, on a socket that the engine has taken from libcurl.
+        case socket(Int32)
     }
 
-    /// Indicates whether bytes pass libcurl by from the first one on, if the connection has no TLS. Each call of libcurl looks for its
-    /// connection among all others, which takes a tenth of a millisecond if there are thousands. From 8.0 on, libcurl may have received
-    /// bytes already, which are asked for first (``SwitchHandshake/isDrained``).
-    static var avoidsLibcurl: Bool { !LibcurlFeatures.current.isAtLeast(8, 0) }
-
+    private let way: Way
     /// Indicates whether fewer received bytes than asked for are all that there are for now. Without TLS, libcurl gives the bytes that it
     /// has kept before those of the socket, and the socket becomes ready for the others.
-    var isPlain: Bool { !isEncrypted }
+    let isPlain: Bool
 
-    /// Sends bytes, of which libcurl takes as many as it can. After ``Outcome/mustWait``, the same bytes must be sent again, at the same
+    /// Creates the channel of a connection in libcurl.
+    ///
+    /// - Parameter isEncrypted: Indicates whether the connection has TLS, to its server or to a proxy.
+    init(_ multi: MultiHandle, _ easy: EasyHandle, isEncrypted: Bool) {
+        way = .libcurl(multi, easy)
+        isPlain = !isEncrypted
+    }
+
+    /// Creates the channel of a connection without TLS whose socket the engine has taken from libcurl.
+    init(socket: Int32) {
+        way = .socket(socket)
+        isPlain = true
+    }
+
+    /// Indicates whether libcurl has received no byte of a connection without TLS that it has not delivered, so that the engine may take
+    /// the socket at any time. From 8.0 on, libcurl may have received bytes already, which are asked for first.
+    static var keepsNoBytes: Bool { !LibcurlFeatures.current.isAtLeast(8, 0) }
+
+    /// Sends bytes, of which as many are taken as possible. After ``Outcome/mustWait``, the same bytes must be sent again, at the same
     /// address.
     func send(_ bytes: UnsafeRawBufferPointer) -> Outcome {
-        if plainSocket >= 0 {
+        switch way {
+        case .socket(let socket):
             return move("Send", CURLE_SEND_ERROR) {
-                unsafe Glibc.send(plainSocket, bytes.baseAddress, bytes.count, Self.flags)
+                unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, Self.flags)
             }
-        }
-        var count = 0
-        let code = multi.inside { unsafe curl_easy_send(easy.curl, bytes.baseAddress, bytes.count, &count) }
-        return switch code {
-        case CURLE_OK where count > 0: .moved(count)
-        case CURLE_OK, CURLE_AGAIN: .mustWait
-        default: .failed(code)
+        case .libcurl(let multi, let easy):
+            var count = 0
+            let code = multi.inside { unsafe curl_easy_send(easy.curl, bytes.baseAddress, bytes.count, &count) }
+            return switch code {
+            case CURLE_OK where count > 0: .moved(count)
+            case CURLE_OK, CURLE_AGAIN: .mustWait
+            default: .failed(failure(code))
+            }
         }
     }
 
     /// Receives bytes into a buffer.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
-        if plainSocket >= 0 {
+        switch way {
+        case .socket(let socket):
             return move("Recv", CURLE_RECV_ERROR) {
-                unsafe recv(plainSocket, buffer.baseAddress, buffer.count, Self.flags)
+                unsafe recv(socket, buffer.baseAddress, buffer.count, Self.flags)
+            }
+        case .libcurl(let multi, let easy):
+            var count = 0
+            let code = multi.inside { unsafe curl_easy_recv(easy.curl, buffer.baseAddress, buffer.count, &count) }
+            return switch code {
+            case CURLE_OK: count > 0 ? .moved(count) : .ended
+            case CURLE_AGAIN: .mustWait
+            default: .failed(failure(code))
             }
         }
-        var count = 0
-        let code = multi.inside { unsafe curl_easy_recv(easy.curl, buffer.baseAddress, buffer.count, &count) }
-        return switch code {
-        case CURLE_OK: count > 0 ? .moved(count) : .ended
-        case CURLE_AGAIN: .mustWait
-        default: .failed(code)
+    }
+
+    /// Returns the failure of the connection for a code of libcurl, with the reason that libcurl knows.
+    func failure(_ code: CURLcode) -> EngineFailure {
+        switch way {
+        case .libcurl(_, let easy): easy.failure(code, isSent: true)
+        case .socket: EngineFailure(code, detail: "")
         }
     }
 
@@ -83,8 +103,9 @@ struct ConnectionChannel {
             case EINTR: continue
             case EAGAIN: return .mustWait
             default:
-                easy.setErrorText("\(name) failure: \(unsafe String(cString: strerror(errno)))")
-                return .failed(code)
+                // The words of libcurl.
+                let reason = unsafe String(cString: strerror(errno))
+                return .failed(EngineFailure(code, detail: "\(name) failure: \(reason)"))
             }
         }
     }
@@ -100,11 +121,4 @@ extension EasyHandle {
 
     /// The socket of a connection that libcurl has left to the engine; -1 if there is none.
     var connectOnlySocket: Int32 { unsafe ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
-
-    /// Sets the text of the next failure, as libcurl does.
-    func setErrorText(_ text: String) {
-        let bytes = text.utf8.prefix(Int(CURL_ERROR_SIZE) - 1)
-        for (index, byte) in bytes.enumerated() { unsafe errorBuffer[index] = CChar(truncatingIfNeeded: byte) }
-        unsafe errorBuffer[bytes.count] = 0
-    }
 }

@@ -24,7 +24,8 @@ struct ObservedConnections {
     }
 
     private let observer: (any ConnectionObserver)?
-    private var entries: [Int32: Entry] = [:]
+    /// The connections by their descriptors, which are small numbers.
+    private var entries: [Entry?] = []
     /// The open sockets of connections that are being made, by the easy handle. Several addresses may be tried for one connection.
     private var openings: [ObjectIdentifier: [Int32]] = [:]
     /// The easy handles of these sockets.
@@ -48,20 +49,24 @@ struct ObservedConnections {
         guard let observer, let sockets = openings.removeValue(forKey: user) else { return }
         for descriptor in sockets { openers[descriptor] = nil }
         let found = port > 0 ? sockets.last { ccurl_socket_port($0) == port } : sockets.last
-        if let found { entries[found] = Entry(observation: observer.begin(url)) }
+        guard let found, found >= 0 else { return }
+        while entries.count <= Int(found) { entries.append(nil) }
+        entries[Int(found)] = Entry(observation: observer.begin(url))
     }
 
     /// Records that a connection is idle, or in use.
     mutating func set(_ descriptor: Int32, isIdle: Bool) {
-        guard observer != nil, entries[descriptor]?.isIdle == !isIdle else { return }
-        entries[descriptor]?.isIdle = isIdle
-        entries[descriptor]?.observation.change(isIdle: isIdle)
+        let index = Int(descriptor)
+        guard entries.indices.contains(index), let entry = entries[index], entry.isIdle != isIdle else { return }
+        entries[index]?.isIdle = isIdle
+        entry.observation.change(isIdle: isIdle)
     }
 
     /// Records that a socket is about to be closed, or was shut down.
     mutating func end(_ descriptor: Int32) {
         guard observer != nil else { return }
-        entries.removeValue(forKey: descriptor)?.observation.end()
+        let index = Int(descriptor)
+        if entries.indices.contains(index), let entry = entries[index].take() { entry.observation.end() }
         guard let user = openers.removeValue(forKey: descriptor) else { return }
         openings[user]?.removeAll { $0 == descriptor }
         if openings[user]?.isEmpty == true { openings[user] = nil }

@@ -46,7 +46,11 @@ extension CurlEngine {
 
     /// Returns the socket of a transfer that is about to leave its connection; `nil` if the connection is not observed.
     func observedSocket(of transfer: Transfer) -> ObservedSocket? {
-        transfer.sendingReport == .none ? nil : transfer.easy.map(socket)
+        guard transfer.sendingReport != .none else { return nil }
+        if transfer.hasTakenConnection, let handshake = transfer.handshake {
+            return (handshake.socket, handshake.socketGeneration)
+        }
+        return transfer.easy.map(socket)
     }
 
     /// Returns the socket of an easy handle, as libcurl last named it. libcurl may have closed the socket since, and then its generation
@@ -77,6 +81,17 @@ extension CurlEngine {
 
     var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
+    /// Indicates whether transfers are in libcurl, or have connections that the engine has taken from libcurl.
+    var hasTransfers: Bool { (multi?.runningCount ?? 0) > 0 || connectOnlyTransfers.exist }
+
+    /// Sets the timer for the idle connections, which is not set yet.
+    func setIdleTimer() {
+        guard idleTimer == nil, multi != nil else { return }
+        let timer = EngineTimer(self)
+        idleTimer = timer
+        executor.engineLoop.set(timer, at: now.advanced(by: idleLifetime))
+    }
+
     /// Closes the connections that were not used for the idle lifetime. If no transfer runs, and all connections are closed, the engine
     /// holds nothing of libcurl any more.
     package func timerIsDue() {
@@ -89,8 +104,10 @@ extension CurlEngine {
             closeConnections()
             return ccurl_memory_drain()
         }
-        let oldest = closeIdleConnections(notUsedFor: idleLifetime, now) ?? last
-        executor.engineLoop.set(timer, at: min(oldest, last).advanced(by: idleLifetime))
+        let oldest = closeIdleConnections(notUsedFor: idleLifetime, now)
+        // Without an idle connection there is nothing to do before the end of a transfer, which sets the timer.
+        if oldest == nil, hasTransfers { return idleTimer = nil }
+        executor.engineLoop.set(timer, at: min(oldest ?? last, last).advanced(by: idleLifetime))
     }
 
     /// Closes the connections that were not used for a time. Returns the instant of the last use of the next idle one; `nil` if there is

@@ -53,7 +53,10 @@ extension CurlEngine {
         for transfer in waiting { fail(transfer, failure) }
     }
 
+    /// Removes a cancelled transfer from the gates in which it waits.
     func leaveGates(_ transfer: Transfer) {
+        // The timer is not set while a transfer is in libcurl, from where this one may have come to its gate.
+        if idleTimer == nil { setIdleTimer() }
         if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
         if transfer.streamUse != .none { streams.didEnd(transfer) }
     }

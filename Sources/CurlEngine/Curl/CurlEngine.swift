@@ -33,7 +33,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
-    private(set) var lastUse = EngineInstant(nanoseconds: 0)
+    private(set) var lastUse = EngineInstant(nanoseconds: 0) {
+        // The connection may be idle now.
+        didSet { if idleTimer == nil { setIdleTimer() } }
+    }
 
     /// Creates an engine. libcurl is set up with the first transfer.
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
@@ -133,11 +136,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             multi?.connectOnlyTransfers = connectOnlyTransfers
             executor.engineLoop.attach(self)
         }
-        if idleTimer == nil {
-            let timer = EngineTimer(self)
-            idleTimer = timer
-            executor.engineLoop.set(timer, at: now.advanced(by: idleLifetime))
-        }
+        if idleTimer == nil { setIdleTimer() }
         return multi != nil
     }
 
@@ -160,7 +159,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     private func apply(_ transfer: Transfer) {
-        guard transfer.easy != nil else {
+        guard transfer.isUnderWay else {
             if transfer.isCancelled { leaveGates(transfer) }
             if transfer.heldEnd != nil {
                 finishHeld(transfer)
@@ -188,6 +187,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             advanceConnectOnly(transfer)
         } else {
             if !transfer.options.switchesProtocols { multi?.applyPause(transfer) }
+            if transfer.mustSendEndFirst { multi?.sendEnd(of: transfer) }
             // The end of a pause delivers the delayed bytes, which may be malformed.
             if transfer.failure != nil { end(transfer, CURLE_OK) }
         }
@@ -366,12 +366,12 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func close() {
+        closeTakenConnections()
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
         unsafe (changed, starting, sending) = ([], [], [])
         unsafe stalled = TransfersBySocket()
         unsafe leaving = TransfersBySocket()
         nextCheck = nil
-        connectOnlyTransfers.forgetSockets()
         // Ends the running transfers.
         multi = nil
         connectOnlyTransfers.removeAll()
@@ -384,8 +384,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Indicates whether transfers are in libcurl, or on their way to it.
     var isBusy: Bool {
-        unsafe (multi?.runningCount ?? 0) > 0 || !changed.isEmpty || !starting.isEmpty || lookups.isBusy
-            || streams.isBusy
+        unsafe hasTransfers || !changed.isEmpty || !starting.isEmpty || lookups.isBusy || streams.isBusy
     }
 
     /// Closes all connections. There must be no transfers.

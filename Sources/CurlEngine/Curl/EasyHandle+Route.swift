@@ -31,9 +31,13 @@ extension EasyHandle {
             }
         // The addresses of a route's own names are already of the family.
         let looksUp = parts.addresses == .lookedUp || route.firstProxy != nil && parts.proxyAddresses == .lookedUp
-        set(CURLOPT_IPRESOLVE, Int(looksUp ? family : CURL_IPRESOLVE_WHATEVER))
+        // Nothing is looked up before a proxy at a socket that looks up names itself. 7.88 would not connect to the socket, which has no
+        // address of the version.
+        let isAtSocket = route.firstProxy.map { $0.isSocket && !$0.scheme.looksUpServers } ?? false
+        set(CURLOPT_IPRESOLVE, Int(looksUp && !isAtSocket ? family : CURL_IPRESOLVE_WHATEVER))
         // Without this form, libcurl would look up a name that is no interface.
         let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
+        guard unsafe ccurl_set_sockets_connected(curl, route.socketPath != nil) == CURLE_OK else { return false }
         return accepts(CURLOPT_INTERFACE, interface) && connect(to: RouteNames(route).connectTo)
             && apply(route.proxy, RouteNames(route).proxy, trust)
     }
@@ -99,6 +103,16 @@ extension EasyHandle {
             guard unsafe proxyHeaderList != nil else { return false }
         }
         return unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, proxyHeaderList) == CURLE_OK
+    }
+
+    /// Returns the failure of a connection with the system's error, where libcurl does not tell it.
+    func explained(_ failure: EngineFailure) -> EngineFailure {
+        if socketError != 0 { return failure.withoutSocket(socketError) }
+        if pathError != 0, let path = route?.socketPath {
+            return failure.to(TransferRoute.Socket(name: path, isAbstract: false), pathError)
+        }
+        guard let socket = route?.parts.socket else { return failure }
+        return unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
     }
 
     /// Turns libcurl's log on or off for the time before the request, in order to count the requests for a tunnel: libcurl asks a proxy

@@ -17,9 +17,11 @@ final class EasyHandle {
     let errorBuffer: UnsafeMutablePointer<CChar>
     /// The head of the current transfer's response, to which C adds plain field lines itself.
     private let headTarget: UnsafeMutablePointer<ccurl_head_target>
-    /// The header lines of the current transfer, if the transfer has its own; `nil` if there are no lines at all.
+    /// The header lines of the last transfer that had its own; `nil` if there are no lines at all.
     private var headerList: UnsafeMutablePointer<curl_slist>?
-    /// Indicates whether the current transfer has its own header lines.
+    /// The lines in ``headerList``.
+    private var headerLines = HeaderLines(lines: [])
+    /// Indicates whether ``headerList`` is set in libcurl, in place of the default lines.
     private var hasOwnHeaders = false
     let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
@@ -53,6 +55,8 @@ final class EasyHandle {
     private(set) var route: TransferRoute?
     /// The system's error of the last socket that could not be created for the transfer; 0 if there was none.
     var socketError: Int32 = 0
+    /// The system's error of the connection to the route's ``TransferRoute/socketPath``; 0 if there was none.
+    var pathError: Int32 = 0
     /// The rules of TLS whose options are set; `nil` if libcurl has not accepted all of them.
     private var trust: TransferTrust?
     /// The record of the last TLS handshake for the current transfer; `nil` if there was none.
@@ -108,12 +112,13 @@ final class EasyHandle {
         if isReset {
             unsafe curl_easy_reset(curl)
             setCommonOptions()
+            hasOwnHeaders = false
             isPristine = true
             route = nil
             trust = apply(options.trust) ? options.trust : nil
         }
         unsafe errorBuffer[0] = 0
-        socketError = 0
+        (socketError, pathError) = (0, 0)
         if handshake != nil { handshake = nil }
         let route = options.route
         if self.route !== route { self.route = apply(route, options.trust, isReset: isReset) ? route : nil }
@@ -145,22 +150,28 @@ final class EasyHandle {
             set(CURLOPT_REQUEST_TARGET, nil as String?)
             hasTarget = false
         }
-        guard hasOwnHeaders else { return }
-        hasOwnHeaders = false
-        unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
+    }
+
+    /// Sets the header lines of a transfer; `nil` stands for the default lines. The lines of the last transfer are still set, because
+    /// many requests have the same lines.
+    private func setHeaders(_ lines: HeaderLines?) -> Bool {
+        if hasOwnHeaders, let lines, headerLines.areSame(as: lines) { return true }
+        if lines == nil, !hasOwnHeaders { return true }
+        let list = unsafe lines?.packed()
+        guard unsafe list != nil || (lines?.count ?? 0) == 0 else { return false }
+        let present = unsafe lines == nil ? defaultHeaderList : list
+        unsafe set(CURLOPT_HTTPHEADER, present)
         unsafe ccurl_free(headerList)
-        unsafe headerList = nil
+        unsafe headerList = list
+        headerLines = lines ?? HeaderLines(lines: [])
+        hasOwnHeaders = lines != nil
+        return true
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
-        // A plain GET, a body in memory and header lines leave nothing behind or are undone by `finish()`; every other option makes the
-        // next transfer begin with a reset.
-        if let lines = options.headerLines {
-            hasOwnHeaders = true
-            unsafe headerList = lines.packed()
-            guard unsafe headerList != nil || lines.count == 0 else { return false }
-            unsafe set(CURLOPT_HTTPHEADER, headerList)
-        }
+        // A plain GET and a body in memory leave nothing behind or are undone by `finish()`, and header lines are set for each transfer
+        // that needs others; every other option makes the next transfer begin with a reset.
+        guard setHeaders(options.headerLines) else { return false }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
         if let target = options.url.target {
             set(CURLOPT_REQUEST_TARGET, target == URLText.serverTarget && options.method != "OPTIONS" ? "/" : target)
@@ -351,13 +362,6 @@ final class EasyHandle {
     /// Returns the measurements of the current transfer.
     func report(of transfer: Transfer) -> TransferReport {
         unsafe TransferReport(transfer, curl, peer: transfer.attempts > 0 ? peer : nil)
-    }
-
-    /// Returns the failure of a connection with the system's error, where libcurl does not tell it.
-    private func explained(_ failure: EngineFailure) -> EngineFailure {
-        if socketError != 0 { return failure.withoutSocket(socketError) }
-        guard let socket = route?.parts.socket else { return failure }
-        return unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
     }
 
     func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {

@@ -73,6 +73,10 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy.
     package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
 
+    /// Indicates whether libcurl opens a tunnel through an HTTP proxy behind a SOCKS proxy at a Unix domain socket, as tried with 7.88,
+    /// 8.12 and 8.16. 8.23 does not.
+    package var tunnelsBehindSockets: Bool { !isAtLeast(8, 17) }
+
     /// Indicates whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
     /// before it has those of the other kind. This is the case from 8.20.
     var connectsDuringLookup: Bool { isAtLeast(8, 20) }

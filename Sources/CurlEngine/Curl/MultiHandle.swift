@@ -115,6 +115,7 @@ final class MultiHandle {
             loadedAddresses = LoadedAddresses()
             return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
+        easy.makeOwnConnection(for: transfer)
         transfer.easy = easy
         let code = inside { unsafe curl_multi_add_handle(multi, easy.curl) }
         guard code == CURLM_OK else {
@@ -134,7 +135,9 @@ final class MultiHandle {
     /// Makes libcurl close its oldest idle connection before it opens the next one, in its next call.
     private func replaceIdleConnection() {
         replacesIdleConnection = true
-        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, unsafe max(sockets.openCount, 1))
+        // libcurl does not count the sockets that the engine has taken from it.
+        let count = unsafe sockets.openCount - (connectOnlyTransfers?.takenCount ?? 0)
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, max(count, 1))
     }
 
     /// Returns the addresses of a transfer's route that are not in libcurl's cache; `nil` if there are none.
@@ -187,6 +190,14 @@ final class MultiHandle {
             // libcurl does not call the timer callback if its next expiry is the one that it named before.
             if deadline == nil { askForTimer() }
         }
+    }
+
+    /// Makes libcurl send the end of a body, and the last piece in front of that end, before it reads from the connection.
+    func sendEnd(of transfer: Transfer) {
+        guard let socket = transfer.easy?.socket, socket >= 0 else { return }
+        for _ in 0..<2 where transfer.mustSendEndFirst { action(socket, CURL_CSELECT_OUT) }
+        // The end of a pause makes libcurl look for bytes that it has read off the socket already; these actions have replaced that.
+        if transfer.appliedPause & 1 == 0 { action(socket, CURL_CSELECT_IN | CURL_CSELECT_OUT) }
     }
 
     private func action(_ descriptor: Int32, _ bits: Int32) {

@@ -8,7 +8,8 @@ import CCurl
 /// fail, and so does every further one until the library has returned.
 package enum ProxyScriptRunner {
     /// The name of the library.
-    package static let library = "libpacparser.so.1"
+    package static var library: String { name.withLock { $0 } }
+    private static let name = Locked("libpacparser.so.1")
     /// The time within which a script must return.
     package static let limit = Duration.seconds(10)
 
@@ -84,6 +85,9 @@ package enum ProxyScriptRunner {
 
     /// Indicates whether the library is installed.
     package static var isAvailable: Bool { unsafe ccurl_pac_is_available(library) }
+
+    /// Replaces the name of the library; for tests in a process of their own, because a library that was loaded stays.
+    package static func replaceLibrary(with name: String) { Self.name.withLock { $0 = name } }
 
     /// Evaluates the function of a script.
     ///

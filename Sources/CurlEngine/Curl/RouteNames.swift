@@ -74,7 +74,9 @@ struct RouteNames {
             if route.parts.connectTo == nil { message = message.replacingBytes(" via \(server):\(url.port)", with: "") }
             message = message.replacingBytes(server, with: host)
         }
-        if let proxy, let host = route.firstProxy?.host { message = message.replacingBytes(proxy, with: host) }
+        if let proxy, let host = route.socketPath ?? route.firstProxy?.host {
+            message = message.replacingBytes(proxy, with: host)
+        }
         return message
     }
 }

@@ -119,6 +119,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is resumed later.
     func admits(_ transfer: Transfer) -> Bool {
         guard let origin = origin(transfer) else { return true }
+        if transfer.ownConnection != .unneeded, admitsToOwnConnection(transfer, origin) { return true }
         let hasWaited = transfer.streamUse != .none
         if hasWaited ? admitsAgain(transfer, origin) : admitsNew(transfer, origin) { return true }
         origin.enter(transfer)
@@ -247,7 +248,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         guard let origin = origin(transfer) else { return true }
         // libcurl may try several addresses.
         guard transfer.streamUse != .connecting else { return true }
-        if transfer.attempts == 0 { origin.learnLimit() }
+        if transfer.attempts == 0, transfer.ownConnection != .granted { origin.learnLimit() }
         // libcurl sends the request again, on another connection.
         if transfer.streamUse == .streaming { leave(transfer, origin, isRepeated: true) }
         if transfer.streamUse == .reserved, origin.excess > 0 { leave(transfer, origin) }
@@ -354,7 +355,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             origin.connecting -= 1
             endPlace(origin)
         case .streaming:
-            if isRepeated { leftPorts.insert(transfer.streamPort) }
+            // Not inserted in place, because every read would then have to check for exclusive access at run time.
+            if isRepeated { leftPorts = leftPorts.union([transfer.streamPort]) }
             if origin.endStream(on: transfer.streamPort, isRepeated: isRepeated) { endPlace(origin) }
         }
     }

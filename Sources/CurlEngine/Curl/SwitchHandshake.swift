@@ -30,6 +30,10 @@ final class SwitchHandshake {
     static let bytesPerTurn = 256 << 10
 
     let socket: Int32
+    /// The generation of the socket in the ``SocketTable``.
+    let socketGeneration: UInt32
+    /// The measurements of libcurl from the moment at which the engine took the connection; `nil` while libcurl has it.
+    private(set) var takenReport: TransferReport?
     /// The interest in the socket that was last set.
     var interest: SocketInterest?
     /// The connection after a 101; `nil` before.
@@ -48,14 +52,13 @@ final class SwitchHandshake {
     private let connectTime: Int64
     private let start: EngineInstant
     private var firstByte: EngineInstant?
-    /// Indicates whether libcurl has none of the bytes of a connection without TLS any more, so that they can pass it by.
-    var isDrained = false
     /// The turn of the loop in which a writer last sent its bytes at once.
     var lastSendTurn = EngineInstant(nanoseconds: 0)
 
     init(_ transfer: Transfer, _ easy: EasyHandle, socket: Int32, now: EngineInstant) {
         self.transfer = transfer
         self.socket = socket
+        socketGeneration = easy.socketGeneration
         request = RequestHeadBytes(transfer.options, defaults: easy.configuration.defaultHeaderLines).bytes
         let report = easy.report(of: transfer)
         connectTime = max(report.connect, report.tls)
@@ -70,6 +73,12 @@ final class SwitchHandshake {
         report.bytesReceived += moved.received
         report.firstByte = firstByte.map { connectTime + $0.nanoseconds(since: start) / 1000 } ?? 0
         return report
+    }
+
+    /// Records that the engine has taken the connection from libcurl, which has forgotten the interest in its socket.
+    func didTakeConnection(_ report: TransferReport) {
+        takenReport = report
+        interest = nil
     }
 
     /// Indicates whether the complete request was sent.
@@ -99,8 +108,8 @@ final class SwitchHandshake {
             case .mustWait: return .wait(interest)
             case .ended:
                 // An alert of TLS may be the reason for the end.
-                return end(firstByte == nil ? channel.easy.failure(CURLE_GOT_NOTHING, isSent: true) : nil)
-            case .failed(let code): return end(channel.easy.failure(code, isSent: true))
+                return end(firstByte == nil ? channel.failure(CURLE_GOT_NOTHING) : nil)
+            case .failed(let failure): return end(failure)
             }
         }
         return .wait([])
@@ -123,7 +132,7 @@ final class SwitchHandshake {
                 sentCount += count
                 transfer.activity = (transfer.engine.now, transfer.engine.now)
             case .mustWait: return false
-            case .failed(let code): sendFailure = channel.easy.failure(code, isSent: true)
+            case .failed(let failure): sendFailure = failure
             case .ended: return true
             }
         }

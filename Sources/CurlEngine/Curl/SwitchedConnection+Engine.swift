@@ -1,5 +1,3 @@
-import CCurl
-
 /// The part of a connection that the engine thread performs.
 extension SwitchedConnection {
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
@@ -23,7 +21,7 @@ extension SwitchedConnection {
                 room -= count
                 didSend(count)
             case .mustWait: return false
-            case .failed(let code): sendingHasFailed(channel.easy.failure(code, isSent: true).as(.send))
+            case .failed(let failure): sendingHasFailed(failure.as(.send))
             case .ended: return true
             }
         }
@@ -84,8 +82,8 @@ extension SwitchedConnection {
         case .ended:
             state.withLock { $0.hasPeerEnded = true }
             step = .wait([])
-        case .failed(let code):
-            didFail(channel.easy.failure(code, isSent: true).as(.receive))
+        case .failed(let failure):
+            didFail(failure.as(.receive))
             step = .end
         }
         if case .mustWait = outcome, count == 0 { return step }

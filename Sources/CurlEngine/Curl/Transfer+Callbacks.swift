@@ -25,7 +25,7 @@ extension Transfer {
                 watchForEarlyEnd(status: head.status)
             }
         } catch {
-            failure = EngineFailure(kind: .head(error), message: "")
+            failure = rejection(error)
             return Self.abort
         }
         return isCancelled ? Self.abort : line.count
@@ -92,9 +92,9 @@ extension Transfer {
         // ends it when the transfer is connected.
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: hasOpenedSocket && hasCompleteLookup) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
-        if attempts == 0, !hasOpenedSocket, engine.hasEnded(port: port) {
-            // libcurl does not check connections that were used a moment ago.
-            easy?.closeAfterwards()
+        if attempts == 0, !hasOpenedSocket, engine.hasEnded(port: port) || lacksChain(port: port) {
+            // libcurl does not check connections that were used a moment ago, and does not know which ones have a chain.
+            if ownConnection != .wanted { easy?.closeAfterwards() }
             mustStartAgain = true
             return CURL_PREREQFUNC_ABORT
         }
@@ -126,6 +126,21 @@ extension Transfer {
         }
         delegate?.transferIsConnected()
         return CURL_PREREQFUNC_OK
+    }
+
+    /// The largest number of connections without a chain that are closed for one transfer. Several may be idle.
+    private static let maximumReplacements = 64
+
+    /// Returns whether the transfer reads certificates, and its connection has no chain of them, because an earlier transfer has resumed a
+    /// TLS session there. A connection that other transfers use stays, and the transfer tries once to get one of its own.
+    private func lacksChain(port: Int32) -> Bool {
+        guard options.readsCertificates, restarts < Self.maximumReplacements, easy?.hasResumedSession == true else {
+            return false
+        }
+        guard engine.streams.isUsed(options.pool, port: port) == true else { return true }
+        guard ownConnection == .unneeded else { return false }
+        ownConnection = .wanted
+        return true
     }
 
     /// Delivers the certificates of the connection to the delegate. Returns `false` if the delegate has cancelled the transfer; the

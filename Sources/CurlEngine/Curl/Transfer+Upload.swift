@@ -35,6 +35,7 @@ extension Transfer {
         upload.isFinished = true
         if sendingReport == .wanted { checkSending() }
         resumeSending()
+        if mustSendEndFirst { engine.update(self) }
     }
 
     /// Pauses or resumes sending the body.
@@ -84,6 +85,7 @@ extension Transfer {
         guard count == 0, !upload.isAtEnd else {
             if sendingReport == .wanted { checkSending() }
             askForBody()
+            if count == 0 { hasPassedEnd = true } else if mustSendEndFirst { engine.update(self) }
             return count
         }
         isSendingPaused = true

@@ -36,6 +36,8 @@ package final class Transfer: @unchecked Sendable {
     /// Indicates whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
     /// stores them.
     var hasReadBody = false
+    /// Indicates whether libcurl was told of the end of a streamed body.
+    var hasPassedEnd = false
     /// The reason because of which a callback gave up the transfer. It takes precedence over libcurl's own result.
     var failure: EngineFailure?
     /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
@@ -50,6 +52,8 @@ package final class Transfer: @unchecked Sendable {
     var streamTicket = 0
     /// The instant at which the transfer's last wait for a stream ended; `nil` if the transfer has not waited.
     var waitEnd: EngineInstant?
+    /// The state with regard to a connection of the transfer's own.
+    var ownConnection = OwnConnection.unneeded
     /// Indicates whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
     var hasOpenedSocket = false
     /// Indicates whether a connection was made for the transfer, in any attempt.
@@ -157,6 +161,12 @@ package final class Transfer: @unchecked Sendable {
     /// Indicates whether no byte of the body may be sent now.
     var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
 
+    /// Indicates whether the engine has taken the connection of the transfer from libcurl.
+    var hasTakenConnection: Bool { handshake?.takenReport != nil }
+
+    /// Indicates whether the transfer is in libcurl, or has a connection that the engine has taken from it.
+    var isUnderWay: Bool { easy != nil || hasTakenConnection }
+
     /// Indicates whether the response was received over HTTP/1.
     var isHTTP1: Bool { unsafe parser.isHTTP1 }
 
@@ -195,7 +205,7 @@ package final class Transfer: @unchecked Sendable {
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {
-        guard let report = easy?.report(of: self) else { return TransferReport() }
+        guard let report = handshake?.takenReport ?? easy?.report(of: self) else { return TransferReport() }
         return handshake?.completed(report) ?? report
     }
 }

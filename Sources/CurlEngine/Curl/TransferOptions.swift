@@ -94,7 +94,9 @@ package final class TransferOptions: Sendable {
 
     /// The name of the pool of connections that the transfer can use: the origin, the route if it is not direct, and the number of the
     /// rules of TLS if they are not the first ones.
-    package var pool: String { trust.pool(route.pool(to: url.origin)) }
+    package var pool: String {
+        route.number == 0 && trust.number == 0 ? url.origin : trust.pool(route.pool(to: url.origin))
+    }
 
     /// The same options without the header line `Expect: 100-continue`.
     package var withoutExpectation: TransferOptions {
@@ -150,10 +152,18 @@ package struct HeaderLines: Hashable, Sendable {
     }
 
     /// Adds a field. Returns `false`, without adding the field, if a byte would end the line early (NUL, LF or CR).
-    package mutating func append(name: String, value: String) -> Bool { append(name, value.utf8) }
+    package mutating func append(name: String, value: String) -> Bool {
+        let start = begin(name)
+        add(value)
+        return end(name, from: start)
+    }
 
     /// Adds a field whose value is not text. Returns `false` as ``append(name:value:)`` does.
-    package mutating func append(name: String, value: [UInt8]) -> Bool { append(name, value) }
+    package mutating func append(name: String, value: [UInt8]) -> Bool {
+        let start = begin(name)
+        bytes.append(contentsOf: value)
+        return end(name, from: start)
+    }
 
     /// Adds the lines of another list.
     package mutating func append(_ other: HeaderLines) {
@@ -161,18 +171,28 @@ package struct HeaderLines: Hashable, Sendable {
         count += other.count
     }
 
-    private mutating func append(_ name: String, _ value: some Sequence<UInt8>) -> Bool {
+    /// Adds the beginning of a line, up to the value. Returns the position of the line.
+    private mutating func begin(_ name: String) -> Int {
         let start = bytes.count
-        bytes.append(contentsOf: name.utf8)
+        add(name)
         bytes.append(UInt8(ascii: ":"))
         bytes.append(UInt8(ascii: " "))
-        let valueStart = bytes.count
-        bytes.append(contentsOf: value)
-        if bytes.count == valueStart {
+        return start
+    }
+
+    /// Adds the bytes of a text. Appending its view of UTF-8 would take twice as long.
+    private mutating func add(_ text: String) {
+        let text = text.utf8.span
+        unsafe text.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    /// Adds the end of a line whose value has been added; removes the line and returns `false` if a byte would end it early.
+    private mutating func end(_ name: String, from start: Int) -> Bool {
+        if bytes.count == start + name.utf8.count + 2 {
             bytes.removeLast(2)
             bytes.append(UInt8(ascii: ";"))
         }
-        for index in start..<bytes.count where bytes[index] == 0 || bytes[index] == 10 || bytes[index] == 13 {
+        if bytes.hasLineBreak(from: start) {
             bytes.removeSubrange(start...)
             return false
         }
@@ -180,6 +200,9 @@ package struct HeaderLines: Hashable, Sendable {
         count += 1
         return true
     }
+
+    /// Returns whether the lines are the same.
+    func areSame(as other: HeaderLines) -> Bool { bytes.span.hasSameBytes(as: other.bytes.span) }
 
     /// Returns the lines that differ from `line`.
     func without(_ line: String) -> HeaderLines {

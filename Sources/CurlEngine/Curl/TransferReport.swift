@@ -30,7 +30,9 @@ extension TransferReport {
     ///
     /// - Parameter peer: The peer that the connection of the transfer was reported with; `nil` if no connection was reported.
     init(_ transfer: Transfer, _ easy: UnsafeMutableRawPointer, peer: Peer?) {
-        let peer = unsafe peer ?? Peer(of: easy)
+        var peer = unsafe peer ?? Peer(of: easy)
+        // libcurl does not know the path. The port is the one that it reports for every other socket.
+        if let path = transfer.options.route.socketPath, !peer.address.isEmpty { peer = Peer(address: path, port: 0) }
         let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
         let lookup = isReused ? 0 : time(CURLINFO_NAMELOOKUP_TIME_T)

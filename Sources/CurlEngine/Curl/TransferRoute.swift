@@ -68,8 +68,14 @@ package final class TransferRoute: Sendable {
         package var isDirect: Bool { self == Parts() }
     }
 
-    /// The parts of the route.
+    /// The parts of the route. With a ``socketPath``, the proxy has an address, and connections have no source.
     package let parts: Parts
+    /// The path of the Unix domain socket that is connected in place of libcurl; `nil` if libcurl makes all connections.
+    ///
+    /// This is the socket of a SOCKS proxy in front of an HTTP proxy, with a version of libcurl that opens no tunnel through such proxies
+    /// (``LibcurlFeatures/tunnelsBehindSockets``). libcurl then takes the SOCKS proxy for one at an address of this machine, and gets a
+    /// connected socket in place of one for that address, which it never uses.
+    let socketPath: String?
     /// The number of the route; 0 for ``direct``.
     let number: Int
     /// Indicates whether libcurl does not look up all names of the route itself.
@@ -88,9 +94,23 @@ package final class TransferRoute: Sendable {
     }
 
     private init(_ parts: Parts, number: Int) {
+        var parts = parts
+        socketPath = Self.socketPath(of: parts)
+        if socketPath != nil {
+            parts.proxyAddresses = .fixed([parts.family == .ipv6 ? "::1" : "127.0.0.1"])
+            // libcurl would bind the socket to it. A Unix domain socket has no such address.
+            parts.interface = nil
+        }
         self.parts = parts
         self.number = number
         hasOwnAddresses = parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp
+    }
+
+    private static func socketPath(of parts: Parts) -> String? {
+        guard parts.socket == nil, let first = parts.proxy?.first, first.isSocket,
+            !LibcurlFeatures.current.tunnelsBehindSockets
+        else { return nil }
+        return first.name
     }
 
     /// The proxy; `nil` for connections without one. libcurl ignores the proxy of requests to a socket.

@@ -50,6 +50,7 @@ extension Transfer {
     }
 
     private func name(of address: UnsafeMutablePointer<curl_sockaddr>) -> String {
+        if let path = options.route.socketPath { return path }
         var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0
         let count = unsafe ccurl_address_read(address, &bytes, &port)
         if let address = IPAddress(bytes: Array(bytes.prefix(count))) { return "\(address.bracketed):\(port)" }
@@ -120,8 +121,9 @@ extension Transfer {
 
     /// Indicates whether the complete request was sent, as far as libcurl knows.
     package var hasSentRequest: Bool {
-        guard let easy, attempts > 0, hasTakenBody else { return false }
+        guard attempts > 0, hasTakenBody else { return false }
         if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
+        guard let easy else { return false }
         return switch options.body {
         case .none: easy.hasSent(bodyBytes: 0)
         case .bytes(let bytes): easy.hasSent(bodyBytes: Int64(bytes.count))
@@ -154,7 +156,7 @@ extension CurlEngine {
         let transfers = unsafe sending
         unsafe sending = []
         for transfer in transfers {
-            guard transfer.easy != nil, transfer.delegate != nil, transfer.sendingReport == .checked else {
+            guard transfer.isUnderWay, transfer.delegate != nil, transfer.sendingReport == .checked else {
                 transfer.sendingReport = .over
                 continue
             }

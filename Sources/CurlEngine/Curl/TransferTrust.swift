@@ -64,7 +64,7 @@ package final class TransferTrust: Sendable {
     /// The rules for an HTTPS proxy.
     package let proxy: Rules
     /// The number of the rules, from 0.
-    private let number: Int
+    let number: Int
 
     /// Indicates whether TLS sessions with servers must not be resumed.
     let forbidsResumptionWithServer: Bool

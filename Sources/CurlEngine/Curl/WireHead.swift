@@ -83,6 +83,75 @@ package struct WireFields: Hashable, Sendable {
         }
     }
 
+    /// Calls `body` with the name and the value of each field whose name has one of certain lengths, in order, until it returns `false`.
+    /// Returns whether it never did.
+    ///
+    /// - Parameter nameLengths: The lengths below 64, each as a bit.
+    package func allSatisfy(
+        nameLengths: UInt64, _ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool
+    ) -> Bool {
+        let span = bytes.span
+        var start = 0
+        var field = ccurl_field()
+        while true {
+            let from = start
+            start = unsafe span.withUnsafeBytes { bytes in
+                unsafe bytes.baseAddress.map {
+                    unsafe ccurl_field_next_sized($0, bytes.count, from, nameLengths, &field)
+                } ?? bytes.count
+            }
+            guard start < span.count else { return true }
+            let line = span.extracting(start..<start + field.value_end)
+            guard body(line.extracting(..<field.name_length), line.extracting(field.value_start...)) else {
+                return false
+            }
+            start += field.value_end + 1
+        }
+    }
+
+    /// Calls `body` with the line of each field that differs from the field in the same place of another list, in order, without its line
+    /// feed. Returns `false` if the lists have different numbers of fields, or if more than `limit` fields differ; `body` may have been
+    /// called for the first of them.
+    package func forEachDifference(
+        from other: WireFields, limit: Int, _ body: (_ index: Int, _ line: Span<UInt8>, _ parts: Parts) -> Void
+    ) -> Bool {
+        guard count == other.count else { return false }
+        let span = bytes.span
+        var place = ccurl_lines_place()
+        var field = ccurl_field()
+        var differences = 0
+        while true {
+            let lengths = unsafe span.withUnsafeBytes { lines in
+                unsafe other.bytes.withUnsafeBytes { others in
+                    unsafe Self.lengthsOfDifference(lines, others, &place, &field)
+                }
+            }
+            guard let lengths else { return place.index == count && place.start == span.count }
+            differences += 1
+            guard differences <= limit else { return false }
+            body(
+                place.index, span.extracting(place.start..<place.start + field.value_end),
+                Parts(nameEnd: field.name_length, valueStart: field.value_start, hash: field.hash))
+            place.start += lengths.own
+            place.other_start += lengths.other
+            place.index += 1
+        }
+    }
+
+    /// Moves a place to the next lines that differ, and finds the parts of the first list's line. Returns the lengths of both lines with
+    /// their line feeds; `nil` at the end of one of the lists.
+    private static func lengthsOfDifference(
+        _ lines: UnsafeRawBufferPointer, _ others: UnsafeRawBufferPointer, _ place: inout ccurl_lines_place,
+        _ field: inout ccurl_field
+    ) -> (own: Int, other: Int)? {
+        guard let start = lines.baseAddress, let otherStart = others.baseAddress else { return nil }
+        unsafe ccurl_lines_skip_same(start, lines.count, otherStart, others.count, &place)
+        guard place.start < lines.count, place.other_start < others.count else { return nil }
+        let other = unsafe ccurl_field_next(otherStart, others.count, place.other_start, &field)
+        let own = unsafe ccurl_field_next(start, lines.count, place.start, &field)
+        return own > 0 && other > 0 ? (own, other) : nil
+    }
+
     /// Returns the values of the fields with a name, which is in lower case, in order.
     package func values(of name: String) -> [[UInt8]] {
         guard count > 0, !name.isEmpty else { return [] }
@@ -97,7 +166,9 @@ package struct WireFields: Hashable, Sendable {
                     guard start > 0 else { return values }
                     let value = unsafe UnsafeRawBufferPointer(
                         start: lines + field.value_start, count: field.value_end - field.value_start)
-                    unsafe values.append([UInt8](value))
+                    let octets = unsafe [UInt8](value)
+                    // Most names have one value, for which an array of one is made in one step.
+                    if values.isEmpty { values = [octets] } else { values.append(octets) }
                 }
             }
         }
@@ -107,6 +178,16 @@ package struct WireFields: Hashable, Sendable {
     package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
         forEachLine { line, parts in
             body(line.extracting(..<parts.nameEnd), line.extracting(parts.valueStart...))
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Returns whether there is a NUL, CR or LF among the bytes from an index on.
+    func hasLineBreak(from start: Int) -> Bool {
+        unsafe withUnsafeBytes { bytes in
+            guard let first = bytes.baseAddress, start < bytes.count else { return false }
+            return unsafe ccurl_has_line_break(first + start, bytes.count - start)
         }
     }
 }
@@ -121,6 +202,13 @@ extension Span<UInt8> {
                 return unsafe memcmp(one, two, bytes.count) == 0
             }
         }
+    }
+
+    /// Returns whether the bytes, which are a token, are a name in any case. The name has only letters in lower case and hyphens.
+    package func isName(_ name: [UInt8]) -> Bool {
+        guard count == name.count else { return false }
+        for index in indices where self[index] | 0x20 != name[index] { return false }
+        return true
     }
 
     /// Returns whether the bytes are those of an array.

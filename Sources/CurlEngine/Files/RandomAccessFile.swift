@@ -2,7 +2,8 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// A regular file that is read and written at any offset. Every method can wait for a disk: use it off the engine thread.
+/// A regular file that is read and written at any offset. Every method can wait for a disk: use it off the engine thread. The last
+/// reference may be released on any thread.
 package final class RandomAccessFile: Sendable {
     /// The path at which the file was opened.
     package let path: String
@@ -15,7 +16,12 @@ package final class RandomAccessFile: Sendable {
         initialSize = Int64(status.st_size)
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // If the file has no name any more, the system frees its blocks now, which takes a while for a large one.
+        BlockingThreadPool.runOrBegin { [path, descriptor] in
+            FileOperationHook.watching(always: .close(path: path)) { close(descriptor) }
+        }
+    }
 
     /// Opens a regular file of this user; `nil` if there is none at the path. Symbolic links are not followed.
     package static func opened(path: String, forWriting: Bool = false) throws(FileFailure) -> RandomAccessFile? {

@@ -27,22 +27,32 @@ package final class NetworkMonitor: Sendable {
 
     private let state = Locked(State())
     private let open: @Sendable (RouteSocket.Subject) -> RouteSocket?
+    /// Starts the thread of a monitor. Returns whether the system permits the thread.
+    private let startThread: @Sendable (NetworkMonitor) -> Bool
 
     /// The time in milliseconds in which further notifications of the same change are expected.
     private static let settlingTime: UInt32 = 20
 
     /// Creates a monitor.
     ///
-    /// - Parameter open: Opens the sockets of the monitor, on the thread that uses them.
-    init(open: @escaping @Sendable (RouteSocket.Subject) -> RouteSocket? = { RouteSocket($0) }) { self.open = open }
+    /// - Parameters:
+    ///   - open: Opens the sockets of the monitor, on the thread that uses them.
+    ///   - startThread: Starts the thread of the monitor, and returns whether that was possible; for tests.
+    init(
+        open: @escaping @Sendable (RouteSocket.Subject) -> RouteSocket? = { RouteSocket($0) },
+        startThread: @escaping @Sendable (NetworkMonitor) -> Bool = { $0.start() }
+    ) {
+        self.open = open
+        self.startThread = startThread
+    }
 
     /// Creates a monitor of the network that threads have inside of `enter`, which calls its argument at once. For tests.
     package convenience init(inside enter: @escaping @Sendable (_ body: () -> Void) -> Void) {
-        self.init { subject in
+        self.init(open: { subject in
             var socket: RouteSocket?
             enter { socket = RouteSocket(subject) }
             return socket
-        }
+        })
     }
 
     // MARK: The observers' side
@@ -66,11 +76,8 @@ package final class NetworkMonitor: Sendable {
             if let bell = state.bell { Poller.signal(bell) }
             return (state.lastNumber, !state.hasThread)
         }
-        if mustStart, !start() {
-            // Without a thread there is nothing to report, and the next observer tries to start one.
-            state.withLock { $0.hasThread = false }
-            body(nil)
-        }
+        // Without a thread there is nothing to report.
+        if mustStart, !startThread(self) { giveUp() }
         return NetworkObservation(monitor: self, number: number)
     }
 
@@ -146,13 +153,23 @@ package final class NetworkMonitor: Sendable {
         }
     }
 
-    /// Ends the thread, which cannot wait for changes because the process has no descriptors left. The next observer starts another one.
+    /// Ends the thread, because the process has no descriptors left and the thread cannot wait for changes, or because the thread could not
+    /// be started. All observers have been called then, also those that have joined in the meantime. The next observer starts another
+    /// thread, which calls all of them.
     private func giveUp() {
-        let uninformed = state.withLock { state in
-            (state.hasThread, state.bell, state.latest) = (false, nil, nil)
-            return state.observers.values.filter { !$0.isInformed }
+        while true {
+            let bodies = state.withLock { state -> [@Sendable (NetworkState?) -> Void] in
+                let uninformed = state.observers.filter { !$0.value.isInformed }.keys.sorted()
+                // Not earlier: the calls of another thread must not precede these.
+                if uninformed.isEmpty { (state.hasThread, state.bell, state.latest) = (false, nil, nil) }
+                return uninformed.compactMap { number in
+                    state.observers[number]?.isInformed = true
+                    return state.observers[number]?.body
+                }
+            }
+            if bodies.isEmpty { return }
+            for body in bodies { body(nil) }
         }
-        for observer in uninformed { observer.body(nil) }
     }
 }
 

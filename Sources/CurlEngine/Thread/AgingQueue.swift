@@ -86,15 +86,17 @@ package struct AgingQueue<ID: Hashable> {
     @usableFromInline var lanes: [Lane] = []
     @usableFromInline var tickets: [ID: Ticket] = [:]
     @usableFromInline var lastNumber = 0
+    /// The number of waiting members. Unlike that of the dictionary, it is read without the metadata of the generic type.
+    @usableFromInline var memberCount = 0
 
     /// Creates an empty queue.
     @inlinable package init() {}
 
     /// The number of waiting members.
-    @inlinable package var count: Int { tickets.count }
+    @inlinable package var count: Int { memberCount }
 
     /// Indicates whether no member waits.
-    @inlinable package var isEmpty: Bool { tickets.isEmpty }
+    @inlinable package var isEmpty: Bool { memberCount == 0 }
 
     /// Returns the ticket of a member that need not wait now, for the case that it waits later.
     @inlinable
@@ -109,6 +111,7 @@ package struct AgingQueue<ID: Hashable> {
     package mutating func enter(_ id: ID, rank lane: Int, ticket: Int? = nil) -> Int {
         while lanes.count <= lane { lanes.append(Lane()) }
         leave(id)
+        memberCount += 1
         if let ticket, ticket <= lastNumber, lanes[lane].insert(id, ticket: ticket) {
             tickets[id] = Ticket(number: ticket, lane: lane)
             return ticket
@@ -124,6 +127,7 @@ package struct AgingQueue<ID: Hashable> {
     @inlinable @discardableResult
     package mutating func leave(_ id: ID) -> Bool {
         guard let ticket = tickets.removeValue(forKey: id) else { return false }
+        memberCount -= 1
         lanes[ticket.lane].vacate(lanes[ticket.lane].place(of: ticket.number))
         forgetCrowd()
         return true
@@ -152,6 +156,7 @@ package struct AgingQueue<ID: Hashable> {
     mutating func serve(_ lane: Int, at spot: Int) -> ID? {
         guard let id = lanes[lane].spots[spot].id else { return nil }
         tickets[id] = nil
+        memberCount -= 1
         lanes[lane].overtaken = 0
         for lower in lanes.indices.dropFirst(lane + 1) where lanes[lower].count > 0 { lanes[lower].overtaken += 1 }
         lanes[lane].vacate(spot)

@@ -69,6 +69,12 @@ package enum BlockingThreadPool {
 
     /// Starts `body` on a waiting thread, and does not wait for its end.
     package static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
+
+    /// Runs `body` at once if the calling thread is one for work that may wait; otherwise starts it on such a thread, and does not wait for
+    /// its end.
+    static func runOrBegin(_ body: @escaping @Sendable () -> Void) {
+        if BlockingThreads.isCalling { body() } else { threads.add(preservingHook(body)) }
+    }
 }
 
 /// One wait for the result of a job, which the result or the task's cancellation ends, whichever is first.

@@ -63,9 +63,13 @@ final class BlockingThreads: Sendable {
         if isAlone { Task.detached { self.workOff() } }
     }
 
+    /// Indicates whether the calling thread is made for jobs that block.
+    static var isCalling: Bool { ccurl_thread_may_wait() }
+
     private static func work(_ context: UnsafeMutableRawPointer?) {
         guard let context = unsafe context else { return }
         let threads = unsafe Unmanaged<BlockingThreads>.fromOpaque(context).takeRetainedValue()
+        ccurl_thread_set_may_wait(true)
         repeat { threads.workOff() } while threads.waitForMore()
     }
 

@@ -79,6 +79,9 @@ package final class EventLoop {
     /// The number of timers that are set; zero in an idle engine.
     package var timerCount: Int { unsafe timers.count }
 
+    /// The instant of the next timer; `nil` if none is set.
+    package var nextTimer: EngineInstant? { unsafe timers.nextDeadline }
+
     // MARK: Turns
 
     func attach(_ client: any LoopClient) { self.client = client }

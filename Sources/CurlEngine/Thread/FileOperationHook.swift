@@ -16,6 +16,8 @@ package enum FileOperationHook {
         case open(path: String)
         /// A read of bytes of a ``RandomAccessFile``.
         case read(path: String, Range<Int64>)
+        /// The closing of a ``RandomAccessFile``, which cannot fail.
+        case close(path: String)
         /// A listing of the files in a folder.
         case list(path: String)
         /// An attempt to take a ``FileLock``.
@@ -25,7 +27,7 @@ package enum FileOperationHook {
         package var isChange: Bool {
             switch self {
             case .write, .synchronize, .rename, .remove, .synchronizeFolder: true
-            case .open, .read, .list, .lock: false
+            case .open, .read, .close, .list, .lock: false
             }
         }
     }
@@ -50,5 +52,14 @@ package enum FileOperationHook {
         let value = try body()
         _ = handler(operation, .after)
         return value
+    }
+
+    /// Runs `body`, an operation that a test may observe, and that cannot fail.
+    static func watching(always operation: @autoclosure () -> Operation, _ body: () -> Void) {
+        guard let handler else { return body() }
+        let operation = operation()
+        _ = handler(operation, .before)
+        body()
+        _ = handler(operation, .after)
     }
 }

@@ -1,10 +1,11 @@
-import CCurl
+// Public, because the compiler (as of 6.3) inlines inlinable functions of a package into its other modules only if they are public.
+public import CCurl
 
 /// A value guarded by a mutex, for the few places that more than one thread accesses.
 ///
 /// `Synchronization.Mutex` is not used because the thread sanitizer cannot see it; the sanitizer sees this mutex.
 @safe
-package final class Locked<Value: ~Copyable>: @unchecked Sendable {
+public final class Locked<Value: ~Copyable>: @unchecked Sendable {
     // Unchecked: `value` is only accessed inside `withLock`, which holds the mutex.
     @usableFromInline let mutex: UnsafeMutableRawPointer
     // Exclusivity is unchecked: the mutex makes access exclusive.
@@ -20,7 +21,7 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
 
     /// Runs `body` with exclusive access to the value. Keep `body` short: the engine thread may be waiting.
     @inlinable @inline(__always)
-    package func withLock<Result: ~Copyable, Failure: Error>(
+    public func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         unsafe ccurl_mutex_lock(mutex)

@@ -6,7 +6,14 @@ extension Request {
 
     /// Returns a copy in which a field with a name and value replaces all fields of the same name.
     public func withHeader(_ name: HTTPField.Name, _ value: String) -> Request {
-        withHeader(HTTPField(name: name, value: value))
+        // Setting a value by its name makes no array, but divides a cookie field at its semicolons.
+        if name == .cookie { return withHeader(HTTPField(name: name, value: value)) }
+        return modified { $0.headers[name] = value }
+    }
+
+    /// Returns a copy in which fields of one name replace all fields of that name.
+    func withFields(_ fields: [HTTPField], of name: HTTPField.Name) -> Request {
+        modified { $0.headers[fields: name] = fields }
     }
 
     /// Returns a copy in which a field with a name that is given as text, and a value, replaces all fields of the same name:

@@ -191,10 +191,19 @@ extension Request {
     /// needs no exclusivity check at run time.
     private final class Storage: Sendable {
         let parts: Parts
+        /// Indicates whether objects or closures of the user's may be among the parts. A question to the parts in `deinit` would copy all
+        /// of them.
+        private let mayHaveUserObjects: Bool
 
-        init(_ parts: consuming Parts) { self.parts = parts }
+        init(_ parts: consuming Parts) {
+            mayHaveUserObjects = parts.mayHaveUserObjects
+            self.parts = parts
+        }
 
-        deinit { if parts.mayHaveUserObjects { UserObjects.release([parts]) } }
+        deinit { if mayHaveUserObjects { releaseParts() } }
+
+        @inline(never)
+        private func releaseParts() { UserObjects.release([parts]) }
     }
 
     private mutating func change(_ body: (inout Parts) -> Void) {

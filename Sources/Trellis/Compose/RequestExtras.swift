@@ -72,7 +72,8 @@ extension Request {
 
     /// Indicates whether the response and the error of the request have the certificates of the server (``Metrics/serverTrust``); `nil`,
     /// the default, if the session's choice applies (``SessionConfiguration/collectsServerTrust``). Requests that collect certificates
-    /// resume no TLS session on a new connection, because only a complete handshake shows the validated chain.
+    /// resume no TLS session on a new connection, because only a complete handshake shows the validated chain. For the same reason they
+    /// close an idle connection on which an earlier request has resumed a TLS session.
     public var collectsServerTrust: Bool? {
         get { extras?.extras.collectsServerTrust }
         set { changeExtras { $0.collectsServerTrust = newValue } }

@@ -17,10 +17,12 @@ final class AttemptHistory: Sendable {
     let observer: CallObserver?
     /// The counter of the call's attempts; `nil` if no two attempts run concurrently.
     let starts: StartCount?
-    /// The reasons for which a direct call continues after the exchange; `nil` if the call is not direct.
-    private let continuation: DirectContinuation?
+    // The parts of a ``DirectContinuation``, because a read of one part of an optional value copies the others.
+    private let isDirect: Bool
+    private let hasRetriers: Bool
+    private let conditions: ReadingConditions?
     /// The direct call whose adapters may have changed the request; `nil` if there is no such call.
-    var adaptedCall: (any ListedCall)? { continuation?.adaptedCall }
+    let adaptedCall: (any ListedCall)?
     /// The permit of the host's limits; `nil` if the host has no limits.
     private let permission: (any StartPermission)?
 
@@ -37,7 +39,10 @@ final class AttemptHistory: Sendable {
         self.observer = observer
         self.starts = starts
         self.permission = permission
-        self.continuation = continuation
+        isDirect = continuation != nil
+        hasRetriers = continuation?.hasRetriers ?? false
+        conditions = continuation?.conditions
+        adaptedCall = continuation?.adaptedCall
     }
 
     /// The number of the attempt, from 1.
@@ -52,13 +57,13 @@ final class AttemptHistory: Sendable {
     /// Returns whether a direct call continues after the exchange, with a redirect or with its retriers. The engine and the call must
     /// come to the same result, because a session that drains waits for a call that continues.
     func isContinued(after failure: (any Error)?, head: ResponseHead?, of prepared: PreparedRequest) -> Bool {
-        guard let continuation else { return false }
-        if let failure { return continuation.hasRetriers && !endsCall(failure, of: prepared) }
+        guard isDirect else { return false }
+        if let failure { return hasRetriers && !endsCall(failure, of: prepared) }
         guard let head else { return false }
         if head.status.isRedirect { return true }
-        guard continuation.hasRetriers else { return false }
+        guard hasRetriers else { return false }
         if head.status.code >= 400 { return true }
-        return continuation.conditions.map { !$0.accept(head, of: prepared.request) } ?? false
+        return conditions.map { !$0.accept(head, of: prepared.request) } ?? false
     }
 
     /// Returns whether the failure of an exchange ends its call, whatever retriers would decide: the call was cancelled, or its deadline

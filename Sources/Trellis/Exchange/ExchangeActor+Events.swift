@@ -21,28 +21,33 @@ extension ExchangeActor {
         case .resume, .suspend:
             guard state.progress == .queued else { return }
             if let decision = prepared.proxyDecision { history.tell(.proxySelected(decision)) }
-            history.tell(.queued(prepared.request))
-        case .admit: history.tell(.admitted)
-        case .connect: if observer.observes(.connections) { tellConnection(history) }
+            observer.tellQueued(prepared, attempt: history.attempt)
+        case .admit: observer.tell(.admitted, attempt: history.attempt)
+        case .connect: if observer.observes(.connections) { tellConnection(history, observer) }
         case .head:
             guard let head else { return }
             // The transport may not have had the time to report it.
-            if sending == .begun, (task as? any ObservedTransportTask)?.hasSentRequest ?? isBodySent { tellSent() }
-            history.tell(.head(head))
+            if sending == .begun, ObservedTransport.task(of: task)?.hasSentRequest ?? isBodySent { tellSent() }
+            observer.tell(.head(head), attempt: history.attempt)
         case .complete, .discardRest, .fail, .cancel:
             // An exchange that has only brought the certificates is not reported.
             guard progress != nil, (failure as? TrellisError)?.pendingTrust == nil else { return }
-            history.tell(.exchangeEnded(finalMetrics, failure))
+            if failure == nil, case .success((_, let response))? = collected {
+                // The response has the same metrics.
+                observer.tellEnded(response, attempt: history.attempt)
+            } else {
+                history.tell(.exchangeEnded(finalMetrics, failure))
+            }
         }
     }
 
-    private func tellConnection(_ history: AttemptHistory) {
+    private func tellConnection(_ history: AttemptHistory, _ observer: CallObserver) {
         if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
             history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
         }
-        history.tell(.connected(ConnectionInfo(task, for: prepared)))
+        observer.tellConnected(ConnectionInfo(task, for: prepared), attempt: history.attempt)
         sending = .begun
-        if let task = task as? any ObservedTransportTask {
+        if let task = ObservedTransport.task(of: task) {
             task.reportSending()
         } else if prepared.streamedBody == nil {
             tellSent()
@@ -88,9 +93,11 @@ extension ExchangeActor {
 
     /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
     func noteClosing() {
-        guard let task = task as? any ObservedTransportTask, !task.sharesConnection, report?.peerHost.isEmpty == false
+        guard let task = ObservedTransport.task(of: task), !task.sharesConnection, var report, !report.peerHost.isEmpty
         else { return }
-        report?.isConnectionKept = false
+        report.isConnectionKept = false
+        // Not changed in place, because every read of the property would then have to check for exclusive access at run time.
+        self.report = report
     }
 
     // MARK: Steps

@@ -14,9 +14,14 @@ extension ExchangeActor {
     /// Stores an informational head. Status 100 ends the body's wait.
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt) else { return }
-        informational.append(head)
+        // Not appended in place, because every read of the property would then have to check for exclusive access at run time. Nor to a
+        // copy: a server may send thousands of these heads.
+        var heads = informational
+        informational = []
+        heads.append(head)
+        informational = heads
         prepared.history?.tell(.informational(head))
-        prepared.request.informationalHeads?.receive(head)
+        prepared.source.informationalHeads?.receive(head)
         if head.status.code == 100 { endContinueWait(.permitBody) }
     }
 
@@ -42,7 +47,7 @@ extension ExchangeActor {
     /// Applies a final head to the body. Returns `false` if the request is sent again, so that the caller does not get this head.
     func applyFinalHeadToBody(_ head: ResponseHead) -> Bool {
         if head.status == .expectationFailed, prepared.expectContinueTimeout != nil, state.expectation != .dropped,
-            !prepared.request.isSentOnce,
+            !prepared.source.isSentOnce,
             state.expectation == .awaited || prepared.streamedBody?.isReplayable == true
         {
             dropExpectation()

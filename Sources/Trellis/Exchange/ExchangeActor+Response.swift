@@ -24,13 +24,16 @@ extension ExchangeActor {
             now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID,
             proxyURL: prepared.proxyURL, serverTrust: serverTrust,
             reporting: ServerTimingFields(head: head, trailers: trailers.isEmpty ? nil : trailers))
-        if hasHistory {
-            // The transport counts the head and a body in memory together; one that counts nothing has sent all before a response.
-            let limit = metrics.bytesSent > 0 ? metrics.bytesSent : head != nil ? .max : 0
-            metrics.requestBodySize = prepared.streamedBody != nil ? passedBodySize : min(passedBodySize, limit)
-            metrics.responseBodySize = measuredBytes
-        }
+        // Changed in place: a conditional copy would copy all of the metrics for every exchange.
+        if hasHistory { addBodySizes(to: &metrics) }
         return metrics
+    }
+
+    private func addBodySizes(to metrics: inout Metrics) {
+        // The transport counts the head and a body in memory together; one that counts nothing has sent all before a response.
+        let limit = metrics.bytesSent > 0 ? metrics.bytesSent : head != nil ? .max : 0
+        metrics.requestBodySize = prepared.streamedBody != nil ? passedBodySize : min(passedBodySize, limit)
+        metrics.responseBodySize = measuredBytes
     }
 }
 

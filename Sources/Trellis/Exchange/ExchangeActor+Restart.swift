@@ -3,11 +3,10 @@ extension ExchangeActor {
     /// Indicates whether the request is sent again after a failure: at most once, only before a head has arrived, and only if its body can
     /// be sent again. An idempotent request is sent again if a reused connection was dead and libcurl did not repeat the request itself,
     /// because it cannot rewind a stream, or because it cannot recognise a dead connection over HTTP/2. Any request is sent again if the
-    /// server has refused it without processing it.
+    /// server has refused it without processing it, and one that is sent once is sent again only then.
     func mayRestart(after failure: TransportFailure) -> Bool {
-        guard !state.hasRestarted, head == nil, prepared.method.isIdempotent || failure.isUnprocessed else {
-            return false
-        }
+        let mayBeReplayed = prepared.method.isIdempotent && !prepared.source.isSentOnce
+        guard !state.hasRestarted, head == nil, mayBeReplayed || failure.isUnprocessed else { return false }
         if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
         if failure.isUnprocessed { return prepared.streamedBody?.isReplayable != false }
         let isStale = failure.isConnectionFailure && report?.reusedConnection == true

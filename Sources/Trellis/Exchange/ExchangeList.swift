@@ -70,12 +70,10 @@ final class ExchangeList: Sendable {
         mutating func remove(_ exchange: ExchangeActor) {
             guard let position = position(of: exchange) else { return }
             exchange.listPosition = -1
-            let last = entries.count - 1
-            if position < last {
-                entries.swapAt(position, last)
-                entries[position].exchange.listPosition = position
-            }
-            entries.removeLast()
+            let last = entries.removeLast()
+            guard position < entries.count else { return }
+            last.exchange.listPosition = position
+            entries[position] = last
         }
     }
 

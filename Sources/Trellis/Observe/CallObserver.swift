@@ -5,6 +5,8 @@ import Synchronization
 package final class CallObserver: Sendable {
     private let hub: EventHub
     private let subject: EventSubject
+    /// The observers of all calls when the call was made.
+    private let known: EventHub.Known
     /// The observers of this call alone: the monitors of its request.
     private let own: [EventHub.Observer]
     /// The greatest detail that one of these observers gets; 0 if there are none.
@@ -22,6 +24,7 @@ package final class CallObserver: Sendable {
         self.hub = hub
         let subject = EventSubject(id: id, method: request.method, url: request.url)
         self.subject = subject
+        known = hub.known()
         own = monitors.map { hub.observer(for: $0, of: subject) }
         ownDetail = own.reduce(0) { max($0, $1.detail.rawValue) }
         self.clock = clock
@@ -42,11 +45,26 @@ package final class CallObserver: Sendable {
     /// - Parameter number: The attempt that the event belongs to; the latest one by default.
     func tell(_ kind: consuming RequestEvent.Kind, attempt number: Int? = nil) {
         let detail = kind.detail
-        guard observes(detail) else { return }
-        let event = RequestEvent(
-            of: subject, attempt: number ?? attempt.load(ordering: .relaxed),
-            elapsed: clock.now().nanoseconds(since: start), kind: kind)
-        hub.emit(event, in: detail)
+        guard let origin = makeOrigin(in: detail, attempt: number) else { return }
+        send(RequestEvent(origin, kind), in: detail)
+    }
+
+    /// Returns the origin of an event that happens now; `nil` if no observer gets the events of its detail.
+    ///
+    /// - Parameter number: The attempt that the event belongs to; `nil` for the latest one.
+    @inline(__always)
+    func makeOrigin(in detail: EventDetail, attempt number: Int?) -> EventOrigin? {
+        guard observes(detail) else { return nil }
+        return EventOrigin(
+            subject: subject, attempt: number ?? attempt.load(ordering: .relaxed),
+            elapsed: clock.now().nanoseconds(since: start))
+    }
+
+    /// Sends an event of a detail to the observers that get it.
+    @inline(__always)
+    func send(_ event: RequestEvent, in detail: EventDetail) {
+        hub.emit(event, in: detail, to: known)
+        guard ownDetail >= detail.rawValue else { return }
         for observer in own { hub.pass(event, in: detail, to: observer) }
     }
 }

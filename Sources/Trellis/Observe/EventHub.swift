@@ -17,8 +17,17 @@ final class EventHub: Sendable {
         /// The number of the newest observer.
         var last = 0
 
+        /// The number of changes of the observers.
+        var version = 0
+
         /// The greatest detail that an observer gets; 0 if there are no observers.
         var detail: Int { observers.reduce(0) { max($0, $1.detail.rawValue) } }
+    }
+
+    /// The observers of all calls at one time, kept by each call, so that its events do not take the lock while they stay the same.
+    struct Known: Sendable {
+        fileprivate let version: Int
+        fileprivate let observers: [Observer]
     }
 
     /// The delivery of a queue's events to a monitor.
@@ -30,6 +39,8 @@ final class EventHub: Sendable {
     private let state = Locked(State())
     /// The greatest detail that an observer of all calls gets, readable without the lock; 0 if there are no observers.
     private let detail = Atomic(0)
+    /// The number of changes of the observers of all calls, readable without the lock.
+    private let version = Atomic(0)
     private let dropped = Atomic(0)
     /// The number of events that are kept for each observer; at least 1.
     private let bufferSize: Int
@@ -82,7 +93,9 @@ final class EventHub: Sendable {
     private func deliver(_ queue: EventQueue, to monitor: any EventMonitor, as id: Int) {
         let task = Task.detached { [weak self] in
             repeat {
-                while let event = queue.next() { await monitor.handle(event) }
+                while let events = queue.nextEvents() {
+                    for event in events { await monitor.handle(event) }
+                }
             } while await queue.wait()
             self?.deliveries.withLock { $0[id] = nil }
         }
@@ -94,7 +107,7 @@ final class EventHub: Sendable {
         state.withLock { state in
             state.last += 1
             state.observers.append(Observer(id: state.last, queue: queue, detail: detail))
-            self.detail.store(state.detail, ordering: .relaxed)
+            publish(&state)
             return state.last
         }
     }
@@ -102,9 +115,19 @@ final class EventHub: Sendable {
     private func remove(_ id: Int) {
         state.withLock { state in
             state.observers.removeAll { $0.id == id }
-            detail.store(state.detail, ordering: .relaxed)
+            publish(&state)
         }
     }
+
+    /// Makes a change of the observers readable without the lock. Called with the lock.
+    private func publish(_ state: inout State) {
+        state.version += 1
+        version.store(state.version, ordering: .relaxed)
+        detail.store(state.detail, ordering: .relaxed)
+    }
+
+    /// Returns the observers of all calls.
+    func known() -> Known { state.withLock { Known(version: $0.version, observers: $0.observers) } }
 
     /// Ends the monitors, and waits until they have handled their events, at most for `limit`.
     func finishMonitors(within limit: Duration) async {
@@ -122,6 +145,15 @@ final class EventHub: Sendable {
     /// Sends an event of a detail to all observers of all calls that get it.
     func emit(_ event: RequestEvent, in detail: EventDetail) {
         for observer in state.withLock({ $0.observers }) { pass(event, in: detail, to: observer) }
+    }
+
+    /// Sends an event of a detail to all observers of all calls that get it.
+    ///
+    /// - Parameter known: The observers at an earlier time.
+    @inline(__always)
+    func emit(_ event: RequestEvent, in detail: EventDetail, to known: Known) {
+        guard version.load(ordering: .relaxed) == known.version else { return emit(event, in: detail) }
+        for index in known.observers.indices { pass(event, in: detail, to: known.observers[index]) }
     }
 
     /// Passes an event of a detail to an observer, if the observer gets it.

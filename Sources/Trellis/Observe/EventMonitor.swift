@@ -59,7 +59,7 @@ public struct CompositeEventMonitor: EventMonitor {
 
     /// Passes the event to each monitor that gets it.
     public func handle(_ event: RequestEvent) async {
-        let detail = event.kind.detail
+        let detail = event.detail
         for monitor in monitors where monitor.eventDetail >= detail { await monitor.handle(event) }
     }
 }

@@ -7,13 +7,32 @@ import CurlEngine
 ///
 /// A full queue drops its oldest event. The task is told of the number of dropped events before it gets the next one.
 final class EventQueue: Sendable {
-    private struct State {
-        /// The events as a ring, the oldest of them at `first`.
-        var ring: [RequestEvent?] = []
+    /// Some successive events. A task takes a group as it is, so that no event is moved one by one.
+    private struct Group {
+        var events: [RequestEvent] = []
+        /// The number of events at the beginning that were dropped or taken. All of them are released with the group.
         var first = 0
+
+        var isEmpty: Bool { first == events.count }
+    }
+
+    /// An event that was removed.
+    private struct Removed {
+        let event: RequestEvent
+        /// The group of the event, if that was the last of it. The group is released without the lock.
+        var spent: Group?
+    }
+
+    private struct State {
+        /// The groups that are full, the oldest first, none of which is empty.
+        var full: [Group] = []
+        /// The events behind those of the full groups.
+        var newest = Group()
         var count = 0
         /// The number of events that were dropped, and those of them that the task was not told of.
         var (dropped, untold) = (0, 0)
+        /// The number of events that the task has taken together with the one that it handles. They count as not handled.
+        var ahead = 0
         /// The tasks that wait for an event or rest; mostly one at most.
         var waiters: [Reply<Void>] = []
         var isResting = false
@@ -23,30 +42,51 @@ final class EventQueue: Sendable {
         var rests = 0
         var isFinished = false
 
-        /// Adds an event to a ring that has room, or may grow up to its capacity.
-        mutating func append(_ event: RequestEvent, _ capacity: Int) {
-            if count == ring.count {
-                let events = (0..<count).map { ring[(first + $0) % ring.count] }
-                ring = events + [RequestEvent?](repeating: nil, count: min(max(count, 16), capacity - count))
-                first = 0
+        /// Adds an event.
+        ///
+        /// - Parameter groupSize: The number of events of a full group.
+        mutating func append(_ event: RequestEvent, _ groupSize: Int) {
+            if newest.events.count >= groupSize {
+                full.append(newest)
+                newest = Group()
             }
-            let place = first + count
-            ring[place < ring.count ? place : place - ring.count] = event
+            if newest.events.isEmpty { newest.events.reserveCapacity(groupSize) }
+            newest.events.append(event)
             count += 1
         }
 
-        mutating func removeFirst() -> RequestEvent? {
-            guard count > 0 else { return nil }
-            let event = ring[first].take()
-            first = first + 1 == ring.count ? 0 : first + 1
-            count -= 1
-            return event
+        /// Removes the oldest group, which is empty only if there are no events.
+        mutating func removeGroup() -> Group {
+            var group = Group()
+            if full.isEmpty { swap(&group, &newest) } else { group = full.removeFirst() }
+            count -= group.events.count - group.first
+            return group
         }
 
-        mutating func drop() {
-            _ = removeFirst()
+        /// Removes the oldest event; `nil` if there is none.
+        mutating func removeFirst() -> Removed? {
+            guard count > 0 else { return nil }
+            count -= 1
+            if full.isEmpty {
+                var removed = Removed(event: newest.events[newest.first])
+                newest.first += 1
+                if newest.isEmpty {
+                    removed.spent = newest
+                    newest = Group()
+                }
+                return removed
+            }
+            var removed = Removed(event: full[0].events[full[0].first])
+            full[0].first += 1
+            if full[0].isEmpty { removed.spent = full.removeFirst() }
+            return removed
+        }
+
+        /// Drops the oldest event. Returns what is released without the lock.
+        mutating func drop() -> Group? {
             dropped += 1
             untold += 1
+            return removeFirst()?.spent
         }
 
         mutating func takeUntold() -> Int {
@@ -69,9 +109,21 @@ final class EventQueue: Sendable {
         case end
     }
 
+    /// The consequences of an event that was added.
+    private struct Addition {
+        var isDropping = false
+        /// Indicates whether the task is resumed.
+        var mustResume = false
+        /// A group whose events were dropped, released without the lock: the errors in events may be the user's.
+        var spent: Group?
+    }
+
     private static let restLength = Duration.milliseconds(10)
 
     private let capacity: Int
+    /// The number of events that a task takes at once: at most a 64th of the capacity, and 60. An array of 60 events is just small enough
+    /// for glibc's cache of freed memory; any larger one takes several times as long to allocate.
+    private let groupSize: Int
     /// Indicates whether the task rests between events.
     private let isForMonitor: Bool
     /// The call of all events; `nil` if they are those of several calls.
@@ -86,6 +138,7 @@ final class EventQueue: Sendable {
     ///   - subject: The call of all events; `nil` if they are those of several calls.
     init(capacity: Int, isForMonitor: Bool = true, of subject: EventSubject? = nil) {
         self.capacity = max(capacity, 1)
+        groupSize = min(max(capacity / 64, 1), 60)
         self.isForMonitor = isForMonitor
         self.subject = subject
     }
@@ -95,16 +148,21 @@ final class EventQueue: Sendable {
 
     /// Adds an event. Returns whether the oldest event was dropped because the queue was full.
     func add(_ event: RequestEvent) -> Bool {
-        let (isDropped, waiters) = state.withLock { state -> (Bool, [Reply<Void>]) in
-            guard !state.isFinished else { return (false, []) }
-            let isDropped = state.count == capacity
-            if isDropped { state.drop() }
-            state.append(event, capacity)
-            guard !state.isResting || state.count > capacity / 2 else { return (isDropped, []) }
-            return (isDropped, state.takeWaiters())
+        let addition = state.withLock { state -> Addition in
+            guard !state.isFinished else { return Addition() }
+            var addition = Addition()
+            if state.count + state.ahead >= capacity {
+                addition.isDropping = true
+                addition.spent = state.drop()
+            }
+            state.append(event, groupSize)
+            addition.mustResume = state.isResting ? state.count > capacity / 2 : !state.waiters.isEmpty
+            return addition
         }
-        for waiter in waiters { waiter.resume(with: .success(())) }
-        return isDropped
+        if addition.mustResume {
+            for waiter in state.withLock({ $0.takeWaiters() }) { waiter.resume(with: .success(())) }
+        }
+        return addition.isDropping
     }
 
     /// Ends the queue. The events that it has are still taken.
@@ -116,15 +174,45 @@ final class EventQueue: Sendable {
         for waiter in waiters { waiter.resume(with: .success(())) }
     }
 
+    /// Ends the queue together with its events, which no task takes any more. Calls may retain the queue for long.
+    func discard() {
+        let groups = state.withLock { state in
+            state.isFinished = true
+            defer { (state.full, state.newest, state.count) = ([], Group(), 0) }
+            return (state.full, state.newest)
+        }
+        // Released without the lock: the errors in events may be the user's.
+        withExtendedLifetime(groups) {}
+    }
+
     /// Returns the next event, or the event of those that were dropped before it; `nil` if there is none.
     func next() -> RequestEvent? {
-        let (event, untold) = state.withLock { state -> (RequestEvent?, Int) in
+        let (removed, untold) = state.withLock { state -> (Removed?, Int) in
             guard state.untold == 0 else { return (nil, state.takeUntold()) }
-            guard let event = state.removeFirst() else { return (nil, 0) }
+            guard let removed = state.removeFirst() else { return (nil, 0) }
             state.hasTaken = true
-            return (event, 0)
+            return (removed, 0)
         }
-        return untold > 0 ? RequestEvent(dropped: untold, of: subject) : event
+        return untold > 0 ? RequestEvent(dropped: untold, of: subject) : removed?.event
+    }
+
+    /// Returns the next events, the oldest first; `nil` if there are none. The lock is taken once for all of them.
+    ///
+    /// Those of a large queue are at most a 64th of its capacity, and those of a small queue one at a time. Until all of them are handled,
+    /// they count as if only the first one had been taken.
+    func nextEvents() -> [RequestEvent]? {
+        let (group, untold) = state.withLock { state -> (Group, Int) in
+            state.ahead = 0
+            guard state.untold == 0 else { return (Group(), state.takeUntold()) }
+            let group = state.removeGroup()
+            guard !group.isEmpty else { return (group, 0) }
+            state.hasTaken = true
+            state.ahead = group.events.count - group.first - 1
+            return (group, 0)
+        }
+        if untold > 0 { return [RequestEvent(dropped: untold, of: subject)] }
+        guard !group.isEmpty else { return nil }
+        return group.first == 0 ? group.events : Array(group.events[group.first...])
     }
 
     /// Waits for the next event. Returns `false` if the queue was ended and is empty.

@@ -12,7 +12,10 @@ final class EventSubscription: Sendable {
         self.leave = leave
     }
 
-    deinit { leave() }
+    deinit {
+        leave()
+        queue.discard()
+    }
 
     /// The number of events that were dropped because the reader was too slow.
     var droppedCount: Int { queue.droppedCount }

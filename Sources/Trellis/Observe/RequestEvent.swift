@@ -43,43 +43,38 @@ public import HTTPTypes
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers. 0 for
     /// ``Kind/eventsDropped(_:)`` of an observer that gets the events of several calls; ``url`` is empty then.
-    public var callID: UInt64 { storage.subject.id }
+    public var callID: UInt64 { storage.origin.subject.id }
     /// The method that the call was made with. Adapters and redirects may send another one.
-    public var method: HTTPRequest.Method { storage.subject.method }
+    public var method: HTTPRequest.Method { storage.origin.subject.method }
     /// The URL that the call was made with, completed by the session's base URL and default query items, without its secrets: user
     /// information, and the values of query items whose names mark them as secrets or signatures. The same for all events of the
     /// call, wherever adapters and redirects lead.
-    public var url: String { storage.subject.url }
+    public var url: String { storage.origin.subject.url }
     /// The number of the attempt that the event belongs to, from 1 on.
-    public var attempt: Int { storage.attempt }
+    public var attempt: Int { storage.origin.attempt }
     /// The time since the call was made.
-    public var elapsed: Duration { .nanoseconds(storage.elapsed) }
+    public var elapsed: Duration { .nanoseconds(storage.origin.elapsed) }
     /// The kind of the event.
     public var kind: Kind { storage.kind }
 
     /// The properties behind one reference, because an event is passed on often, and to every observer.
-    private final class Storage: Sendable {
-        let subject: EventSubject
-        let attempt: Int
-        let elapsed: Int64
-        let kind: Kind
-
-        init(_ subject: EventSubject, _ attempt: Int, _ elapsed: Int64, _ kind: consuming Kind) {
-            self.subject = subject
-            self.attempt = attempt
-            self.elapsed = elapsed
-            self.kind = kind
-        }
-    }
-
-    private let storage: Storage
+    private let storage: any EventStorage
 
     /// Creates an event.
     ///
     /// - Parameter elapsed: The time since the call was made, in nanoseconds.
     init(of subject: EventSubject, attempt: Int, elapsed: Int64, kind: consuming Kind) {
-        storage = Storage(subject, attempt, elapsed, kind)
+        self.init(EventOrigin(subject: subject, attempt: attempt, elapsed: elapsed), kind)
     }
+
+    /// Creates an event of a known kind.
+    init(_ origin: EventOrigin, _ kind: consuming Kind) { storage = KindStorage(origin, kind) }
+
+    /// Creates an event from its properties.
+    init(_ storage: any EventStorage) { self.storage = storage }
+
+    /// The detail that an observer asks for to get the event.
+    var detail: EventDetail { storage.detail }
 
     /// The kinds of events.
     public enum Kind: Sendable {
@@ -96,8 +91,8 @@ public struct RequestEvent: Sendable {
         case upgraded(Request)
         /// The decision to send the request to an alternative service of its origin (``SessionConfiguration/alternativeServices``).
         case alternativeSelected(AlternativeService)
-        /// The failure of the alternative service. The service is not used for a while. If no connection to it was made, or it does not
-        /// serve the origin (421), the request goes to the origin now.
+        /// The failure of the alternative service. The service is not used for a while. If no connection to it was made, an evaluator has
+        /// not decided in time, or the service does not serve the origin (421), the request goes to the origin now.
         case alternativeFailed(AlternativeService, because: any Error)
         /// The decision about the proxy of a hop, if there are proxies for some requests. The first of its proxies is tried now.
         case proxySelected(ProxyDecision)

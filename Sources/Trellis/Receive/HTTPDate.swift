@@ -21,7 +21,8 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     ///   - now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
     ///   - isExact: Indicates whether names must be written as in these forms, and the zone as `GMT`: `UTC` is accepted otherwise.
     init?(_ text: String, now: HTTPDate, isExact: Bool = false) {
-        if let date = HTTPDate(fixed: text) {
+        let bytes = text.utf8.span
+        if let date = HTTPDate(fixed: bytes) {
             self = date
             return
         }
@@ -45,8 +46,7 @@ struct HTTPDate: Hashable, Comparable, Sendable {
 
     /// Creates an instant from a text that is exactly as senders write it today, which takes a small part of the time of the other forms;
     /// `nil` for any other text.
-    private init?(fixed text: String) {
-        let bytes = text.utf8.span
+    init?(fixed bytes: Span<UInt8>) {
         guard bytes.count == 29 else { return nil }
         func number(_ start: Int) -> Int {
             let (tens, ones) = (Int(bytes[start]) - 0x30, Int(bytes[start + 1]) - 0x30)
@@ -119,11 +119,14 @@ extension HTTPDate {
     }
 
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
-        // The leap days before the year, from the year 1 on; there are 477 before 1970.
-        let before = year - 1
-        let leapDays = floored(before, by: 4) - floored(before, by: 100) + floored(before, by: 400)
-        let months = (1..<month).reduce(0) { $0 + days(inMonth: $1, of: year) }
-        return (year - 1970) * 365 + leapDays - 477 + months + day - 1
+        // Years from March to February, in periods of 400: a leap day is the last one of its year.
+        let shifted = month > 2 ? year : year - 1
+        let period = floored(shifted, by: 400)
+        let yearOfPeriod = shifted - 400 * period
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfPeriod = 365 * yearOfPeriod + yearOfPeriod / 4 - yearOfPeriod / 100 + dayOfYear
+        // There are 719,468 days from March of the year 0 to 1970.
+        return 146_097 * period + dayOfPeriod - 719_468
     }
 
     private static func floored(_ value: Int, by divisor: Int) -> Int {

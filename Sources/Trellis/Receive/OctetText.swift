@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// A reversible encoding of octets as text: octets that are UTF-8 are decoded, and each octet that is not part of valid UTF-8 becomes
 /// the scalar U+EF00 plus its value (U+EF80 to U+EFFF).
 ///
@@ -31,8 +33,7 @@ enum OctetText {
     /// Returns whether the octets of a text may differ from its UTF-8.
     static func hasOctets(_ text: String) -> Bool {
         let bytes = text.utf8.span
-        for index in bytes.indices where bytes[index] == mark { return true }
-        return false
+        return bytes.offset(of: mark) < bytes.count
     }
 
     /// Returns the octets of a text.

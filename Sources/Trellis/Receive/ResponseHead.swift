@@ -39,14 +39,8 @@ public struct ResponseHead: Sendable {
     /// - Parameter nameLengths: The lengths below 64, each as a bit.
     func headers(nameLengths: UInt64) -> HTTPFields { storage.fields(nameLengths: nameLengths) }
 
-    /// Calls `body` with at least the fields whose names have certain lengths, without parsing all others.
-    ///
-    /// - Parameters:
-    ///   - nameLengths: The lengths below 64, each as a bit.
-    ///   - body: A function that reads the fields of no head.
-    func forEachField(nameLengths: UInt64, _ body: (HTTPField) -> Void) {
-        storage.forEachField(nameLengths: nameLengths, body)
-    }
+    /// The fields as bytes; `nil` if the head was made of other fields.
+    var wireFields: WireFields? { storage.wireFields }
 
     /// The number of bytes of the fields, about.
     var fieldSize: Int { storage.size }
@@ -129,10 +123,7 @@ private final class HeadStorage: Sendable {
         return HTTPFields(wire, nameLengths: nameLengths)
     }
 
-    func forEachField(nameLengths: UInt64, _ body: (HTTPField) -> Void) {
-        guard case .wire(let wire) = source else { return fields.forEach(body) }
-        HTTPFields.forEach(in: wire, nameLengths: nameLengths, body)
-    }
+    var wireFields: WireFields? { if case .wire(let wire) = source { wire } else { nil } }
 
     var size: Int {
         guard case .wire(let wire) = source else {

@@ -125,8 +125,8 @@ public final class Session: Sendable {
     /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
     ///
     /// Waits until all connections are closed, the session's threads have ended, a cache has ended its validations in the background, and
-    /// the event monitors have handled their events, for both of which they have two seconds. The monitors get no events of calls that are
-    /// made later. ``health`` tells its state.
+    /// the event monitors have handled their events, for both of which they have two seconds. A validation that takes longer, because of
+    /// the cache's storage, stores nothing. The monitors get no events of calls that are made later. ``health`` tells its state.
     ///
     /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
     /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise
@@ -136,7 +136,7 @@ public final class Session: Sendable {
     public func shutdown(drainingFor grace: Duration = .zero) async {
         await engines.drain(for: grace, life)
         await engines.shutDown()
-        await validations.end(within: .seconds(2))
+        await validations.end(within: .seconds(2), on: clock)
         network?.end()
         await configuration.saveUpgrades()
         await hub.finishMonitors(within: .seconds(2))

@@ -21,6 +21,8 @@ actor SessionActor: EngineActor {
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
     /// The errors of the requests that are being cancelled. Their responses may come before that.
     private var beingCancelled: [ObjectIdentifier: TrellisError] = [:]
+    /// Indicates whether ``beingCancelled`` has entries. Reading a flag is far cheaper than reading the dictionary.
+    private var isCancelling = false
     /// The continuations of ``waitUntilEmpty()``, resumed when no request or operation is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
@@ -49,9 +51,14 @@ actor SessionActor: EngineActor {
     func didEnd(_ request: ExchangeActor, wasAdded: Bool, isFollowed: Bool) {
         if wasAdded { requestCount -= 1 }
         // No call follows an exchange that has failed; its identity may be a later exchange's.
-        if !beingCancelled.isEmpty { beingCancelled[ObjectIdentifier(request)] = nil }
+        if isCancelling { wasCancelled(request) }
         if !isFollowed { forgetRedirect(of: request) }
         resumeIfEmpty()
+    }
+
+    private func wasCancelled(_ request: ExchangeActor) {
+        beingCancelled[ObjectIdentifier(request)] = nil
+        isCancelling = !beingCancelled.isEmpty
     }
 
     /// Records that no call follows the redirect with which an exchange was answered.
@@ -134,7 +141,8 @@ actor SessionActor: EngineActor {
     func waitUntilEmpty() async {
         await withContinuation { continuation in
             // The last request may have ended before the continuation was created.
-            if isEmpty { continuation.resume() } else { whenEmpty.append(continuation) }
+            // Not appended in place, because every read would then have to check for exclusive access at run time.
+            if isEmpty { continuation.resume() } else { whenEmpty = whenEmpty + [continuation] }
         }
     }
 
@@ -157,6 +165,7 @@ actor SessionActor: EngineActor {
         calls.cancelOperations(error)
         let requests = list.all
         for request in requests { beingCancelled[ObjectIdentifier(request)] = error }
+        isCancelling = !beingCancelled.isEmpty
         cancel(calls.all, requests, error, then: body)
     }
 

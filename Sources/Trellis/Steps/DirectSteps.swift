@@ -11,6 +11,10 @@ final class DirectSteps: Sendable {
     /// Indicates whether one of the adapters may wait.
     let mayWait: Bool
     let cookies: (any ImmediateCookieStorage)?
+    /// Indicates whether there are ``cookies``. A flag is read without the copy that a call of an optional storage makes first.
+    let hasCookies: Bool
+    /// Indicates whether the exchanges are observed, as a flag for the same reason.
+    let isObserved: Bool
     let caching: ImmediateCache?
     /// Indicates whether code of the user's is among the steps.
     let hasUserCode: Bool
@@ -31,7 +35,9 @@ final class DirectSteps: Sendable {
         }
         mayWait = adapters.contains { if case .waiting = $0 { true } else { false } }
         cookies = steps.cookies as? any ImmediateCookieStorage
-        guard steps.cookies == nil || cookies != nil else { return nil }
+        hasCookies = cookies != nil
+        isObserved = steps.exchangeObserver != nil
+        guard steps.cookies == nil || hasCookies else { return nil }
         hasUserCode = mayWait || steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }
 }

@@ -12,6 +12,16 @@ package protocol ObservedTransportTask: TransportTask {
     func reportSending()
 }
 
+/// The cast of attempts.
+enum ObservedTransport {
+    /// Returns an attempt as one that can describe its connection; `nil` if it cannot. That of libcurl is not cast to the protocol, which
+    /// takes some 300 instructions.
+    static func task(of task: (any TransportTask)?) -> (any ObservedTransportTask)? {
+        if let transfer = task as? Transfer { return transfer }
+        return task as? any ObservedTransportTask
+    }
+}
+
 /// The receiver of the steps of an attempt.
 package protocol ObservedTransportEvents: TransportEvents {
     /// Indicates whether the steps are observed.

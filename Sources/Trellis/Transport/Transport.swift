@@ -39,31 +39,42 @@ public class TransportRequest: @unchecked Sendable {
     // nothing but constants of types that are `Sendable`.
 
     /// The request, with the session's default fields.
-    public var request: Request {
-        guard let defaultFields else { return source }
-        var request = source
-        request.headers = defaultFields
-        return request
-    }
+    public var request: Request { Self.joined(source, with: defaultFields) }
     /// The normalised absolute URL.
     public var url: String { wire.url.text }
     /// The method of the request.
     public var method: HTTPRequest.Method { source.method }
     /// The fields of the request, with the session's default fields.
-    public var headers: HTTPFields { defaultFields ?? source.headers }
+    public var headers: HTTPFields { Self.joinedFields(of: source, with: defaultFields) }
     /// The request as libcurl needs it.
     package let wire: TransferOptions
     /// The request without the ``defaultFields``. Everything but its fields is that of ``request``.
     package let source: Request
-    /// The fields of a request that has none of its own; `nil` if the fields of ``source`` are complete. The two are joined only when
-    /// ``request`` is read, because a change copies all parts of a request.
-    private let defaultFields: HTTPFields?
+    /// The fields that follow those of ``source``; `nil` if the fields of ``source`` are complete. The two are joined only when ``request``
+    /// or ``headers`` is read, because a change copies all parts of a request.
+    let defaultFields: HTTPFields?
 
     /// Creates the request of an attempt from its parts.
     init(source: Request, defaultFields: HTTPFields?, wire: TransferOptions) {
         self.source = source
         self.defaultFields = defaultFields
         self.wire = wire
+    }
+
+    /// Returns a request with fields behind its own.
+    static func joined(_ source: Request, with defaultFields: HTTPFields?) -> Request {
+        guard defaultFields != nil else { return source }
+        var request = source
+        request.headers = joinedFields(of: source, with: defaultFields)
+        return request
+    }
+
+    private static func joinedFields(of source: Request, with defaultFields: HTTPFields?) -> HTTPFields {
+        guard let defaultFields else { return source.headers }
+        var fields = source.headers
+        if fields.isEmpty { return defaultFields }
+        for field in defaultFields { fields.append(field) }
+        return fields
     }
 
     /// Returns the request without the call that it belongs to, its steps and its monitors, for a record that outlives the call.

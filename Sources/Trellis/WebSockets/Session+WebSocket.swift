@@ -55,6 +55,26 @@ extension Session {
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
     ) async throws -> WebSocket {
+        let opening = try opening(of: request, options, headers, timeouts, interceptor)
+        // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
+        // the connection. The frame of this function itself holds a reference only.
+        async let socket = opening.open()
+        do { return try await socket } catch { throw Self.handshakeError(error) }
+    }
+
+    @inline(never)
+    private static func handshakeError(_ error: any Error) -> any Error {
+        guard var error = error as? TrellisError else { return error }
+        error.webSocketPart = .handshake
+        return error
+    }
+
+    /// Returns the checked request of a handshake.
+    @inline(never)
+    private func opening(
+        of request: some RequestConvertible, _ options: WebSocketOptions, _ headers: HTTPFields, _ timeouts: Timeouts?,
+        _ interceptor: (any RequestInterceptor)?
+    ) throws -> WebSocketOpening {
         var request = try request.asRequest().adjusted(headers, timeouts, interceptor)
         try options.check()
         guard request.method == .get else {
@@ -69,26 +89,19 @@ extension Session {
             let timeouts = request.timeouts ?? Timeouts()
             request.timeouts = timeouts.completed(by: configuration.timeouts).withTotal(atMost: limit)
         }
-        let prepared = request
-        // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
-        // the connection.
-        async let socket = connect(prepared, handshake, options, start)
-        do {
-            return try await socket
-        } catch var error as TrellisError {
-            error.webSocketPart = .handshake
-            throw error
-        }
+        return WebSocketOpening(session: self, request: request, handshake: handshake, options: options, start: start)
     }
 
     /// Performs the handshake.
-    private func connect(
+    fileprivate func connect(
         _ request: Request, _ handshake: WebSocketHandshake, _ options: WebSocketOptions, _ start: EngineInstant
     ) async throws -> WebSocket {
         let answer = try await switchProtocols(to: "websocket", request)
         guard let connection = answer.connection else {
-            throw Answer(request: request, response: answer.response, body: answer.body)
+            var error = Answer(request: request, response: answer.response, body: answer.body)
                 .error(.validationFailed(.status(answer.response.status.code)))
+            error.bodyExcerpt = TrellisError.BodyExcerpt(answer.body, isCut: answer.isBodyCut)
+            throw error
         }
         let agreement: WebSocketHandshake.Agreement
         do throws(TrellisError.WebSocketFailure) {
@@ -106,12 +119,35 @@ extension Session {
         _ response: Response, _ start: EngineInstant
     ) async -> WebSocket {
         let context = WebSocketContext(
-            clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, metrics: response.metrics,
+            clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, response: response,
             start: start)
         let open = WebSocketConnection(connection, options, agreement.compression, context)
         await open.start()
         return WebSocket(open, agreement, response)
     }
+}
+
+/// A handshake that was prepared.
+private final class WebSocketOpening: Sendable {
+    private let session: Session
+    private let request: Request
+    private let handshake: WebSocketHandshake
+    private let options: WebSocketOptions
+    /// The instant of the call.
+    private let start: EngineInstant
+
+    init(
+        session: Session, request: Request, handshake: WebSocketHandshake, options: WebSocketOptions,
+        start: EngineInstant
+    ) {
+        self.session = session
+        self.request = request
+        self.handshake = handshake
+        self.options = options
+        self.start = start
+    }
+
+    func open() async throws -> WebSocket { try await session.connect(request, handshake, options, start) }
 }
 
 extension WebSocketOptions {

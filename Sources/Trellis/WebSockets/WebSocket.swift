@@ -13,9 +13,9 @@ public import FoundationEssentials
 /// ```
 ///
 /// The reader sets the pace: while it is busy, a few messages wait (at most 32, or 256 KiB and one more message), then nothing more is
-/// read, and the server stops sending. Sending waits for room too. Pings of the server are answered by themselves: all of them, or while
-/// there is no room, the first 16 and the last one (RFC 6455, section 5.5.3). A server that is silent is sent pings
-/// (``WebSocketOptions/pingInterval``).
+/// read, and the server stops sending. Sending waits for room too. Pings of the server are answered by themselves; of many that arrive at
+/// once or while there is no room, the first ones and the last one are answered (RFC 6455, section 5.5.3). A server that is silent is sent
+/// pings (``WebSocketOptions/pingInterval``).
 ///
 /// Releasing the last reference to the socket, and to its streams of messages, closes the connection.
 public final class WebSocket: Sendable {

@@ -41,47 +41,52 @@ extension WebSocketConnection {
     func completePings(_ payload: Data) {
         guard let latency = pings.complete(payload, at: context.now()) else { return }
         facts.withLock { $0.latency = latency }
+        moveAlarm()
     }
 
-    /// Starts the task that sends pings while the server is silent.
+    /// Begins to send pings while the server is silent.
     func startKeepAlive() {
         guard let interval = options.pingInterval else { return }
-        keepAliveTask = Task(executorPreference: connection.executor) { await self.keepAlive(interval) }
-    }
-
-    /// A ping that was sent by itself.
-    private struct SentPing {
-        let number: UInt64
-        /// The instant from which the time for the answer counts.
-        var start: EngineInstant
+        keepAlive.lastPing = quietSince
+        setAlarm(interval)
     }
 
     /// The lateness of a timer from which on the process was probably stopped, so that an answer may be there and not be read yet.
     private static var noticeableLateness: Duration { .seconds(1) }
 
-    /// The pings that are sent by themselves.
-    private struct KeepAlive {
-        var lastPing: EngineInstant
-        /// The last ping while it is not answered.
-        var unanswered: SentPing?
-    }
-
-    /// Sends a ping whenever the server was silent for the interval, and ends the connection if one is not answered in time. There is one
-    /// timer for both, so that an idle connection wakes its thread once for each ping if both times are the same.
+    /// Sets the alarm for the next step: a ping whenever the server was silent for the interval, or the end of the connection if one is not
+    /// answered in time. There is one alarm for both, so that an idle connection wakes its thread once for each ping that is answered in
+    /// time.
     ///
-    /// Each open connection waits in this function. The steps between the waits are functions of their own, so that its frame is small.
-    private func keepAlive(_ interval: Duration) async {
-        var keepAlive = KeepAlive(lastPing: quietSince)
-        while let wake = nextWake(&keepAlive, interval) {
-            guard (try? await context.timekeeper().delay(until: wake)) == true, isAlive(&keepAlive, after: wake) else {
-                return
-            }
+    /// No task waits for the alarm, because a task takes far more memory than the connection's other state, and each open connection would
+    /// have one.
+    private func setAlarm(_ interval: Duration) {
+        guard let wake = nextWake(interval) else { return keepAlive.alarm = nil }
+        keepAlive.wake = wake
+        keepAlive.alarm = EngineAlarm(on: context.timekeeper(), at: wake) { [weak self] in
+            guard let self else { return }
+            Task(executorPreference: self.connection.executor) { await self.alarmIsDue(interval, at: wake) }
         }
     }
 
+    private func alarmIsDue(_ interval: Duration, at wake: EngineInstant) {
+        // The alarm may have been moved after its call had begun.
+        guard wake == keepAlive.wake, isAlive(after: wake) else { return }
+        setAlarm(interval)
+    }
+
+    /// Moves the alarm to the next ping if it waits for an answer that has come. If the time for an answer is as long as the interval, both
+    /// alarms are the same.
+    private func moveAlarm() {
+        guard let interval = options.pingInterval, let limit = options.pongTimeout, limit < interval, state.isOpen,
+            let ping = keepAlive.unanswered, !pings.contains(ping.number)
+        else { return }
+        keepAlive.alarm?.cancel()
+        setAlarm(interval)
+    }
+
     /// Sends the pings that are due. Returns the instant of the next step; `nil` if the connection is not open any more.
-    @inline(never)
-    private func nextWake(_ keepAlive: inout KeepAlive, _ interval: Duration) -> EngineInstant? {
+    private func nextWake(_ interval: Duration) -> EngineInstant? {
         while state.isOpen {
             let now = context.now()
             if let ping = keepAlive.unanswered, !pings.contains(ping.number) { keepAlive.unanswered = nil }
@@ -99,14 +104,14 @@ extension WebSocketConnection {
             let number = nextNumber()
             pings.add(number, at: now)
             sendKeepAlivePing(number)
-            keepAlive = KeepAlive(lastPing: now, unanswered: SentPing(number: number, start: now))
+            keepAlive.lastPing = now
+            keepAlive.unanswered = WebSocketKeepAlive.SentPing(number: number, start: now)
         }
         return nil
     }
 
     /// Ends the connection if a ping was not answered in time. Returns whether pings are still to be sent.
-    @inline(never)
-    private func isAlive(_ keepAlive: inout KeepAlive, after wake: EngineInstant) -> Bool {
+    private func isAlive(after wake: EngineInstant) -> Bool {
         guard state.isOpen else { return false }
         guard let ping = keepAlive.unanswered, let limit = options.pongTimeout, pings.contains(ping.number),
             context.now() >= ping.start.advanced(by: limit)
@@ -121,10 +126,29 @@ extension WebSocketConnection {
 
     /// Returns another beginning of the time for an answer; `nil` if the server is lost. A server whose bytes arrive is there, one that is
     /// not read may be, and to one that takes the bytes of a long message the ping may be on its way behind them.
-    private func laterStart(of ping: SentPing, dueAt due: EngineInstant) -> EngineInstant? {
+    private func laterStart(of ping: WebSocketKeepAlive.SentPing, dueAt due: EngineInstant) -> EngineInstant? {
         let now = context.now()
         if isHeldUp || now > due.advanced(by: Self.noticeableLateness) { return now }
         let lastMove = max(lastReceived, lastRoom)
         return lastMove > ping.start ? lastMove : nil
     }
+}
+
+/// The pings that a connection sends by itself.
+struct WebSocketKeepAlive {
+    /// A ping that was sent by itself.
+    struct SentPing {
+        let number: UInt64
+        /// The instant from which the time for the answer counts.
+        var start: EngineInstant
+    }
+
+    /// The instant of the last ping, or of the beginning.
+    var lastPing = EngineInstant(nanoseconds: 0)
+    /// The last ping while it is not answered.
+    var unanswered: SentPing?
+    /// The alarm for the next step; `nil` if no pings are sent.
+    var alarm: EngineAlarm?
+    /// The instant of the alarm.
+    var wake = EngineInstant(nanoseconds: 0)
 }

@@ -5,6 +5,8 @@ import FoundationEssentials
 enum WebSocketReading: Hashable, Sendable {
     /// Frames.
     case frames
+    /// Nothing: the other frames of the bytes that were read are handled in the next turn.
+    case later
     /// Nothing: the messages before a violation are read and answered first.
     case nothing
     /// Bytes that are not understood any more and dropped, after a violation.
@@ -186,27 +188,57 @@ extension WebSocketConnection {
         (earlierQuietSince, quietSince) = (quietSince, lastReceived)
     }
 
-    /// Handles the events of the bytes that were read, until enough messages wait for their reader.
+    /// The number of frames that are handled in one turn. The bytes of one read may have a hundred thousand empty ones, during which
+    /// neither the thread nor the calls of this connection would have their turn.
+    static var framesPerTurn: Int { 256 }
+
+    /// Handles the frames of the bytes that were read, until enough messages wait for their reader, or the frames of a turn are handled.
     private func parse() {
+        var (frames, pings) = (Self.framesPerTurn, [Data]())
         do throws(WebSocketViolation) {
-            while !mustHold, let event = try reader.next() { handle(event) }
+            while !mustHold, let event = try reader.next(&frames) { handle(event, &pings) }
+            answerAll(&pings)
             isHeldUp = mustHold
+            if frames == 0, !isHeldUp, !reader.isClosed { parseLater() }
         } catch {
+            answerAll(&pings)
             fail(error)
         }
     }
 
+    private func parseLater() {
+        reading = .later
+        Task(executorPreference: connection.executor) { await self.parseOn() }
+    }
+
+    /// Handles the frames of the next turn, and gives their messages to the callers that wait.
+    private func parseOn() {
+        guard reading == .later else { return }
+        reading = .frames
+        parse()
+        passOn()
+    }
+
     private var mustHold: Bool { state.isOpen && isAboveMark }
 
-    private func handle(_ event: WebSocketEvent) {
+    private func handle(_ event: WebSocketEvent, _ pings: inout [Data]) {
         switch event {
         case .message(let message): perform(state.handle(.receivedMessage), message: message)
-        case .ping(let payload): perform(state.handle(.receivedPing), payload: payload)
+        case .ping(let payload): Self.add(payload, to: &pings)
         case .pong(let payload):
             quietSince = earlierQuietSince
             perform(state.handle(.receivedPong), payload: payload)
-        case .close(let closing): handle(.receivedClose(closing))
+        case .close(let closing):
+            // Nothing is sent after the answer to a Close frame.
+            answerAll(&pings)
+            handle(.receivedClose(closing))
         }
+    }
+
+    /// Answers the pings of a turn.
+    private func answerAll(_ pings: inout [Data]) {
+        for payload in pings { perform(state.handle(.receivedPing), payload: payload) }
+        pings.removeAll()
     }
 
     /// Reads on after a time in which too many messages have waited.

@@ -94,20 +94,27 @@ extension WebSocketConnection {
 
     // MARK: Pings of the server
 
-    /// The limit on the answers to pings that wait for another answer, which itself waits for room.
+    /// The limit on the pings of one turn that are answered, and on the answers that wait for another one, which itself waits for room.
     static var largestBacklog: Int { 16 }
 
-    /// Answers a ping. When many answers wait for room, the last of them is dropped for the new one (RFC 6455, section 5.5.3), so that a
-    /// server that sends pings and reads nothing takes no memory.
+    /// Adds a ping to those that are to be answered. When there are many, the last of them gives way to the new one (RFC 6455, section
+    /// 5.5.3).
+    static func add(_ payload: Data, to pings: inout [Data]) {
+        if pings.count == largestBacklog { pings.removeLast() }
+        pings.append(payload)
+    }
+
+    /// Answers a ping, once earlier answers have room. Those that wait are limited, so that a server that sends pings and reads nothing
+    /// takes no memory.
     func answer(_ payload: Data) {
-        guard let waiting = unansweredPings else {
-            guard let frame = writer.control(.pong, Array(payload)) else { return }
-            unansweredPings = []
-            Task.immediate { await sendAnswers(frame) }
+        if var waiting = unansweredPings.take() {
+            Self.add(payload, to: &waiting)
+            unansweredPings = waiting
             return
         }
-        if waiting.count == Self.largestBacklog { unansweredPings?.removeLast() }
-        unansweredPings?.append(payload)
+        guard let frame = writer.control(.pong, Array(payload)) else { return }
+        unansweredPings = []
+        Task.immediate { await sendAnswers(frame) }
     }
 
     private func sendAnswers(_ first: Data) async {

@@ -57,7 +57,7 @@ actor WebSocketConnection {
     /// Indicates whether a message was dropped because nothing read the messages before it.
     var hasDropped = false
     private var closeTimer: Task<Void, Never>?
-    var keepAliveTask: Task<Void, Never>?
+    var keepAlive = WebSocketKeepAlive()
     /// The task that waits until the time of the conversation is over; `nil` if there is no limit.
     private var deadlineTask: Task<Void, Never>?
     /// Indicates whether a ping that was sent by itself waits for room.
@@ -89,7 +89,9 @@ actor WebSocketConnection {
     /// Begins to read, and to send pings.
     func start() {
         // A session that ends at once tells the server that the client goes away.
-        connection.setFarewell(writer.control(.close, WebSocketClosing(code: .goingAway).payload))
+        // Its mask has a source of its own, which is released here: an idle connection needs no other masks.
+        var farewell = WebSocketFrameWriter(compression: nil)
+        connection.setFarewell(farewell.control(.close, WebSocketClosing(code: .goingAway).payload))
         listen()
         startKeepAlive()
         startDeadline()
@@ -140,7 +142,7 @@ actor WebSocketConnection {
     }
 
     private func startCloseTimer() {
-        keepAliveTask?.cancel()
+        keepAlive.alarm?.cancel()
         deadlineTask?.cancel()
         closeTimer = Task(executorPreference: connection.executor) { [options, context] in
             guard (try? await context.wait(options.closeTimeout)) != nil else { return }
@@ -161,7 +163,7 @@ actor WebSocketConnection {
 
     private func cut() {
         closeTimer?.cancel()
-        keepAliveTask?.cancel()
+        keepAlive.alarm?.cancel()
         deadlineTask?.cancel()
         if let listener = lifeListener.take() { context.life?.forget(listener) }
         connection.close()

@@ -11,10 +11,14 @@ struct WebSocketContext: Sendable {
     var life: SessionLife?
     /// The URL of the connection, without its secrets; `nil` if there is none.
     var url: String?
-    /// The metrics of the handshake.
-    var metrics = Metrics()
+    /// The response to the handshake; `nil` if there is none. Its metrics are not copied, because many thousands of connections may be
+    /// open.
+    var response: Response?
     /// The instant of the call that has opened the connection; `nil` if there is no such call.
     var start: EngineInstant?
+
+    /// The metrics of the handshake.
+    var metrics: Metrics { response?.metrics ?? Metrics() }
 
     /// Returns the current instant.
     func now() -> EngineInstant { clock.now() }

@@ -22,20 +22,28 @@ struct WebSocketReader: ~Copyable {
     }
 
     /// Returns the next event; `nil` if more bytes are needed, or after a Close frame. After an error, the reader must not be used again.
-    mutating func next() throws(WebSocketViolation) -> WebSocketEvent? {
+    ///
+    /// - Parameter frames: The number of frames that may begin, which is reduced by those that begin. At zero, the result is `nil`, and the
+    ///   other bytes are read by a later call.
+    mutating func next(_ frames: inout Int) throws(WebSocketViolation) -> WebSocketEvent? {
         guard !isClosed else { return nil }
         let chunk = chunk
         let span = chunk.span
-        while let part = try parser.next(in: span, from: &position) {
+        while frames > 0 || !parser.isBetweenFrames {
+            guard let part = try parser.next(in: span, from: &position) else {
+                self.chunk = Data()
+                return nil
+            }
             switch part {
-            case .head(let head): try assembler.begin(head)
+            case .head(let head):
+                frames -= 1
+                try assembler.begin(head)
             case .payload(let range, let isEnd):
                 guard let event = try assembler.add(span.extracting(range), isEnd: isEnd) else { continue }
                 if case .close = event { isClosed = true }
                 return event
             }
         }
-        self.chunk = Data()
         return nil
     }
 }

@@ -85,6 +85,10 @@ public final class MockTransport: Transport {
         MockTransport(.immediate(handler))
     }
 
+    /// The mock of the present test: that of the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also behind a
+    /// ``FaultTransport``; `nil` if there is none, or it has another transport.
+    public static var current: MockTransport? { TransportOverride.current?.transport.innermost as? MockTransport }
+
     /// Starts an attempt.
     public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         switch handling {

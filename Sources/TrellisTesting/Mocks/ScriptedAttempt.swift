@@ -165,6 +165,19 @@ public final class ScriptedAttempt: TransportTask {
         finish(TransportEnd(trailers: trailers, report: report))
     }
 
+    /// Reports that the connection is ready, a head, text if there is any, and the end.
+    ///
+    /// - Parameters:
+    ///   - text: The body, as UTF-8; `nil`, the default, if there is none.
+    ///   - status: The status code. The default is 200.
+    ///   - headers: The fields of the head; none by default.
+    public func respond(_ text: String? = nil, status: Int = 200, headers: HTTPFields = HTTPFields()) {
+        connect()
+        receiveHead(status: status, headers: headers)
+        if let text { receiveBody(text) }
+        end()
+    }
+
     /// Reports the failure of the attempt.
     ///
     /// - Parameter isConnectionFailure: Whether the connection failed, and not this request on the connection.

@@ -42,6 +42,20 @@ import Testing
         #expect(budget.inUseCount("a") == 0)
     }
 
+    @Test func aPlaceAtOnceIsOneThatIsFree() {
+        let budget = ConnectionBudget(perOrigin: 2)
+        #expect(budget.beginAtOnce("a", for: first))
+        budget.setIdle("a", 1, for: second)
+        // The idle connection would have to be closed.
+        #expect(!budget.beginAtOnce("a", for: first) && budget.inUseCount("a") == 1)
+        budget.setIdle("a", 0, for: second)
+        #expect(budget.beginAtOnce("a", for: first))
+        #expect(!budget.beginAtOnce("a", for: first) && budget.inUseCount("a") == 2)
+        for _ in 1...2 { budget.end("a", for: first) }
+        // The gate does not wait for the place that it did not get.
+        #expect(first.origins.isEmpty && budget.inUseCount("a") == 0)
+    }
+
     @Test func aGateWhoseEngineIsStuckIsPassedOver() {
         let budget = ConnectionBudget(perOrigin: 1)
         #expect(budget.grants("a", for: first))

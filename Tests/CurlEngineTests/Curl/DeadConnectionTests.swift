@@ -79,16 +79,11 @@ struct DeadConnectionTests {
         mayAnswer.open()
         #expect(await run.perform(try EngineRun.get(server.url("/1"))).text == "good")
         let post = try EngineRun.post(server.url("/2"), "once")
-        let (text, failure) = await withContinuation { continuation in
-            let outcome = EngineRun.Outcome {
-                mayStrike.open()
-                isStruck.wait()
-            } whenEnded: {
-                continuation.resume(returning: ($0.text, $0.end?.failure))
-            }
-            run.executor.submit { run.start(post, outcome) }
+        let outcome = await run.perform(post) {
+            mayStrike.open()
+            isStruck.wait()
         }
-        #expect(text == "good", "\(String(describing: failure))")
+        #expect(outcome.text == "good", "\(String(describing: outcome.end?.failure))")
         #expect(server.requests.map(\.path) == ["/1", "/2"] && server.acceptedCount == 2)
         await run.finish()
     }

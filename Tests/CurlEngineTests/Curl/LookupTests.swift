@@ -20,7 +20,7 @@ struct LookupTests {
             let ends = await withTaskGroup { group in
                 for options in options { group.addTask { await world.runs[0].perform(options).text } }
                 await world.names.untilAsked(16)
-                while world.limit.waitingCount < 24 { await Task.yield() }
+                while world.limit.waitingCount < 24, !Task.isCancelled { await Task.yield() }
                 expectInProcess(world.limit.runningCount == 16)
                 expectInProcess(world.names.names.count == 16)
                 if !LibcurlFeatures.current.isAtLeast(8, 20) {
@@ -51,15 +51,15 @@ struct LookupTests {
             let options = try EngineRun.get("https://h.lookup.test:\(world.server.port)/")
             async let first = run.perform(options).end
             async let second = run.perform(options).end
-            while await run.onEngine({ run.engine.lookups.waitingCount }) < 1 { await Task.yield() }
+            while await run.onEngine({ run.engine.lookups.waitingCount }) < 1, !Task.isCancelled { await Task.yield() }
             await world.names.untilAsked(1)
             world.names.releaseHeldIPv4()
             // The server does not answer the TLS handshake, so that the transfer has a socket and is not connected.
-            while world.server.acceptedCount < 1 { await Task.yield() }
+            while world.server.acceptedCount < 1, !Task.isCancelled { await Task.yield() }
             expectInProcess(
                 await run.onEngine { run.engine.lookups.waitingCount } == 1, "the lookup counts as complete")
             world.names.release()
-            while world.server.acceptedCount < 2 { await Task.yield() }
+            while world.server.acceptedCount < 2, !Task.isCancelled { await Task.yield() }
             expectInProcess(world.names.names.count == 1, "\(world.names.names)")
             mayEnd.open()
             _ = await (first, second)
@@ -76,7 +76,7 @@ struct LookupTests {
                     group.addTask { await world.runs[number % 2].perform(options).text }
                 }
                 await world.names.untilAsked(16)
-                while world.limit.waitingCount < 24 { await Task.yield() }
+                while world.limit.waitingCount < 24, !Task.isCancelled { await Task.yield() }
                 expectInProcess(world.names.names.count == 16)
                 world.names.release()
                 return await group.reduce(into: [String]()) { $0.append($1) }
@@ -98,7 +98,7 @@ struct LookupTests {
             await world.names.untilAsked(16)
             let other = try world.get("other")
             async let end = world.runs[1].perform(other).text
-            while world.limit.waitingCount < 5 { await Task.yield() }
+            while world.limit.waitingCount < 5, !Task.isCancelled { await Task.yield() }
             await world.runs[0].finish()
             await world.names.untilAsked(17)
             expectInProcess(world.names.names.last == "other.lookup.test")
@@ -123,7 +123,7 @@ struct LookupTests {
             let (known, new) = (options[0], try world.get("new"))
             async let first = run.perform(known).text
             async let second = run.perform(new).text
-            while await run.onEngine({ run.engine.lookups.waitingCount }) < 2 { await Task.yield() }
+            while await run.onEngine({ run.engine.lookups.waitingCount }) < 2, !Task.isCancelled { await Task.yield() }
             expectInProcess(world.limit.runningCount == 16, "\(world.limit.runningCount) lookups")
             expectInProcess(world.names.names.count == 16, "\(world.names.names)")
             world.names.release()
@@ -143,7 +143,8 @@ struct LookupTests {
             let kinds = await withTaskGroup { group in
                 for _ in 0..<10 { group.addTask { await world.runs[0].perform(options).end?.failure?.kind } }
                 await world.names.untilAsked(1)
-                while await world.runs[0].onEngine({ world.runs[0].engine.lookups.waitingCount }) < 9 {
+                while await world.runs[0].onEngine({ world.runs[0].engine.lookups.waitingCount }) < 9, !Task.isCancelled
+                {
                     await Task.yield()
                 }
                 world.names.release()
@@ -191,7 +192,7 @@ struct LookupTests {
                 let end = await run.perform(kept).text
                 text.withLock { $0 = end }
             }
-            while world.limit.waitingCount == 0, text.withLock({ $0 == nil }) { await Task.yield() }
+            while world.limit.waitingCount == 0, text.withLock({ $0 == nil }), !Task.isCancelled { await Task.yield() }
             expectInProcess(text.withLock { $0 } == "hello", "waits for a turn")
             expectInProcess(world.limit.runningCount == 16)
             world.names.release()
@@ -226,7 +227,7 @@ struct LookupTests {
                 let end = await run.perform(kept).text
                 text.withLock { $0 = end }
             }
-            while world.limit.waitingCount == 0 { await Task.yield() }
+            while world.limit.waitingCount == 0, !Task.isCancelled { await Task.yield() }
             mayAnswer.open()
             expectInProcess(await first == "hello")
             expectInProcess(await run.onEngine { run.engine.lookups.waitingCount } == 0, "still waits for a turn")

@@ -33,6 +33,21 @@ struct PooledHandleTests {
         await run.finish()
     }
 
+    /// Lines that are the last transfer's are not set again, and other lines replace them.
+    @Test func everyTransferHasItsOwnLines() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let url = try WireURL(parsing: server.url())
+        let run = EngineRun()
+        let values: [String?] = ["1", "1", "2", nil, "2", "1"]
+        for value in values {
+            let lines = value.map { Self.lines("x-own", $0) }
+            let text = await run.perform(TransferOptions(url: url, method: "GET", headerLines: lines)).text
+            #expect(text == "hello")
+        }
+        #expect(server.requests.map { $0["x-own"] } == values)
+        await run.finish()
+    }
+
     /// A handle keeps the peer of its last connection, which is reported only for transfers that have that peer.
     @Test func everyTransferReportsItsOwnPeer() async throws {
         let servers = try (0..<2).map { _ in try LoopbackServer.http { _ in .text("hello") } }

@@ -131,7 +131,7 @@ struct ProxyScriptRunnerTests {
         await #expect(throws: Runner.Failure.hung) { try await result(of: quick) }
         // Once the script has returned, others are evaluated, and its own result is of no other.
         var text: String?
-        while text == nil {
+        while text == nil, !Task.isCancelled {
             do { text = try await result(of: quick) } catch Runner.Failure.hung { await Task.yield() }
         }
         #expect(text == "quick")
@@ -159,7 +159,7 @@ struct ProxyScriptRunnerTests {
             }
         }
         defer { for _ in 0..<count { mayEnd.signal() } }
-        while begun.withLock({ $0 }) < count { await Task.yield() }
+        while begun.withLock({ $0 }) < count, !Task.isCancelled { await Task.yield() }
         #expect(try await result(of: Self.function("return 'DIRECT'")) == "DIRECT")
     }
 

@@ -79,6 +79,26 @@ struct RouteNamesTests {
         #expect(names.restoringHosts(in: "none", for: try WireURL(parsing: "http://a/")) == "none")
     }
 
+    /// A version of libcurl that opens no tunnel behind a socket gets an address in place of the socket.
+    @Test(arguments: [(TransferRoute.Family.any, "127.0.0.1"), (.ipv4, "127.0.0.1"), (.ipv6, "[::1]")])
+    func aSocketInFrontOfAProxyHasAName(_ family: TransferRoute.Family, _ address: String) throws {
+        let socks = EngineConfiguration.ProxyServer(
+            scheme: .socks5h, host: "localhost", port: 1080, socketPath: "/run/socks", credentials: nil)
+        let proxy = EngineConfiguration.ProxyServer(host: "p", port: 3128, credentials: nil).reached(through: socks)
+        let route = Self.route { ($0.proxy, $0.interface, $0.family) = (proxy, "lo", family) }
+        let isReplaced = !LibcurlFeatures.current.tunnelsBehindSockets
+        #expect(route.socketPath == (isReplaced ? "/run/socks" : nil))
+        #expect(route.parts.interface == (isReplaced ? nil : "lo") && route.hasOwnAddresses == isReplaced)
+        #expect(try entries(route, "https://a/") == (isReplaced ? ["proxy:1080:\(address)"] : []))
+        #expect(route.lookedUpName(for: try WireURL(parsing: "https://a/")) == nil)
+        let names = RouteNames(route)
+        let message = names.restoringHosts(
+            in: "over \(names.proxy ?? "/run/socks")", for: try WireURL(parsing: "https://a/"))
+        #expect(message == "over /run/socks")
+        // Without the HTTP proxy there is no tunnel.
+        #expect(Self.route { ($0.proxy, $0.interface) = (socks, "lo") }.socketPath == nil)
+    }
+
     // MARK: libcurl's cache
 
     private func entry(_ key: String, _ addresses: String...) -> RouteNames.Entry {

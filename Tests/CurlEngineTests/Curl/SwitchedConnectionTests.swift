@@ -62,11 +62,11 @@ struct SwitchedConnectionTests {
         let writer = Task {
             for _ in 0..<512 { try await connection.write(Data(count: 64 << 10)) }
         }
-        while connection.state.withLock({ $0.writers.isEmpty }) { await Task.yield() }
+        while connection.state.withLock({ $0.writers.isEmpty }), !Task.isCancelled { await Task.yield() }
         #expect(connection.state.withLock { $0.outgoing.count } <= 128 << 10)
         mayRead.open()
         try await writer.value
-        while connection.state.withLock({ $0.outgoing.count }) > 0 { await Task.yield() }
+        while connection.state.withLock({ $0.outgoing.count }) > 0, !Task.isCancelled { await Task.yield() }
         connection.close()
         try await finish(server)
     }
@@ -78,7 +78,7 @@ struct SwitchedConnectionTests {
             for _ in 0..<(total >> 16) { try connection.write([UInt8](repeating: 7, count: 64 << 10)) }
         }
         let connection = try await run.connect(server.url())
-        while connection.state.withLock({ !$0.isFull }) { await Task.yield() }
+        while connection.state.withLock({ !$0.isFull }), !Task.isCancelled { await Task.yield() }
         // The system's own buffers are filled further, but the connection takes no more.
         for _ in 0..<10_000 { await Task.yield() }
         #expect(connection.state.withLock { $0.received.count } < 2 * SwitchedConnection.readAhead)
@@ -113,7 +113,7 @@ struct SwitchedConnectionTests {
             connection.reset()
         }
         let connection = try await run.connect(server.url())
-        while connection.state.withLock({ $0.received.count }) < 10 { await Task.yield() }
+        while connection.state.withLock({ $0.received.count }) < 10, !Task.isCancelled { await Task.yield() }
         mayReset.open()
         try await run.end.opened()
         #expect(try await connection.read(10) == Array("last words".utf8))
@@ -133,7 +133,9 @@ struct SwitchedConnectionTests {
         let connection = try await run.connect(server.url())
         let reader = Task { try await connection.read() }
         let writers = (0..<3).map { _ in Task { try await connection.write(Data(count: 16 << 20)) } }
-        while connection.state.withLock({ $0.reader == nil || $0.writers.count < 3 }) { await Task.yield() }
+        while connection.state.withLock({ $0.reader == nil || $0.writers.count < 3 }), !Task.isCancelled {
+            await Task.yield()
+        }
         connection.close()
         await #expect(throws: ConnectionClosed.self) { try await reader.value }
         for writer in writers { await #expect(throws: ConnectionClosed.self) { try await writer.value } }
@@ -188,7 +190,7 @@ struct SwitchedConnectionTests {
         let told = LoopbackServer.Gate()
         connection.whenReadable { told.open() }
         let reader = Task { try await connection.read(3) }
-        while connection.state.withLock({ $0.reader == nil }) { await Task.yield() }
+        while connection.state.withLock({ $0.reader == nil }), !Task.isCancelled { await Task.yield() }
         try await connection.write(Data("abc".utf8))
         #expect(try await reader.value == Array("abc".utf8))
         #expect(!told.isOpen)
@@ -221,7 +223,7 @@ struct SwitchedConnectionTests {
         }
         let connection = try await run.connect(server.url())
         let reader = Task { try await connection.read() }
-        while connection.state.withLock({ $0.reader == nil }) { await Task.yield() }
+        while connection.state.withLock({ $0.reader == nil }), !Task.isCancelled { await Task.yield() }
         await #expect(throws: EngineFailure.self) { try await connection.read() }
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
@@ -239,12 +241,12 @@ struct SwitchedConnectionTests {
         }
         let connection = try await run.connect(server.url())
         let writer = Task { try await connection.write(Data(count: 16 << 20)) }
-        while connection.state.withLock({ $0.writers.isEmpty }) { await Task.yield() }
+        while connection.state.withLock({ $0.writers.isEmpty }), !Task.isCancelled { await Task.yield() }
         writer.cancel()
         await #expect(throws: CancellationError.self) { try await writer.value }
         mayRead.open()
         try await connection.write(Data("end".utf8))
-        while connection.state.withLock({ $0.outgoing.count }) > 0 { await Task.yield() }
+        while connection.state.withLock({ $0.outgoing.count }) > 0, !Task.isCancelled { await Task.yield() }
         connection.close()
         try await finish(server)
     }
@@ -257,13 +259,13 @@ struct SwitchedConnectionTests {
             engine = run.run.engine
             let connection = try await run.connect(server.url())
             let reader = Task { try await connection.read() }
-            while connection.state.withLock({ $0.reader == nil }) { await Task.yield() }
+            while connection.state.withLock({ $0.reader == nil }), !Task.isCancelled { await Task.yield() }
             await run.run.finish()
             await #expect(throws: ConnectionClosed.self) { try await reader.value }
         }
         try await server.waitUntilAllClosed()
         // The engine and its connections refer to each other as long as they are open.
-        while engine != nil { await Task.yield() }
+        while engine != nil, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func manyConnectionsShareOneEngine() async throws {

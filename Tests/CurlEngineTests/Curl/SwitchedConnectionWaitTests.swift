@@ -25,7 +25,7 @@ struct SwitchedConnectionWaitTests {
         }
         let connection = try await run.connect(server.url())
         let reader = Task { try await connection.read() }
-        while connection.state.withLock({ $0.reader == nil }) { await Task.yield() }
+        while connection.state.withLock({ $0.reader == nil }), !Task.isCancelled { await Task.yield() }
         connection.endWaits()
         #expect(try await reader.value == Data())
         // A later reader does not wait either.
@@ -50,7 +50,7 @@ struct SwitchedConnectionWaitTests {
             // More than the buffers of the system take.
             for _ in 0..<512 { try await connection.write(Data(count: 128 << 10)) }
         }
-        while connection.state.withLock({ $0.writers.isEmpty }) { await Task.yield() }
+        while connection.state.withLock({ $0.writers.isEmpty }), !Task.isCancelled { await Task.yield() }
         connection.endWaits()
         try await writer.value
         mayRead.open()

@@ -94,7 +94,7 @@ struct TransferStepTests {
             async let first = Self.steps(options, in: run)
             await names.untilAsked(1)
             async let second = Self.steps(options, in: run)
-            while await run.onEngine({ run.engine.lookups.waitingCount }) < 1 { await Task.yield() }
+            while await run.onEngine({ run.engine.lookups.waitingCount }) < 1, !Task.isCancelled { await Task.yield() }
             names.release()
             let address = "127.0.0.1:\(server.port)"
             let lookup = ["looking up h.lookup.test", "looked up h.lookup.test"]

@@ -207,18 +207,13 @@ struct UnaskedBytesTests {
         mayAnswer.open()
         #expect(await first.text == "good")
         let next = try EngineRun.get(server.url("/next"))
-        let (text, failure) = await withContinuation { continuation in
-            let outcome = EngineRun.Outcome {
-                mayDie.open()
-                isDone.wait()
-                mayDisturb.open()
-                isDone.wait()
-            } whenEnded: {
-                continuation.resume(returning: ($0.text, $0.end?.failure))
-            }
-            run.executor.submit { run.start(next, outcome) }
+        let outcome = await run.perform(next) {
+            mayDie.open()
+            isDone.wait()
+            mayDisturb.open()
+            isDone.wait()
         }
-        #expect(text == "good", "\(String(describing: failure))")
+        #expect(outcome.text == "good", "\(String(describing: outcome.end?.failure))")
         await run.finish()
     }
 

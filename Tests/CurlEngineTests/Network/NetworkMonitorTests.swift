@@ -42,6 +42,30 @@ struct NetworkMonitorTests {
         observation.end()
     }
 
+    /// An observer that joins while the thread cannot be started learns that the state is unknown, and the next one tries again.
+    @Test func withoutAThreadEveryObserverIsCalled() {
+        let (calls, starts) = (Locked<[Int]>([]), Locked(0))
+        let joined = Locked<[NetworkObservation]>([])
+        let monitor = NetworkMonitor(startThread: { monitor in
+            let number = starts.withLock { count in
+                count += 1
+                return count
+            }
+            if number == 1 {
+                let observation = monitor.observe { state in calls.withLock { $0.append(state == nil ? 2 : -2) } }
+                joined.withLock { $0.append(observation) }
+            }
+            return false
+        })
+        let first = monitor.observe { state in calls.withLock { $0.append(state == nil ? 1 : -1) } }
+        #expect(calls.withLock { $0 } == [1, 2])
+        let third = monitor.observe { state in calls.withLock { $0.append(state == nil ? 3 : -3) } }
+        #expect(calls.withLock { $0 } == [1, 2, 3])
+        #expect(starts.withLock { $0 } == 2)
+        for observation in [first, third] { observation.end() }
+        joined.withLock { $0 = [] }
+    }
+
     /// The state of the machine can be read without any rights.
     @Test func theStateOfThisMachine() async throws {
         let socket = try #require(RouteSocket(.nothing))

@@ -48,17 +48,24 @@ struct EngineRun: Sendable {
         }
     }
 
-    let executor = EngineExecutor()
+    let executor: EngineExecutor
     let engine: CurlEngine
 
-    init(_ configuration: EngineConfiguration = EngineConfiguration()) {
+    init(
+        _ configuration: EngineConfiguration = EngineConfiguration(), clock: any EngineClock = MonotonicClock.system
+    ) {
+        executor = EngineExecutor(clock: clock)
         engine = CurlEngine(executor: executor, configuration: configuration)
     }
 
     /// Runs one transfer to its end.
-    func perform(_ options: TransferOptions) async -> Outcome {
+    ///
+    /// - Parameter whenConnected: Called once, on the engine thread, when the connection is ready.
+    func perform(_ options: TransferOptions, whenConnected: (@Sendable () -> Void)? = nil) async -> Outcome {
         await withContinuation { continuation in
-            executor.submit { start(options, Outcome(whenEnded: { continuation.resume(returning: $0) })) }
+            let outcome = Outcome(
+                whenConnected: whenConnected, whenEnded: { continuation.resume(returning: $0) })
+            executor.submit { start(options, outcome) }
         }
     }
 

@@ -17,7 +17,7 @@ func expectInProcess(
 
 /// Waits until no thread of an engine exists. A thread may still run its last steps when its end is reported.
 func untilNoEngineThread() async {
-    while !ProcessFacts.threads(named: "trellis-engine").isEmpty { await Task.yield() }
+    while !ProcessFacts.threads(named: "trellis-engine").isEmpty, !Task.isCancelled { await Task.yield() }
 }
 
 /// Lets real time pass, in a test that measures real time.

@@ -39,11 +39,11 @@ struct LookupWorld: Sendable {
     }
 
     /// Waits until no lookup has a turn: an engine that ends returns its turns a moment after its end.
-    func untilNoneRuns() async { while limit.runningCount > 0 { await Task.yield() } }
+    func untilNoneRuns() async { while limit.runningCount > 0, !Task.isCancelled { await Task.yield() } }
 
     /// Waits until a number of transfers wait for lookups, on all engines together.
     func untilWaiting(_ count: Int) async {
-        while await waitingCount != count { await Task.yield() }
+        while await waitingCount != count, !Task.isCancelled { await Task.yield() }
     }
 
     private var waitingCount: Int {

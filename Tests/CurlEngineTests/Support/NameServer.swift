@@ -80,7 +80,7 @@ final class NameServer: @unchecked Sendable {
     var peak: Int { state.withLock { $0.peak } }
 
     /// Waits until `count` lookups were received.
-    func untilAsked(_ count: Int) async { while names.count < count { await Task.yield() } }
+    func untilAsked(_ count: Int) async { while names.count < count, !Task.isCancelled { await Task.yield() } }
 
     /// Answers the queries so far and all later ones.
     func release() {

@@ -104,7 +104,7 @@ struct CacheDiskTests {
         for number in 1...2 { #expect(try await world.get("/\(number)").isStored) }
         // The lock of the owner is a file that is open for writing, with which the disk would be busy.
         await world.storage.close()
-        while (try? disk.remount("ro")) == nil { await Task.yield() }
+        while (try? disk.remount("ro")) == nil, !Task.isCancelled { await Task.yield() }
         #expect(try await world.get("/1").isHit)
         #expect(try await world.get("/3").detail == "storage")
         #expect(try await world.get("/4").detail == "storage")
@@ -129,7 +129,7 @@ struct CacheDiskTests {
         #expect(try await first.get("/1").isStored)
         let url = first.server.url("/1")
         #expect(await first.failures() == [])
-        while (try? disk.remount("ro")) == nil { await Task.yield() }
+        while (try? disk.remount("ro")) == nil, !Task.isCancelled { await Task.yield() }
         // A storage of its own, as that of another process.
         var configuration = SessionConfiguration()
         configuration.steps.cache = HTTPCache(storage: DiskCacheStorage(directory: path))

@@ -86,10 +86,7 @@ struct CacheSocketTests {
     func aBodyThatIsCutIsNotStored(_ isOnDisk: Bool, _ cut: Cut) async throws {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             guard number <= 2 else { return .init(headers: [.cacheControl: "max-age=600"], body: Data("whole".utf8)) }
             return .init(
                 body: .raw { connection in
@@ -134,10 +131,7 @@ struct CacheSocketTests {
         let count = Locked(0)
         let gate = LoopbackServer.Gate()
         let server = try LoopbackServer.http { _ in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             guard isFirst else { return .init(headers: [.cacheControl: "max-age=600"], body: Data("whole".utf8)) }
             return .init(
                 body: .raw { connection in
@@ -150,7 +144,7 @@ struct CacheSocketTests {
         let leader = Task { try await session.data(url) }
         try await server.waitUntilRequested(count: 1)
         let waiters = (1...3).map { _ in Task { try await get(session, url) } }
-        while cache.exchanges.waitingCount < 3 { await Task.yield() }
+        while cache.exchanges.waitingCount < 3, !Task.isCancelled { await Task.yield() }
         leader.cancel()
         await #expect(throws: CancellationError.self) { try await leader.value }
         for waiter in waiters { #expect(try await waiter.value[0] == "whole") }

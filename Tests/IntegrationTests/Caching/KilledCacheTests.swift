@@ -60,10 +60,7 @@ struct KilledCacheTests {
                         Thread.detachNewThread {
                             var ends: [End] = []
                             while true {
-                                let seed = next.withLock { next in
-                                    next += 1
-                                    return next
-                                }
+                                let seed = next.next()
                                 if seed > count { return continuation.resume(returning: ends) }
                                 ends.append(Self.run(program, path, seed))
                             }

@@ -16,6 +16,7 @@ struct VaryHistoryTests {
         var method = HTTPRequest.Method.get
         var mode = CacheMode.default
         var hasRange = false
+        var hasCondition = false
         var isStreamed = false
 
         init(_ generator: inout SeededGenerator) {
@@ -30,12 +31,15 @@ struct VaryHistoryTests {
             case 1: method = .head
             default: break
             }
+            hasCondition = Int.random(in: 0..<8, using: &generator) == 0
         }
 
         func request(_ base: String) -> Request {
             var request = Request(base + path, method: method)
             for (name, value) in zip(VaryOrigin.names, values) { request.headers[name] = value }
             if hasRange { request.headers[.range] = "bytes=0-" }
+            // A tag that no response has: the response has a body, whether it is stored or not.
+            if hasCondition { request.headers[.ifNoneMatch] = "\"none\"" }
             request.cacheMode = mode
             return request
         }

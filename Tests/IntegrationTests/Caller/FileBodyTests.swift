@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Trellis
+import TrellisTestTraits
 import TrellisTesting
 
 /// Bodies from files that are missing or change fail their requests; others are sent completely.
@@ -40,14 +41,13 @@ struct FileBodyTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    @Test(arguments: [0, 1, 1_000_000])
+    @Test(.trellis(.http { .init(body: $0.body) }), arguments: [0, 1, 1_000_000])
     func fileIsSentWhole(_ size: Int) async throws {
         let path = try temporaryFolder("whole") + "/\(size)"
         let content = Data((0..<size).map { UInt8(truncatingIfNeeded: $0) })
         try content.write(to: URL(filePath: path))
-        let server = try LoopbackServer.http { request in .init(body: request.body) }
-        let session = Session()
-        let (data, _) = try await session.upload(.file(path), to: server.url())
+        let (session, server) = (try #require(Session.current), try #require(LoopbackServer.current))
+        let (data, _) = try await session.upload(.file(path), to: "/")
         #expect(data == content)
         #expect(server.requests.first?["Content-Length"] == "\(size)")
         await session.shutdown()
@@ -56,7 +56,8 @@ struct FileBodyTests {
 
     /// A file that is not in memory is sent completely. The kernel is instructed to drop its pages, so that the file has to be read from
     /// the disk.
-    @Test func fileThatIsNotInMemoryIsSentWhole() async throws {
+    @Test(.trellis(.http { .init(body: $0.body) }))
+    func fileThatIsNotInMemoryIsSentWhole() async throws {
         let path = try temporaryFolder("cold") + "/file"
         let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 5) })
         try content.write(to: URL(filePath: path))
@@ -64,9 +65,8 @@ struct FileBodyTests {
         // Only pages that were written to the disk can be dropped.
         try #require(fdatasync(file.fileDescriptor) == 0)
         try #require(posix_fadvise(file.fileDescriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
-        let server = try LoopbackServer.http { request in .init(body: request.body) }
-        let session = Session()
-        let (data, _) = try await session.upload(.file(path), to: server.url())
+        let (session, server) = (try #require(Session.current), try #require(LoopbackServer.current))
+        let (data, _) = try await session.upload(.file(path), to: "/")
         #expect(data == content)
         await session.shutdown()
         try await server.waitUntilAllClosed()

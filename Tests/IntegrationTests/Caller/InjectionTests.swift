@@ -1,6 +1,7 @@
 import HTTPTypes
 import Testing
 import Trellis
+import TrellisTestTraits
 import TrellisTesting
 
 /// Line ends and NULs in the values of a caller never become lines of the request.
@@ -46,10 +47,10 @@ struct InjectionTests {
     }
 
     /// The fields `Content-Length` and `Transfer-Encoding` are determined by the body, even if a caller sets them.
-    @Test func framingFieldsAreTheFrameworks() async throws {
-        let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
-        let session = Session()
-        var request = Request(server.url(), method: .post, body: .string("four"))
+    @Test(.trellis(.http { .text("\($0.body.count)") }))
+    func framingFieldsAreTheFrameworks() async throws {
+        let (session, server) = (try #require(Session.current), try #require(LoopbackServer.current))
+        var request = Request("/", method: .post, body: .string("four"))
         request.headers[.contentLength] = "1"
         request.headers[.transferEncoding] = "chunked"
         let (data, _) = try await session.data(request)

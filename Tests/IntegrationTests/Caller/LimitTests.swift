@@ -12,13 +12,7 @@ struct LimitTests {
         _ answer: @escaping @Sendable (Int) -> LoopbackServer.Response, _ change: (inout Steps) -> Void
     ) throws -> (LoopbackServer, Session) {
         let count = Locked(0)
-        let server = try LoopbackServer.http { _ in
-            answer(
-                count.withLock { count in
-                    count += 1
-                    return count
-                })
-        }
+        let server = try LoopbackServer.http { _ in answer(count.next()) }
         var configuration = SessionConfiguration()
         change(&configuration.steps)
         return (server, Session(configuration: configuration))

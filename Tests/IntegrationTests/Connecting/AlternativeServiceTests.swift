@@ -106,7 +106,8 @@ struct AlternativeServiceTests {
         }
     }
 
-    @Test(hasHTTP3) func aSlowEvaluatorIsNoFailureOfTheService() async throws {
+    /// The request goes to the origin, whose evaluation is not slow. The next one does not wait for the service.
+    @Test(hasHTTP3) func aSlowEvaluatorAtAService() async throws {
         _ = try await session.data(request("alternative"))
         var configuration = session.configuration
         configuration.serverTrustManager = ServerTrustManager(everyHost: SlowAtFirst())
@@ -114,11 +115,9 @@ struct AlternativeServiceTests {
         var hasty = try request("alternative")
         hasty.timeouts = Timeouts(connect: .milliseconds(800))
         let request = hasty
-        // The request goes to the origin, whose evaluation is not slow.
-        #expect(try await evaluated.data(request).1.version == .http1_1)
-        #expect(try await evaluated.data(self.request("alternative")).1.version == .http3)
+        for _ in 1...2 { #expect(try await evaluated.data(request).1.version == .http1_1) }
         await evaluated.shutdown()
-        #expect(try await end() == ["selected", "selected"])
+        #expect(try await end() == ["selected", "timeout_connect"])
     }
 
     @Test(hasHTTP3) func aServiceThatDoesNotServeTheOrigin() async throws {

@@ -117,10 +117,7 @@ struct FunctionLimitTests {
         let count = Locked(0)
 
         func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number == 1 { await stubborn.run() }
         }
     }

@@ -23,6 +23,35 @@ struct ProxyCoolDownTests {
         await session.shutdown()
     }
 
+    /// The time of the call ends while the direct connection is being made, which shows no more: the next request tries the proxy first.
+    @Test(arguments: [false, true]) func aDeadlineOnTheDirectConnection(_ hasSteps: Bool) async throws {
+        let gone = try LoopbackServer { _ in }
+        gone.stop()
+        let server = try LoopbackServer.http { _ in .text("server") }
+        let silent = try LoopbackServer { connection in connection.waitUntilPeerCloses() }
+        let decisions = ProxyDecisions()
+        let proxy = "http://127.0.0.1:\(gone.port)"
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always([try Proxy(proxy), .direct])
+        configuration.eventMonitors = [decisions]
+        if hasSteps { configuration.steps.intercept(with: RetryPolicy(retryLimit: 1)) }
+        let session = Session(configuration: configuration)
+        // The handshake of TLS does not end.
+        let request = Request("https://127.0.0.1:\(silent.port)/", method: .post)
+        let hasty = request.withTimeouts(Timeouts(total: .milliseconds(300)))
+        let error = await expectFailure([.deadline]) { try await session.data(hasty) }
+        #expect(error?.mayHaveSentBytes == false)
+        // The first two are the decisions of the call that has failed. It may have returned before its end was noted.
+        let first = "proxy \(proxy): from the configuration"
+        while !decisions.all.dropFirst(2).contains(first) {
+            let text = try await session.string(server.url())
+            #expect(text == "server")
+        }
+        await session.shutdown()
+        #expect(
+            decisions.all.prefix(2) == [first, "no proxy: from the configuration; the one before has failed"])
+    }
+
     /// A proxy that has failed before stays the last one, also if nothing works later.
     @Test func anEarlierFailureIsNotForgotten() async throws {
         let gone = try LoopbackServer { _ in }

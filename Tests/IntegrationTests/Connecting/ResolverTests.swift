@@ -235,7 +235,9 @@ struct ResolverTests {
         }
     }
 
-    private func until(_ flag: Locked<Bool>) async { while !flag.withLock({ $0 }) { await Task.yield() } }
+    private func until(_ flag: Locked<Bool>) async {
+        while !flag.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
+    }
 
     /// The kinds of limits, and the errors.
     @Test(arguments: [

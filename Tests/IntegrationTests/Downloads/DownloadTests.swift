@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Trellis
+import TrellisTestTraits
 import TrellisTesting
 
 /// Downloads reach their destinations over a network without faults.
@@ -191,14 +192,15 @@ struct DownloadTests {
         #expect(mode == 0o600)
     }
 
-    @Test func anErrorPageIsNoFile() async throws {
-        let server = try LoopbackServer.http { _ in .text("no such thing", status: 404) }
+    @Test(.trellis(.http { _ in .text("no such thing", status: 404) }))
+    func anErrorPageIsNoFile() async throws {
+        let session = try #require(Session.current)
         let error = await fails(.unacceptableStatus) {
-            try await session.downloadRequest(server.url("/a"), to: .file(folder("a"))).value
+            try await session.downloadRequest("/a", to: .file(folder("a"))).value
         }
         #expect(error?.bodyExcerpt?.text == "no such thing")
         #expect(folder.names == [])
-        let page = session.downloadRequest(server.url("/a"), to: .file(folder("a"))).validate(statusCode: 200..<500)
+        let page = session.downloadRequest("/a", to: .file(folder("a"))).validate(statusCode: 200..<500)
         _ = try await page.value
         #expect(folder.data("a") == Data("no such thing".utf8))
     }
@@ -210,11 +212,16 @@ struct DownloadTests {
     }
 
     /// A body without an announced length is downloaded.
-    @Test func chunked() async throws {
-        let server = try LoopbackServer.http { _ in
-            .init(body: .chunked { body in for _ in 0..<10 { try body.write(Array(Self.content.prefix(30_000))) } })
-        }
-        let download = session.downloadRequest(server.url("/a"), to: .file(folder("a")))
+    @Test(
+        .trellis(
+            .http { _ in
+                LoopbackServer.Response(
+                    body: .chunked { body in
+                        for _ in 0..<10 { try body.write(Array(DownloadTests.content.prefix(30_000))) }
+                    })
+            }))
+    func chunked() async throws {
+        let download = try #require(Session.current).downloadRequest("/a", to: .file(folder("a")))
         #expect(try await download.value.size == 300_000)
         #expect(download.currentProgress.totalBytes == nil && download.currentProgress.completedBytes == 300_000)
     }

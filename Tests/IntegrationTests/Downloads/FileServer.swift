@@ -45,10 +45,7 @@ final class FileServer: Sendable {
         self.version = version
         let count = Locked(0)
         server = try .http { request in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             let fate = fate(number, request)
             let (head, body) = Self.answer(request, version.withLock { $0 })
             switch fate {

@@ -6,21 +6,12 @@ import TrellisTesting
 
 /// Downloads over a network with faults end with the correct file, or with no file.
 @Suite(.timeLimit(.minutes(2)))
-struct InterruptedDownloadTests {
-    private static let content = noise(2_000_000)
-    private let folder: Folder
-    private let session = Session()
+struct InterruptedDownloadTests: DownloadSuite {
+    static let content = noise(2_000_000)
+    let folder: Folder
+    let session = Session()
 
     init() throws { folder = try Folder() }
-
-    private func download(_ server: FileServer, options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
-    }
-
-    /// Returns whether the folder holds the complete file and nothing else.
-    private func isWhole(_ content: Data = content) -> Bool {
-        folder.data("a.bin") == content && folder.names == ["a.bin"]
-    }
 
     /// A download survives 200 cuts at random places, with and without a reset, over one connection and over several.
     @Test(arguments: [1, 4]) func twoHundredCuts(_ connections: Int) async throws {
@@ -52,10 +43,7 @@ struct InterruptedDownloadTests {
         let second = try FileServer(other)
         let count = Locked(0)
         let front = try LoopbackServer.http { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             return .init(302, headers: [(name: "Location", value: number == 1 ? first.url : second.url)])
         }
         var options = DownloadOptions()
@@ -91,10 +79,7 @@ struct InterruptedDownloadTests {
     @Test func aTagThatChangesWithEveryAnswer() async throws {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             return .init(
                 headers: [("ETag", "\"v\(number)\"")],
                 body: .sized(2_000_000) { body in

@@ -6,21 +6,12 @@ import TrellisTesting
 
 /// Downloads continue where earlier ones ended, and their digests cover the complete file.
 @Suite(.timeLimit(.minutes(1)))
-struct ResumedDownloadTests {
-    private static let content = noise(2_000_000)
-    private let folder: Folder
-    private let session = Session()
+struct ResumedDownloadTests: DownloadSuite {
+    static let content = noise(2_000_000)
+    let folder: Folder
+    let session = Session()
 
     init() throws { folder = try Folder() }
-
-    private func download(_ server: FileServer, options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
-    }
-
-    /// Returns whether the folder holds the complete file and nothing else.
-    private func isWhole(_ content: Data = content) -> Bool {
-        folder.data("a.bin") == content && folder.names == ["a.bin"]
-    }
 
     /// The state on the disk during a download, which a killed process would leave, can be resumed.
     @Test func afterAKilledProcess() async throws {

@@ -39,7 +39,7 @@ struct LiveRequestListTests {
                     SeveralEnginesTests.onEngine(engine, of: session) {
                         try await Self.send(kind, server.url(path), session)
                     })
-                while await session.liveRequests.count < paths.count { await Task.yield() }
+                while await session.liveRequests.count < paths.count, !Task.isCancelled { await Task.yield() }
             }
             let live = await session.liveRequests
             #expect(live.map(\.url) == paths.map { server.url($0) })

@@ -38,11 +38,11 @@ struct PlacedAnewEndTests {
         let blockade = DispatchedWait()
         // A test that fails ends too.
         session.engines.first.executor.submit { blockade.wait(atMost: 10) }
-        while !session.engines.first.executor.meter.isStuck { await Task.yield() }
+        while !session.engines.first.executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
         executor.queue.suspend()
         gate.open()
         _ = await first.result
-        while !list.all.isEmpty { await Task.yield() }
+        while !list.all.isEmpty, !Task.isCancelled { await Task.yield() }
         switch end {
         case .cancelAll: await session.cancelAllRequests()
         case .cancelTask: late.cancel()

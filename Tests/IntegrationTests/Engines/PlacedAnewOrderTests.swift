@@ -31,12 +31,12 @@ struct PlacedAnewOrderTests {
         let blockade = DispatchedWait()
         // A test that fails ends too.
         session.engines.first.executor.submit { blockade.wait(atMost: 10) }
-        while !session.engines.first.executor.meter.isStuck { await Task.yield() }
+        while !session.engines.first.executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
         gates["/first"]?.open()
         try await first.value
         try await server.waitUntilRequested(count: 2)
         // The second engine has the request too, which has entered the queue again.
-        while await session.engines.all[1].actor.requestCount < 3 { await Task.yield() }
+        while await session.engines.all[1].actor.requestCount < 3, !Task.isCancelled { await Task.yield() }
         gates["/next"]?.open()
         for task in others + [late] { try await task.value }
         #expect(server.requests.map(\.path) == ["/first", "/next", "/late", "/last"])

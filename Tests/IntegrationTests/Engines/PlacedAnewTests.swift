@@ -47,7 +47,7 @@ struct PlacedAnewTests {
             _ = mayRun.wait(timeout: .now() + 10)
             hasRun.withLock { $0 = true }
         }
-        while !session.engines.first.executor.meter.isStuck { await Task.yield() }
+        while !session.engines.first.executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
         gate.open()
         try await first.value
         #expect(try await late.value == "hello")

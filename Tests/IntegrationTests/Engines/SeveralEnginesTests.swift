@@ -38,7 +38,7 @@ struct SeveralEnginesTests {
 
     /// Waits until the session has a number of requests that have not ended.
     static func waitUntilLive(_ session: Session, count: Int) async {
-        while await session.liveRequestCount != count { await Task.yield() }
+        while await session.liveRequestCount != count, !Task.isCancelled { await Task.yield() }
     }
 
     // MARK: Connections
@@ -323,7 +323,7 @@ struct SeveralEnginesTests {
         }
         try await server.waitUntilRequested(count: 1)
         await Self.waitUntilLive(session, count: 1)
-        while await session.liveRequests.count < 3 { await Task.yield() }
+        while await session.liveRequests.count < 3, !Task.isCancelled { await Task.yield() }
         gate.open()
         for task in tasks { #expect(try await task.value == "hello") }
         #expect(server.requests.count == 1)

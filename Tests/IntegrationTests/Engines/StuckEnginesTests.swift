@@ -33,7 +33,7 @@ struct StuckEnginesTests {
     }
 
     private func waitUntilStuck(_ index: Int, of session: Session) async {
-        while !session.engines.all[index].executor.meter.isStuck { await Task.yield() }
+        while !session.engines.all[index].executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
     }
 
     /// Starts a request on one engine, which waits for its slot.
@@ -153,6 +153,29 @@ struct StuckEnginesTests {
         await session.shutdown()
     }
 
+    /// A hold of an idle connection ends on the other engine, and the slot is on its way to an engine that has just become stuck.
+    @Test func aSlotAfterAHoldDoesNotWaitForAnEngineThatIsStuck() async throws {
+        let gates = ["/first": LoopbackServer.Gate(), "/other": LoopbackServer.Gate()]
+        let servers = try (0..<2).map { _ in try Engines.server { gates[$0] } }
+        let session = Engines.session(.fixed(2), total: 2)
+        let first = await waiting("/first", 1, session, servers[0])
+        try await servers[0].waitUntilRequested(count: 1)
+        let other = await waiting("/other", 1, session, servers[1])
+        try await servers[1].waitUntilRequested(count: 1)
+        let late = Task { try await session.string(servers[0].url("/late")) }
+        await Engines.waitUntilLive(session, count: 3)
+        #expect(await session.engines.first.actor.requestCount == 1)
+        let (blockade, hasRun) = (try await Blockade(0, of: session), Locked(false))
+        session.engines.first.executor.submit { hasRun.withLock { $0 = true } }
+        gates["/other"]?.open()
+        #expect(try await late.value == "hello")
+        #expect(!hasRun.withLock { $0 })
+        try await blockade.end()
+        gates["/first"]?.open()
+        for task in [first, other] { try await task.value }
+        await session.shutdown()
+    }
+
     @Test func aRetryDoesNotWaitForAnEngineThatIsStuck() async throws {
         let server = try LoopbackServer.http { $0.path == "/" ? .text("busy", status: 503) : .text("hello") }
         let session = Engines.session(.fixed(2)) {
@@ -188,11 +211,13 @@ struct StuckEnginesTests {
         let request = session.request(server.url())
         request.resume()
         let list = session.engines.first.site.list
-        while list.all.isEmpty { await Task.yield() }
+        while list.all.isEmpty, !Task.isCancelled { await Task.yield() }
         request.suspend()
         request.resume()
         let cancelling = Task { await session.cancelAllRequests() }
-        while list.all.contains(where: { !$0.mustEnd.load(ordering: .relaxed) }) { await Task.yield() }
+        while list.all.contains(where: { !$0.mustEnd.load(ordering: .relaxed) }), !Task.isCancelled {
+            await Task.yield()
+        }
         try await blockade.end()
         await cancelling.value
         await #expect(throws: (any Error).self) { try await request.data() }

@@ -32,7 +32,15 @@ struct HTTP2EarlyAnswerTests {
                 || (way == .cleartext && end == "at-once")
         }
 
-        static let all = [200, 413].flatMap { status in
+        /// The responses that arrive.
+        static let reported = all.filter { !$0.isHidden }
+
+        /// The successes without a length to a source that pauses, whose end libcurl before 8.1 never reports.
+        static let unreported = all.filter {
+            $0.isHidden && $0.rest == .stalled && $0.status < 300 && $0.length == "without-length"
+        }
+
+        private static let all = [200, 413].flatMap { status in
             WatchedSource.Rest.allCases.flatMap { rest in
                 HTTP2Peer.Way.allCases.flatMap { way in
                     ["with-length", "without-length"].flatMap { length in
@@ -42,7 +50,7 @@ struct HTTP2EarlyAnswerTests {
                     }
                 }
             }
-        }.filter { !$0.isHidden }
+        }
     }
 
     @Test(arguments: HTTP2Peer.Way.allCases)
@@ -68,13 +76,32 @@ struct HTTP2EarlyAnswerTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    @Test(arguments: Case.all)
+    @Test(arguments: Case.reported)
     func theAnswerIsTheAnswer(_ row: Case) async throws {
         let peer = try await HTTP2Peer(Self.started, row.way)
         let source = WatchedSource(row.rest)
         let (data, response) = try await peer.session.upload(.stream(source), to: peer.request(row.path))
         #expect(response.status.code == row.status)
         #expect(data.count == 2)
+        try await source.released.opened()
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    /// A reset does not show the end of these responses to libcurl before 8.1. There is no other way to see it: no call and no line of the
+    /// log of libcurl 7.88.1 tells of END_STREAM, and a source that is resumed and pauses again changes nothing. Only the end of the
+    /// request's body does, which is not the framework's to decide.
+    @Test(.enabled(if: !Case.unreported.isEmpty), arguments: Case.unreported)
+    func theEndOfASuccessWithoutALengthStaysHidden(_ row: Case) async throws {
+        let peer = try await HTTP2Peer(Self.started, row.way)
+        let source = WatchedSource(row.rest)
+        var request = try peer.request(row.path)
+        // Sometimes not even the head is reported, and then the peer is not considered idle while the source is quiet.
+        request.timeouts = Timeouts(idle: .milliseconds(300), total: .seconds(1))
+        let asked = request
+        await withKnownIssue("libcurl before 8.1 does not report END_STREAM while the source of the body is quiet") {
+            let (data, response) = try await peer.session.upload(.stream(source), to: asked)
+            #expect(response.status.code == row.status && data.count == 2)
+        }
         try await source.released.opened()
         try await peer.isHealthyAndLeavesNothing()
     }

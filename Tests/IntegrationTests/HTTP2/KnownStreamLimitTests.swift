@@ -48,10 +48,7 @@ struct LoweredLimitTests {
         let peer = try await Self.started.value
         func tell(_ command: String) async throws { _ = try await peer.answer(Nothing.self, to: command) }
         func counts() async throws -> StreamLimitTests.Counts { try await peer.answer(to: "counts") }
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        configuration.limits = ConnectionLimits(perOrigin: 2)
-        let session = Session(configuration: configuration)
+        let session = peer.session { $0.limits = ConnectionLimits(perOrigin: 2) }
         let request = Request(try peer.url("tls", "/hold"))
         try await tell("limit 10")
         try await tell("hold")

@@ -5,7 +5,7 @@ import TrellisTesting
 /// piece.
 struct RawHTTP2 {
     /// The frame types and flags (RFC 9113, section 6).
-    static let data: UInt8 = 0, headers: UInt8 = 1, settings: UInt8 = 4
+    static let data: UInt8 = 0, headers: UInt8 = 1, reset: UInt8 = 3, settings: UInt8 = 4
     static let endStream: UInt8 = 1, acknowledgement: UInt8 = 1, endHeaders: UInt8 = 4
     /// The field `:status: 200`, from HPACK's table (RFC 7541, appendix A).
     static let statusOK: [UInt8] = [0x88]

@@ -182,7 +182,9 @@ struct StreamLimitTests {
         tasks.append(try start(.low))
         tasks.append(try start(.high))
         // All have a slot and wait for a stream, as well as the request that has taught the limit.
-        while session.engineStatistics.reduce(0, { $0 + $1.requestCount }) < tasks.count + 1 { await Task.yield() }
+        while session.engineStatistics.reduce(0, { $0 + $1.requestCount }) < tasks.count + 1, !Task.isCancelled {
+            await Task.yield()
+        }
         for count in 1...tasks.count {
             _ = try await untilRequested(1)
             try await tell("release one")
@@ -280,10 +282,7 @@ struct RealStreamLimitTests {
     @Test(arguments: [1, 2, 10])
     func manyRequestsUseFewConnections(_ limit: Int) async throws {
         let peer = try await Peer.realServers.value
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        configuration.limits.perOrigin = 4
-        let session = Session(configuration: configuration)
+        let session = peer.session { $0.limits.perOrigin = 4 }
         let request = Request(try peer.url("nghttpd-\(limit)", "/small"))
         let responses = try await withThrowingTaskGroup { group in
             for _ in 0..<300 { group.addTask { try await session.data(request).1 } }

@@ -18,10 +18,7 @@ struct HTTP3Tests {
 
     init() async throws {
         peer = try await Self.started.value
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        configuration.httpVersion = .http3Only
-        session = Session(configuration: configuration)
+        session = peer.session { $0.httpVersion = .http3Only }
     }
 
     @Test(arguments: [2, 1_000_000])
@@ -82,10 +79,7 @@ struct HTTP3Tests {
 
     @Test func preferredHTTP3FallsBackWhereThereIsNone() async throws {
         let http2 = try await HTTP2FailureTests.started.value
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: http2.announcement.ca)
-        configuration.httpVersion = .http3Preferred
-        let other = Session(configuration: configuration)
+        let other = http2.session { $0.httpVersion = .http3Preferred }
         let (_, response) = try await other.data(http2.url("tls", "/ok"))
         #expect(response.version == .http2)
         await other.shutdown()

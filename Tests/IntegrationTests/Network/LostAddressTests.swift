@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// Connections from an address that the machine has lost are not used for further requests. The client's machine is a network
 /// namespace, and so is the server's.
-@Suite(.timeLimit(.minutes(2)), .requiresPeers, .requiresNamespaces)
+@Suite(.timeLimit(.minutes(2)), .requiresPeers, .requiresNamespaces, .returningThreads)
 struct LostAddressTests {
     private enum Scheme: String { case http, https }
 

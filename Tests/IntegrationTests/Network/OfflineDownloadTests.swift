@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Downloads wait for the network of a machine, which is a network namespace, and so is the server's machine.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces)
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads)
 struct OfflineDownloadTests {
     private struct Nothing: Decodable {}
     private struct Ranges: Decodable { let ranges: [Int] }
@@ -26,19 +26,10 @@ struct OfflineDownloadTests {
 
     private var url: String { get throws { try peer.url("http", "/file", scheme: "http", host: "198.51.100.1") } }
 
-    /// Waits until some attempts have found no way to the server.
-    private func waitForFailedConnections(_ count: Int) async throws {
-        while events.words.count(where: { $0.hasPrefix("ended connect") }) < count {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-    }
-
     /// The link is down in the middle of a download. Attempts without a network are not counted, and the download is resumed when the
     /// link is up.
     @Test func aDownloadIsResumedWhenTheLinkIsUp() async throws {
-        try machine.ip("address add 198.51.100.2/24 dev cable0")
-        try machine.ip("route add default via 198.51.100.1")
+        try machine.join()
         let session = await machine.session { configuration in
             configuration.reachability = machine.reachability
             configuration.eventMonitors = [events]
@@ -50,7 +41,7 @@ struct OfflineDownloadTests {
         async let value = download.value
         for await progress in download.progress where progress.completedBytes == 200_000 { break }
         try machine.ip("link set cable0 down")
-        try await waitForFailedConnections(2)
+        try await events.waitForFailedConnections(2)
         _ = try await peer.answer(Nothing.self, to: "answer")
         try machine.ip("link set cable0 up")
         try machine.ip("route add default via 198.51.100.1")
@@ -70,9 +61,8 @@ struct OfflineDownloadTests {
         }
         let download = session.downloadRequest(try url, to: .file(folder("a.bin")))
         async let value = download.value
-        try await waitForFailedConnections(1)
-        try machine.ip("address add 198.51.100.2/24 dev cable0")
-        try machine.ip("route add default via 198.51.100.1")
+        try await events.waitForFailedConnections(1)
+        try machine.join()
         let file = try await value
         #expect(folder.data("a.bin") == Self.content && file.interruptions == 0)
         #expect(try await peer.answer(Ranges.self, to: "ranges").ranges == [0])

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The reachability follows the network of a machine, which is a network namespace.
-@Suite(.timeLimit(.minutes(2)), .requiresNamespaces)
+@Suite(.timeLimit(.minutes(2)), .requiresNamespaces, .returningThreads)
 struct ReachabilityTests {
     private let machine: TestMachine
 

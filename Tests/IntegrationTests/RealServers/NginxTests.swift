@@ -11,10 +11,7 @@ struct NginxTests {
     init() async throws { peer = try await Peer.realServers.value }
 
     private func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        change(&configuration)
-        return Session(configuration: configuration)
+        peer.session(change)
     }
 
     /// The path of the file with a client certificate of the servers' authority.

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Requests and downloads wait until there is a way to caddy, which is on another machine. Both machines are network namespaces.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .requires("caddy"))
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads, .requires("caddy"))
 struct RealLineOfflineTests {
     private let machine: TestMachine
     private let peer: Peer
@@ -29,12 +29,8 @@ struct RealLineOfflineTests {
 
     /// Waits until an attempt has found no way to the server, and joins the machine to the network.
     private func join() async throws {
-        while !events.words.contains(where: { $0.hasPrefix("ended connect") }) {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-        try machine.ip("address add 198.51.100.2/24 dev cable0")
-        try machine.ip("route add default via 198.51.100.1")
+        try await events.waitForFailedConnections(1)
+        try machine.join()
     }
 
     @Test func aRequestIsSentWhenTheNetworkIsThere() async throws {

@@ -25,19 +25,6 @@ struct RealLineReloadTests {
         }
     }
 
-    private func session(_ change: (inout TLSConfiguration) -> Void) throws -> Session {
-        try server.session {
-            $0.tls.fileCheckInterval = .zero
-            change(&$0.tls)
-        }
-    }
-
-    private func request(_ host: String, _ version: HTTPVersionPolicy, _ path: String = "/") -> Request {
-        var request = Request("https://\(host).example\(path)")
-        request.httpVersion = version
-        return request
-    }
-
     /// Returns the subject of the client and the number of the connection, as nginx has them for a slow response.
     private func client(of answer: (data: Data, response: Response)) throws -> String {
         #expect(String(decoding: answer.data, as: UTF8.self) == "slow")
@@ -47,28 +34,23 @@ struct RealLineReloadTests {
 
     @Test(arguments: versions)
     func aNewIdentityWhileARequestIsInFlight(_ version: HTTPVersionPolicy) async throws {
-        let folder = try temporaryFolder("line-identity-\(UUID().uuidString)")
-        let (certificate, key) = ("\(folder)/client.pem", "\(folder)/client.key")
-        try server.copy("ada.chain", to: certificate)
-        try server.copy("ada.key", to: key)
-        let session = try session {
-            $0.clientIdentity = ClientIdentity(certificate: .file(certificate), key: .file(key))
-        }
-        let first = try await session.string(request("mutual", version))
+        let files = try server.clientFiles(in: temporaryFolder("line-identity-\(UUID().uuidString)"))
+        let session = try server.reloadingSession { $0.clientIdentity = files.identity }
+        let first = try await session.string(RealTLSServer.request("mutual", version))
         #expect(first.hasPrefix("CN=ada "))
-        async let slow = session.data(request("mutual", version, "/to/\(upstream.port)/slow"))
+        async let slow = session.data(RealTLSServer.request("mutual", version, "/to/\(upstream.port)/slow"))
         try await upstream.waitUntilRequested(count: 1)
-        try server.copy("berta.chain", to: certificate)
-        try server.copy("berta.key", to: key)
+        try server.copy("berta.chain", to: files.certificate)
+        try server.copy("berta.key", to: files.key)
         // New requests share a new connection.
-        let second = try await session.string(request("mutual", version))
+        let second = try await session.string(RealTLSServer.request("mutual", version))
         #expect(second.hasPrefix("CN=berta "))
-        #expect(try await session.string(request("mutual", version)) == second)
+        #expect(try await session.string(RealTLSServer.request("mutual", version)) == second)
         gate.open()
         // The request in flight has ended on the connection of the first one.
         let answer = try await slow
         #expect(try client(of: answer) == first)
-        #expect(try await session.string(request("mutual", version)) == second)
+        #expect(try await session.string(RealTLSServer.request("mutual", version)) == second)
         await session.shutdown()
     }
 
@@ -76,19 +58,19 @@ struct RealLineReloadTests {
     func newAuthoritiesWhileARequestIsInFlight(_ version: HTTPVersionPolicy) async throws {
         let path = try temporaryFolder("line-authorities-\(UUID().uuidString)") + "/ca.pem"
         try server.copy("root.pem", to: path)
-        let session = try session { $0.authorities = .only([.file(path)]) }
-        async let slow = session.data(request("good", version, "/to/\(upstream.port)/slow"))
+        let session = try server.reloadingSession { $0.authorities = .only([.file(path)]) }
+        async let slow = session.data(RealTLSServer.request("good", version, "/to/\(upstream.port)/slow"))
         try await upstream.waitUntilRequested(count: 1)
         try server.copy("second.pem", to: path)
-        #expect(try await session.string(request("other", version)).hasPrefix("TLSv1.3 "))
+        #expect(try await session.string(RealTLSServer.request("other", version)).hasPrefix("TLSv1.3 "))
         // The authority of the connection in use is not trusted for new requests.
-        let error = await expectFailure([.untrusted]) { try await session.data(request("good", version)) }
+        let error = await expectFailure([.untrusted]) { try await session.data(RealTLSServer.request("good", version)) }
         #expect(error?.untrusted?.rule == .unknownIssuer && error?.mayHaveSentBytes == false, "\(error as Any)")
         gate.open()
         let answer = try await slow
         let client = try client(of: answer).trimmingCharacters(in: .whitespaces)
         #expect(Int(client) != nil, "no subject, and a connection: \(client)")
-        let later = await expectFailure([.untrusted]) { try await session.data(request("good", version)) }
+        let later = await expectFailure([.untrusted]) { try await session.data(RealTLSServer.request("good", version)) }
         #expect(later != nil)
         await session.shutdown()
     }

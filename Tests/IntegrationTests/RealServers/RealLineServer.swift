@@ -29,10 +29,12 @@ final class RealLineServer: Sendable {
         let shell = try PythonProcess([
             "-c",
             """
-            import os, socket
+            import os, socket, sys
+            sys.path.insert(0, "\(Peer.folder)")
+            import real_servers
             while True:
-                with socket.create_server(("127.0.0.1", 0)) as one, socket.socket(socket.AF_INET6) as other:
-                    port = one.getsockname()[1]
+                port = real_servers.free_port()
+                with socket.socket(socket.AF_INET6) as other:
                     try:
                         other.bind(("::1", port))
                     except OSError as error:
@@ -65,11 +67,7 @@ final class RealLineServer: Sendable {
         events {}
         http {
             access_log off;
-            client_body_temp_path nginx-body;
-            proxy_temp_path nginx-proxy;
-            fastcgi_temp_path nginx-fastcgi;
-            uwsgi_temp_path nginx-uwsgi;
-            scgi_temp_path nginx-scgi;
+            \(RealTrustNginx.temporaryFolders)
             server {
                 listen 127.0.0.1:\(port);
                 listen [::1]:\(port) ipv6only=on;

@@ -14,8 +14,11 @@ struct RealProxySocketTests {
         path = URL(filePath: peer.announcement.ca).deletingLastPathComponent().appending(path: "socks.sock").path
     }
 
-    private func session(_ name: String, password: String = "s3cret") throws -> Session {
+    private func session(
+        _ name: String, password: String = "s3cret", route: Route = Route()
+    ) throws -> Session {
         var configuration = SessionConfiguration()
+        configuration.route = route
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         let scheme = name.hasSuffix("-tls") ? "https" : "http"
         let proxy = try Proxy(
@@ -31,19 +34,45 @@ struct RealProxySocketTests {
 
     @Test(arguments: RealProxyTests.pairs, proxies)
     func filesThroughATunnel(_ pair: RealServerTests.Pair, _ name: String) async throws {
-        let session = try session(name)
+        try await files(through: session(name), pair, name)
+    }
+
+    private func files(through session: Session, _ pair: RealServerTests.Pair, _ name: String) async throws {
         let port = try #require(peer.announcement.ports[name])
-        try await withKnownIssue("libcurl 8.23 opens no tunnel through an HTTP proxy behind a SOCKS proxy at a socket")
-        {
-            for (path, size) in [("/small", 11), ("/large", 8 << 20), ("/small", 11)] {
-                var request = Request(try peer.url(pair.server, path))
-                request.httpVersion = pair.policy
-                let (data, response) = try await session.data(request)
-                #expect(data.count == size && response.version == pair.version)
-                #expect(response.metrics.proxyURL?.hasSuffix("://127.0.0.1:\(port)") == true)
-            }
-        } when: {
-            TrellisRuntime.libcurlVersion.hasPrefix("8.23.")
+        for (file, size) in [("/small", 11), ("/large", 8 << 20), ("/small", 11)] {
+            var request = Request(try peer.url(pair.server, file))
+            request.httpVersion = pair.policy
+            let (data, response) = try await session.data(request)
+            #expect(data.count == size && response.version == pair.version)
+            #expect(response.metrics.proxyURL?.hasSuffix("://127.0.0.1:\(port)") == true)
+            #expect(response.metrics.peerAddress == path)
+        }
+        await session.shutdown()
+    }
+
+    /// A Unix domain socket has no address of this machine, so that the source is not used.
+    @Test(
+        .requires("tinyproxy"), arguments: [("127.0.0.2", AddressFamily.any), ("127.0.0.2", .ipv4), ("::1", .ipv6)])
+    func aRouteWithASource(_ source: String, _ family: AddressFamily) async throws {
+        var route = Route()
+        route.source = try .address(source)
+        route.addressFamily = family
+        let pair = try #require(RealProxyTests.pairs.first)
+        try await files(through: session("tinyproxy", route: route), pair, "tinyproxy")
+    }
+
+    /// One session reaches the same HTTP proxy through the socket and at its address.
+    @Test(.requires("tinyproxy"))
+    func theProxyIsAlsoReachedWithoutTheSocket() async throws {
+        let session = try session("tinyproxy")
+        let url = try peer.url("caddy", "/small")
+        let direct = try Proxy(
+            peer.url("tinyproxy", "", scheme: "http"), username: "ada", password: "s3cret", authentication: .basic)
+        for _ in 1...2 {
+            let (_, behind) = try await session.data(url)
+            #expect(behind.metrics.peerAddress == path)
+            let (_, other) = try await session.data(Request(url).withProxy(.always(direct)))
+            #expect(other.metrics.peerAddress?.hasPrefix("127.0.0.1:") == true)
         }
         await session.shutdown()
     }

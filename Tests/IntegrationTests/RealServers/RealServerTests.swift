@@ -48,9 +48,7 @@ struct RealServerTests {
 
     init() async throws {
         peer = try await Peer.realServers.value
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        session = Session(configuration: configuration)
+        session = peer.session()
     }
 
     @Test(arguments: Pair.all)

@@ -36,11 +36,7 @@ enum RealTrustNginx {
             http {
                 log_format line "$host $request_uri";
                 access_log access.log line;
-                client_body_temp_path nginx-body;
-                proxy_temp_path nginx-proxy;
-                fastcgi_temp_path nginx-fastcgi;
-                uwsgi_temp_path nginx-uwsgi;
-                scgi_temp_path nginx-scgi;
+                \(temporaryFolders)
                 ssl_ciphers ALL:@SECLEVEL=0;
                 ssl_protocols TLSv1.2 TLSv1.3;
             \(servers.joined(separator: "\n"))
@@ -48,6 +44,15 @@ enum RealTrustNginx {
 
             """
     }
+
+    /// The lines of a configuration that keep temporary files in the current folder.
+    static let temporaryFolders = """
+        client_body_temp_path nginx-body;
+        proxy_temp_path nginx-proxy;
+        fastcgi_temp_path nginx-fastcgi;
+        uwsgi_temp_path nginx-uwsgi;
+        scgi_temp_path nginx-scgi;
+        """
 
     private static func server(_ name: String, _ listen: String) -> String {
         let certificate = others.contains(name) ? "good" : name

@@ -25,44 +25,25 @@ struct RealTrustReloadTests {
 
     init() async throws { server = try await RealTLSServer.started.value }
 
-    private func session(_ change: (inout TLSConfiguration) -> Void) throws -> Session {
-        try server.session {
-            $0.tls.fileCheckInterval = .zero
-            $0.eventMonitors = [changes]
-            change(&$0.tls)
-        }
-    }
-
-    private func request(_ host: String, _ version: HTTPVersionPolicy) -> Request {
-        var request = Request("https://\(host).example/")
-        request.httpVersion = version
-        return request
-    }
-
     /// nginx tells the subject of the client's certificate, and the number of the connection.
     @Test(arguments: versions)
     func aNewIdentityIsShownOnNewConnections(_ version: HTTPVersionPolicy) async throws {
-        let folder = try temporaryFolder("real-identity-\(version)")
-        let (certificate, key) = ("\(folder)/client.pem", "\(folder)/client.key")
-        try server.copy("ada.chain", to: certificate)
-        try server.copy("ada.key", to: key)
-        let session = try session {
-            $0.clientIdentity = ClientIdentity(certificate: .file(certificate), key: .file(key))
-        }
-        let request = request("mutual", version)
+        let files = try server.clientFiles(in: temporaryFolder("real-identity-\(version)"))
+        let session = try server.reloadingSession([changes]) { $0.clientIdentity = files.identity }
+        let request = RealTLSServer.request("mutual", version)
         let first = try await session.string(request)
         #expect(first.hasPrefix("CN=ada "))
         #expect(try await session.string(request) == first)
         // The key is not that of the certificate yet: the old identity stays, and its connection.
-        try server.copy("berta.chain", to: certificate)
+        try server.copy("berta.chain", to: files.certificate)
         for _ in 1...2 { #expect(try await session.string(request) == first) }
-        try server.copy("berta.key", to: key)
+        try server.copy("berta.key", to: files.key)
         let second = try await session.string(request)
         #expect(second.hasPrefix("CN=berta "))
         #expect(try await session.string(request) == second)
         // The first pair again is a new identity, with a connection of its own.
-        try server.copy("ada.key", to: key)
-        try server.copy("ada.chain", to: certificate)
+        try server.copy("ada.key", to: files.key)
+        try server.copy("ada.chain", to: files.certificate)
         let third = try await session.string(request)
         #expect(third.hasPrefix("CN=ada ") && third != first)
         await session.shutdown()
@@ -73,8 +54,8 @@ struct RealTrustReloadTests {
     func newAuthoritiesAreUsedForNewRequests(_ version: HTTPVersionPolicy) async throws {
         let path = try temporaryFolder("real-authorities-\(version)") + "/ca.pem"
         try server.copy("root.pem", to: path)
-        let session = try session { $0.authorities = .only([.file(path)]) }
-        let (good, other) = (request("good", version), request("other", version))
+        let session = try server.reloadingSession([changes]) { $0.authorities = .only([.file(path)]) }
+        let (good, other) = (RealTLSServer.request("good", version), RealTLSServer.request("other", version))
         #expect(try await session.string(good).hasPrefix("TLSv1.3 "))
         let before = await expectFailure([.untrusted]) { try await session.data(other) }
         #expect(before?.untrusted?.subject == "CN=other" && before?.isRetryable == false)

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Testing
 import Trellis
+import TrellisTestTraits
 import TrellisTesting
 
 /// Redirects lead from one real server to another.
@@ -65,22 +66,23 @@ struct RedirectTests {
         await session.shutdown()
     }
 
-    @Test func aChainOfTenThousandEndsAtItsLimit() async throws {
-        let server = try LoopbackServer.http { request in
-            let number = Int(request.path.dropFirst()) ?? 0
-            return number == 0 ? .text("end") : Self.redirect(to: "/\(number - 1)")
-        }
-        let session = Session()
-        let error = await #expect(throws: TrellisError.self) { try await session.data(server.url("/10000")) }
+    @Test(
+        .trellis(
+            .http { request in
+                let number = Int(request.path.dropFirst()) ?? 0
+                return number == 0 ? .text("end") : RedirectTests.redirect(to: "/\(number - 1)")
+            }))
+    func aChainOfTenThousandEndsAtItsLimit() async throws {
+        let (session, server) = (try #require(Session.current), try #require(LoopbackServer.current))
+        let error = await #expect(throws: TrellisError.self) { try await session.data("/10000") }
         #expect(error?.kind == .tooManyRedirects)
         #expect(server.requests.count == 21)
         // A caller may raise the limit. The cost is one connection, and memory for the list.
-        let request = Request(server.url("/1000")).withSteps { $0.redirects = RedirectPolicy(maximumRedirects: 1000) }
+        let request = Request("/1000").withSteps { $0.redirects = RedirectPolicy(maximumRedirects: 1000) }
         let (data, response) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == "end")
         #expect(response.redirects.count == 1000)
         #expect(server.acceptedCount == 1)
-        await session.shutdown()
     }
 
     @Test(arguments: ["", "chunked"])

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Testing
 import Trellis
+import TrellisTestTraits
 import TrellisTesting
 
 /// Attempts that fail on real connections are followed by other attempts.
@@ -10,20 +11,23 @@ import TrellisTesting
 struct RetryTests {
     typealias Answer = LoopbackServer.Response
 
-    private func session(_ retryLimit: Int = 2) -> Session {
+    /// Returns a policy that does not wait between attempts.
+    private static func policy(_ retryLimit: Int = 2) -> RetryPolicy {
         var policy = RetryPolicy(retryLimit: retryLimit)
         policy.exponentialBackoffScale = .zero
+        return policy
+    }
+
+    private func session() -> Session {
         var configuration = SessionConfiguration()
-        configuration.steps.intercept(with: policy)
+        configuration.steps.intercept(with: Self.policy())
         return Session(configuration: configuration)
     }
 
     @Test func unavailableServersAreAskedAgain() async throws {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in
-            let number = count.withLock {
-                $0 += 1; return $0
-            }
+            let number = count.next()
             return number < 3 ? Answer(503, headers: [(name: "Retry-After", value: "0")]) : .text("\(number)")
         }
         let session = session()
@@ -60,49 +64,50 @@ struct RetryTests {
         try await server.waitUntilAllClosed()
     }
 
-    @Test func aPostIsNotSentTwiceUnlessItHasAKey() async throws {
-        let server = try LoopbackServer.http { request in
-            request["Idempotency-Key"] == nil || request.path == "/never" ? Answer(503) : .text("ok")
-        }
-        let session = session(1)
-        let post = Request(server.url("/never"), method: .post, body: .string("once"))
+    @Test(.trellis(.http { _ in Answer(503) }, .session { $0.steps.intercept(with: RetryTests.policy(1)) }))
+    func aPostIsNotSentTwiceUnlessItHasAKey() async throws {
+        let (session, server) = (try #require(Session.current), try #require(LoopbackServer.current))
+        let post = Request("/never", method: .post, body: .string("once"))
         #expect(try await session.data(post).1.status == .serviceUnavailable)
         #expect(server.requests.count == 1)
         let key = try #require(HTTPField.Name("Idempotency-Key"))
         #expect(try await session.data(post.withHeader(key, "1")).1.metrics.attemptCount == 2)
         #expect(server.requests.count == 3)
         #expect(Set(server.requests.suffix(2).map { $0["Idempotency-Key"] }) == ["1"])
-        await session.shutdown()
     }
 
-    @Test func aCancelledWaitEndsAtOnce() async throws {
-        let server = try LoopbackServer.http { _ in Answer(503, headers: [(name: "Retry-After", value: "59")]) }
-        let session = session()
+    @Test(
+        .trellis(
+            .http { _ in Answer(503, headers: [(name: "Retry-After", value: "59")]) },
+            .session { $0.steps.intercept(with: RetryTests.policy()) }))
+    func aCancelledWaitEndsAtOnce() async throws {
+        let session = try #require(Session.current)
         let waiting = LoopbackServer.Gate()
         let events = session.requestEvents
         let watching = Task {
             for await event in events { if case .retrying = event.kind { waiting.open() } }
         }
-        let call = Task { try await session.data(server.url("/")) }
+        let call = Task { try await session.data("/") }
         try await waiting.opened()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         watching.cancel()
-        await session.shutdown()
     }
 
-    @Test func cookiesOfAnAttemptAreSentWithTheNext() async throws {
-        let server = try LoopbackServer.http { request in
-            request["Cookie"] == nil
-                ? Answer(503, headers: [(name: "Set-Cookie", value: "seen=1")]) : .text(request["Cookie"] ?? "")
-        }
-        var policy = RetryPolicy()
-        policy.exponentialBackoffScale = .zero
-        var configuration = SessionConfiguration()
-        configuration.steps.intercept(with: policy)
-        configuration.steps.cookies = CookieJar()
-        let session = Session(configuration: configuration)
-        #expect(try await session.string(server.url("/")) == "seen=1")
-        await session.shutdown()
+    @Test(
+        .trellis(
+            .http { request in
+                guard let cookie = request["Cookie"] else {
+                    return Answer(503, headers: [(name: "Set-Cookie", value: "seen=1")])
+                }
+                return .text(cookie)
+            },
+            .session {
+                $0.steps.intercept(with: RetryTests.policy())
+                $0.steps.cookies = CookieJar()
+            }))
+    func cookiesOfAnAttemptAreSentWithTheNext() async throws {
+        let session = try #require(Session.current)
+        #expect(try await session.string("/") == "seen=1")
     }
 }

@@ -26,6 +26,14 @@ final class ConnectionEvents: EventMonitor {
         }
     }
 
+    /// Waits until some attempts have found no way to their server.
+    func waitForFailedConnections(_ count: Int) async throws {
+        while words.count(where: { $0.hasPrefix("ended connect") }) < count {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
     private static func word(_ event: RequestEvent) -> String {
         switch event.kind {
         case .created: "created"

@@ -41,7 +41,7 @@ enum NetworkNamespace {
     }
 
     /// Gives the calling thread a network of its own, and a table of mounts of its own. Glibc's module map leaves out the function.
-    private static func leaveNetwork(andFiles hasOwnFiles: Bool) throws {
+    static func leaveNetwork(andFiles hasOwnFiles: Bool) throws {
         typealias Unshare = @convention(c) (CInt) -> CInt
         guard let symbol = unsafe dlsym(nil, "unshare") else { throw Failure(what: "no unshare") }
         let unshare = unsafe unsafeBitCast(symbol, to: Unshare.self)

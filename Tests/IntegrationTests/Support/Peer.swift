@@ -53,7 +53,8 @@ final class Peer: Sendable {
 }
 
 extension Peer {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    /// The folder of the servers.
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Peers").standardizedFileURL.path
 
     /// The path of Python with the peers' packages; `nil` if `Tests/run.sh` did not install the packages.

@@ -27,9 +27,10 @@ final class RealTLSServer: Sendable {
         let shell = try PythonProcess([
             "-c",
             """
-            import os, socket
-            sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(\(RealTrustNginx.ports.count))]
-            print(*[each.getsockname()[1] for each in sockets])
+            import os, sys
+            sys.path.insert(0, "\(Peer.folder)")
+            import real_servers
+            print(*[real_servers.free_port() for _ in range(\(RealTrustNginx.ports.count))])
             os.execvp("sh", ["sh"])
             """,
         ])

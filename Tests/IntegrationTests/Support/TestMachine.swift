@@ -52,6 +52,12 @@ final class TestMachine: Sendable {
         try Self.run(["ip", "-n", name, "-batch", folder("batch")])
     }
 
+    /// Joins the machine to the network of the other one, which is at 198.51.100.1.
+    func join() throws {
+        try ip("address add 198.51.100.2/24 dev cable0")
+        try ip("route add default via 198.51.100.1")
+    }
+
     /// Waits until the machine has no open connection from an address.
     func waitUntilClosed(from address: String) async throws {
         let command = ["ip", "netns", "exec", name, "ss", "-Htn", "state", "established", "src", address]

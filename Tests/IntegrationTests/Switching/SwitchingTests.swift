@@ -38,7 +38,7 @@ struct SwitchingTests {
         #expect(request["Upgrade"] == "echo" && request["Connection"] == "Upgrade" && request.target == "/a?b=c")
         #expect(request["Host"] == "127.0.0.1:\(server.port)" && request["User-Agent"] != nil)
         try await server.waitUntilAllClosed()
-        while await session.liveRequestCount > 0 { await Task.yield() }
+        while await session.liveRequestCount > 0, !Task.isCancelled { await Task.yield() }
         try await finish(session, server)
     }
 

@@ -1,3 +1,4 @@
+import CurlEngine
 import Testing
 import Trellis
 import TrellisTesting
@@ -42,15 +43,79 @@ struct ServerTrustTests {
         await session.shutdown()
     }
 
-    /// Another request's connection may have resumed a TLS session, which has no chain.
-    @Test func aResumedSessionShowsTheServerAlone() async throws {
+    /// Another request's connection has resumed a TLS session, which has no chain. A complete handshake takes its place.
+    @Test func aConnectionWithoutAChainIsReplaced() async throws {
         let session = peer.session()
         _ = try await peer.get(session, peer.url("chain", "/close"))
         #expect(try await peer.get(session, peer.url("chain")).resumed)
-        let (_, response) = try await session.data(Request(peer.url("chain")).collectingServerTrust())
-        let trust = try #require(response.serverTrust)
-        #expect(trust.chain.map(\.publicKeyPin.description) == [try peer.pin("leaf")] && !trust.isValidated)
+        for number in 1...2 {
+            let request = Request(try peer.url("chain"), method: .post, body: .string("abc")).collectingServerTrust()
+            let (_, response) = try await session.data(request)
+            #expect(response.serverTrust?.chain.count == 3 && response.serverTrust?.isValidated == true)
+            #expect(response.metrics.reusedConnection == (number == 2) && response.metrics.attemptCount == 1)
+        }
+        let last = try await peer.get(session, peer.url("chain"))
+        #expect(!last.resumed && last.request == 3)
         await session.shutdown()
+    }
+
+    /// Several connections without a chain may be idle.
+    @Test func allIdleConnectionsWithoutAChainAreReplaced() async throws {
+        let made = try await sessionWithTwoResumedConnections()
+        let session = try #require(made)
+        let (_, response) = try await session.data(Request(peer.url("chain")).collectingServerTrust())
+        #expect(response.serverTrust?.chain.count == 3 && response.serverTrust?.isValidated == true)
+        #expect(!response.metrics.reusedConnection && response.metrics.attemptCount == 1)
+        await session.shutdown()
+    }
+
+    /// Returns a session with two idle connections that have resumed a TLS session; `nil` if one request was always over before the other.
+    private func sessionWithTwoResumedConnections() async throws -> Session? {
+        let url = try peer.url("chain")
+        for _ in 0..<50 {
+            let session = peer.session()
+            _ = try await peer.get(session, peer.url("chain", "/close"))
+            async let one = peer.get(session, url)
+            async let other = peer.get(session, url)
+            let answers = try await [one, other]
+            if answers.allSatisfy({ $0 == .init(request: 1, resumed: true) }) { return session }
+            await session.shutdown()
+        }
+        return nil
+    }
+
+    /// Another request has a stream on the connection without a chain: that connection stays, and others with a chain are made beside it.
+    @Test(.enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not share connections"))
+    func aConnectionWithoutAChainStaysForItsStreams() async throws {
+        let session = peer.session()
+        let held = try await streamOnResumedConnection(session)
+        for _ in 1...2 {
+            let (_, response) = try await session.data(Request(peer.url("h2", "/ok")).collectingServerTrust())
+            #expect(response.serverTrust?.chain.count == 3 && response.serverTrust?.isValidated == true)
+            #expect(!response.metrics.reusedConnection && response.metrics.attemptCount == 1)
+        }
+        #expect(try await session.data(peer.url("h2", "/ok")).1.metrics.reusedConnection)
+        held.cancel()
+        await session.shutdown()
+    }
+
+    /// Without a place for a further connection, the request does not wait, and gets the server's own certificate alone.
+    @Test(.enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not share connections"))
+    func theLimitOfConnectionsHoldsForTheChain() async throws {
+        let session = peer.session { $0.limits = ConnectionLimits(perOrigin: 1) }
+        let held = try await streamOnResumedConnection(session)
+        let (_, response) = try await session.data(Request(peer.url("h2", "/ok")).collectingServerTrust())
+        #expect(response.serverTrust?.chain.count == 1)
+        #expect(response.metrics.reusedConnection && response.metrics.attemptCount == 1)
+        held.cancel()
+        await session.shutdown()
+    }
+
+    /// Returns a response whose body does not end, on a connection that has resumed the TLS session of an earlier one.
+    private func streamOnResumedConnection(_ session: Session) async throws -> StreamResponse {
+        // The server closes the connection.
+        _ = try? await session.data(peer.url("h2", "/truncated/close"))
+        return try await session.stream(peer.url("h2", "/silent/in-body"))
     }
 
     @Test func withoutVerificationOnlyTheServersOwnCounts() async throws {

@@ -14,9 +14,7 @@ struct TLSFailureTests {
 
     init() async throws {
         peer = try await Self.started.value
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        session = Session(configuration: configuration)
+        session = peer.session()
     }
 
     @Test(arguments: ["127.0.0.1", "localhost"])

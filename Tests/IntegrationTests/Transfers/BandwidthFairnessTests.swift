@@ -125,12 +125,3 @@ struct BandwidthFairnessTests {
         #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
     }
 }
-
-extension Locked<Int> {
-    fileprivate func next() -> Int {
-        withLock { number in
-            number += 1
-            return number
-        }
-    }
-}

@@ -104,7 +104,7 @@ struct RequestTrailersTests {
         let session = Session()
         let count = Locked(0)
         let request = Request(server.url("/redirect"), method: .post, body: .string("text")).withTrailers {
-            [Self.sum: "\(count.withLock { $0 += 1; return $0 })"]
+            [Self.sum: "\(count.next())"]
         }
         #expect(try await session.data(request).1.redirects.count == 1)
         #expect(received.withLock { $0.map(\.trailers) } == [["X-Sum: 1"], ["X-Sum: 2"]])

@@ -22,48 +22,54 @@ struct AutobahnTests {
 
     /// Framing, pings, reserved bits, opcodes, fragmentation, UTF-8, closing, limits, and opcodes with odd fragments.
     @Test func framing() async throws {
-        try await run([["1.*", "2.*", "3.*", "4.*"], ["5.*", "7.*", "10.*"], ["6.*"], ["9.*"]])
+        let count = try await run([["1.*", "2.*", "3.*", "4.*"], ["5.*", "7.*", "10.*"], ["6.*"], ["9.*"]])
+        #expect(count == AutobahnCases.framingCount)
     }
 
-    /// Indicates whether all 216 cases about compression run, with `TRELLIS_AUTOBAHN=all`, which takes some minutes more.
-    private static let runsAll = ProcessInfo.processInfo.environment["TRELLIS_AUTOBAHN"] == "all"
+    // MARK: Compression
 
-    /// Returns the cases of some groups about compression: all 18 of each group, or seven of them.
-    ///
-    /// Each group is about one kind of content (12.1 to 12.5) or one set of parameters (13.1 to 13.7). Its cases send a thousand messages
-    /// each: the first ten in one frame, of 16 bytes to 128 KiB, the others in fragments. The seven cases are the first six, of up to 8 KiB,
-    /// and the first one with fragments.
-    private static func cases(_ groups: String...) -> [String] {
-        groups.flatMap { group in
-            runsAll ? ["\(group).*"] : [1, 2, 3, 4, 5, 6, 11].map { "\(group).\($0)" }
-        }
-    }
-
-    /// Small messages are compressed too: the runner fails at replies without compression, of any client.
+    /// The five kinds of content: JSON, a picture, prose, HTML and a PDF. Small messages are compressed too: the runner fails at replies
+    /// without compression, of any client.
     @Test func compression() async throws {
-        let groups = [
-            Self.cases("12.1", "12.2"), Self.cases("12.3", "12.4", "12.5"), Self.cases("13.1", "13.3", "13.4"),
-            // The largest messages.
-            ["12.1.18", "12.2.10", "12.5.17"],
-        ]
-        try await run(groups, WebSocketCompression(threshold: 0))
+        try await run(AutobahnCases.compression.running, atOnce: 6, WebSocketCompression(threshold: 0))
+    }
+
+    @Test func compressionWithParameters() async throws {
+        try await run(AutobahnCases.parameters.running, atOnce: 4, WebSocketCompression(threshold: 0))
     }
 
     /// The runner demands that no context is kept only of clients that have offered that.
     @Test func compressionWithoutContext() async throws {
         let compression = WebSocketCompression(threshold: 0, clientKeepsContext: false)
-        try await run([Self.cases("13.2", "13.5"), Self.cases("13.6", "13.7")], compression)
+        try await run(AutobahnCases.withoutContext.running, atOnce: 4, compression)
     }
 
+    /// Runs cases, several at once: each case in turn goes to the next of some runners.
+    private func run(_ cases: [String], atOnce count: Int, _ compression: WebSocketCompression) async throws {
+        let groups = (0..<count).map { first in
+            stride(from: first, to: cases.count, by: count).map { cases[$0] }
+        }
+        let ran = try await run(groups, compression)
+        #expect(ran == cases.count)
+    }
+
+    // MARK: Runners
+
     /// Runs groups of cases at once, each against a runner of its own: runner and client mostly wait for each other.
-    private func run(_ groups: [[String]], _ compression: WebSocketCompression? = WebSocketCompression()) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
+    ///
+    /// - Returns: The number of cases.
+    private func run(
+        _ groups: [[String]], _ compression: WebSocketCompression? = WebSocketCompression()
+    ) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { tasks in
             for cases in groups { tasks.addTask { try await run(cases, compression) } }
-            try await tasks.waitForAll()
+            var total = 0
+            for try await count in tasks { total += count }
+            return total
         }
     }
 
-    private func run(_ cases: [String], _ compression: WebSocketCompression?) async throws {
+    private func run(_ cases: [String], _ compression: WebSocketCompression?) async throws -> Int {
         let peer = try await Peer.startedOnce("autobahn.py", cases)
         let session = Session()
         // The largest messages of group 9 are 16 MiB.
@@ -83,6 +89,7 @@ struct AutobahnTests {
         let bad = results.filter { !$0.isGood }
         #expect(bad.isEmpty, "\(bad.map(\.description).joined(separator: "\n"))")
         await session.shutdown()
+        return results.count
     }
 
     /// Sends all messages back, until the connection ends in any way.

@@ -14,7 +14,7 @@ struct WebSocketBackpressureTests {
     /// Returns a number that grows once it has not changed for a while.
     private func settled(_ number: () -> Int) async -> Int {
         var (last, unchanged) = (number(), 0)
-        while unchanged < 20_000 {
+        while unchanged < 20_000, !Task.isCancelled {
             await Task.yield()
             let now = number()
             unchanged = now == last ? unchanged + 1 : 0
@@ -38,7 +38,7 @@ struct WebSocketBackpressureTests {
                 sent.withLock { $0 += 1 }
             }
         }
-        while sent.withLock({ $0 }) == 0 { await Task.yield() }
+        while sent.withLock({ $0 }) == 0, !Task.isCancelled { await Task.yield() }
         let before = await settled { sent.withLock { $0 } }
         #expect(before < Self.count / 2)
         // A second message waits for its turn, and can be cancelled.
@@ -46,7 +46,7 @@ struct WebSocketBackpressureTests {
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         mayRead.open()
-        while sent.withLock({ $0 }) <= before { await Task.yield() }
+        while sent.withLock({ $0 }) <= before, !Task.isCancelled { await Task.yield() }
         sender.cancel()
         do { try await sender.value } catch is CancellationError {}
         await session.shutdown()

@@ -98,15 +98,7 @@ struct WebSocketPeerTests {
     func theServersCodeIsKnown(_ code: UInt16) async throws {
         let session = session()
         let socket = try await session.webSocket(url("wss", "/close/\(code)"))
-        #expect(try await socket.receive() == .text("first"))
-        if code <= 1001 {
-            #expect(try await socket.receive() == nil)
-        } else {
-            let error = await expectFailure([.webSocket]) { try await socket.receive() }
-            #expect(error?.reason == .webSocketFailed(.closed(code: WebSocketCloseCode(rawValue: code), reason: "why")))
-        }
-        #expect(socket.closeCode?.rawValue == code && socket.closeReason == "why")
-        try await socket.close()
+        try await expectEnd(socket, code)
         try await finish(session)
     }
 
@@ -242,9 +234,7 @@ struct WebSocketGatewayTests {
     private func converse(_ gateway: String) async throws {
         let peer = try await Peer.realServers.value
         let server = try WebSocketServer()
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        let session = Session(configuration: configuration)
+        let session = peer.session()
         let url = try peer.url(gateway, "/switch/\(server.server.port)/", scheme: "wss")
         try await session.withWebSocket(url) { socket in
             for size in [1, 1_000, 60_000] {

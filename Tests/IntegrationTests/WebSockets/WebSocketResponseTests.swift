@@ -60,6 +60,34 @@ struct WebSocketResponseTests {
         try await finish(session, server)
     }
 
+    /// The error keeps the first 4 KiB of the body, and says whether there were more.
+    @Test(arguments: [(4_095, 4_095, false), (4_096, 4_096, false), (4_097, 4_096, true), (300_000, 4_096, true)])
+    func theErrorHasTheBeginningOfALongBody(_ count: Int, _ kept: Int, _ isCut: Bool) async throws {
+        let body = String((0..<count).lazy.map { Character(Unicode.Scalar(UInt8(97 + $0 % 23))) })
+        let server = try Self.server { connection, _ in
+            try connection.write("HTTP/1.1 403 No\r\nContent-Length: \(count)\r\n\r\n\(body)")
+        }
+        let session = Session()
+        let error = await expectFailure([.unacceptableStatus]) {
+            try await session.webSocket(server.url(scheme: "ws"))
+        }
+        #expect(error?.response?.status == .forbidden && error?.response?.headers[.contentLength] == "\(count)")
+        #expect(error?.bodyExcerpt?.text == String(body.prefix(kept)) && error?.bodyExcerpt?.isCut == isCut)
+        try await finish(session, server)
+    }
+
+    @Test func theErrorHasTheBytesOfABodyThatIsCutShort() async throws {
+        let server = try Self.server { connection, _ in
+            try connection.write("HTTP/1.1 403 No\r\nContent-Length: 100\r\n\r\nthe first half")
+        }
+        let session = Session()
+        let error = await expectFailure([.unacceptableStatus]) {
+            try await session.webSocket(server.url(scheme: "ws"))
+        }
+        #expect(error?.bodyExcerpt?.text == "the first half" && error?.bodyExcerpt?.isCut == true)
+        try await finish(session, server)
+    }
+
     /// The fields of wrong responses, in which ACCEPT stands for the value that the request asks for, and a part of the error.
     private static let wrong: [(String, String)] = [
         ("Connection: Upgrade\r\nSec-WebSocket-Accept: ACCEPT", "Upgrade is missing"),

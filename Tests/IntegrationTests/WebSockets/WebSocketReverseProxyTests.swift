@@ -18,11 +18,7 @@ struct WebSocketReverseProxyTests {
         front = try await Peer.realServers.value
     }
 
-    private func session() -> Session {
-        var configuration = SessionConfiguration()
-        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: front.announcement.ca)
-        return Session(configuration: configuration)
-    }
+    private func session() -> Session { front.session() }
 
     private func url(_ proxy: String, _ path: String, port: String = "ws") throws -> String {
         let number = try #require(server.announcement.ports[port])
@@ -67,17 +63,7 @@ struct WebSocketReverseProxyTests {
     func theServersCodeIsKnown(_ proxy: String, _ code: UInt16) async throws {
         let session = session()
         let socket = try await session.webSocket(url(proxy, "/close/\(code)"))
-        let first = try await socket.receive()
-        #expect(first == .text("first"))
-        if code <= 1001 {
-            let last = try await socket.receive()
-            #expect(last == nil)
-        } else {
-            let error = await expectFailure([.webSocket]) { try await socket.receive() }
-            #expect(error?.reason == .webSocketFailed(.closed(code: WebSocketCloseCode(rawValue: code), reason: "why")))
-        }
-        #expect(socket.closeCode?.rawValue == code && socket.closeReason == "why")
-        try await socket.close()
+        try await expectEnd(socket, code)
         try await finish(session)
     }
 

@@ -35,7 +35,7 @@ struct Backends: Sendable {
 
     /// Waits until a number of spans have ended.
     func waitForSpans(_ count: Int) async {
-        while spans.count < count { await Task.yield() }
+        while spans.count < count, !Task.isCancelled { await Task.yield() }
     }
 
     /// The only value of a timer, in nanoseconds; `nil` if there is not exactly one.

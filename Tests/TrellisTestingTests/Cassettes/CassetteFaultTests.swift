@@ -74,7 +74,7 @@ struct CassetteFaultTests {
             #expect(chunk == Data("one".utf8))
             break
         }
-        while folder.names != ["test.har"] { await Task.yield() }
+        while folder.names != ["test.har"], !Task.isCancelled { await Task.yield() }
         let second = session(.none)
         for try await chunk in try await second.stream("http://a.example/").chunks {
             #expect(chunk == Data("one".utf8))
@@ -109,7 +109,9 @@ struct CassetteFaultTests {
     @Test func aConnectionThatIsRefusedIsRetried() async throws {
         var retry = RetryPolicy(retryLimit: 1)
         retry.exponentialBackoffScale = .zero
-        let first = CassetteTransport(folder.cassette(.once), upstream: RefusingTransport())
+        let upstream = FaultTransport(
+            wrapping: MockTransport { _ in .text("at last") }, faults: [.first(1, .refusedConnection)])
+        let first = CassetteTransport(folder.cassette(.once), upstream: upstream)
         for transport in [first, CassetteTransport(folder.cassette(.none))] {
             var configuration = SessionConfiguration()
             configuration.steps.intercept(with: retry)
@@ -219,21 +221,5 @@ struct CassetteFaultTests {
             try await session(.none).webSocket("ws://a.example/")
         }
         #expect(error?.kind == .unsupported)
-    }
-}
-
-/// A transport whose first attempt is refused before it is connected.
-private struct RefusingTransport: Transport {
-    private let mock = MockTransport { _ in .text("at last") }
-    private let isFirst = Locked(true)
-
-    func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-        let isFirst = isFirst.withLock { isFirst in
-            defer { isFirst = false }
-            return isFirst
-        }
-        guard isFirst else { return mock.start(request, events: events) }
-        events.transportDidEnd(TransportEnd(failure: TransportFailure(.connectionFailed(.unreachable("refused")))))
-        return EndedTask.shared
     }
 }

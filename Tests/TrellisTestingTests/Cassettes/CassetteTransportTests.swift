@@ -223,7 +223,7 @@ struct CassetteTransportTests {
     @Test func recordingsAreUsedInTheirOrder() async throws {
         let count = Locked(0)
         let (first, _) = recording(cassette(.once)) { _ in
-            .text("\(count.withLock { $0 += 1; return $0 })")
+            .text("\(count.next())")
         }
         for number in 1...3 { #expect(try await first.string("http://a.example/") == "\(number)") }
         let (second, _) = replaying(cassette(.none))

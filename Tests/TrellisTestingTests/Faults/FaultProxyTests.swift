@@ -31,7 +31,9 @@ struct FaultProxyTests {
         /// Waits until the server has sent a response, and the proxy has received all of it.
         func waitUntilReceived() async throws {
             try await server.waitUntilRequested(count: 1)
-            while server.bytesWritten == 0 || proxy.connections[0].receivedDownstream < server.bytesWritten {
+            while server.bytesWritten == 0 || proxy.connections[0].receivedDownstream < server.bytesWritten,
+                !Task.isCancelled
+            {
                 await Task.yield()
             }
         }

@@ -15,10 +15,12 @@ struct FaultTransportTests {
         return (Session(transport: transport, clock: clock), transport)
     }
 
-    @Test(
-        arguments: [
-            .connecting, .requestHead, .requestBody(after: 2), .responseHead, .responseBody(after: 2), .end,
-        ] as [Fault.Moment])
+    /// The moments that a transport and a server on a socket have in common.
+    static let moments: [Fault.Moment] = [
+        .connecting, .requestHead, .requestBody(after: 2), .responseHead, .responseBody(after: 2), .end,
+    ]
+
+    @Test(arguments: moments)
     func aLatencyLastsUntilTheClockIsMoved(_ moment: Fault.Moment) async throws {
         let clock = TestClock()
         let mock = MockTransport { request in .text("echo \(request.bodyData?.count ?? 0)") }
@@ -126,21 +128,9 @@ struct FaultTransportTests {
 
     /// The mock waits for a slow reader although the faults are between them.
     @Test func aWriterWaitsForTheReader() async throws {
-        let written = LoopbackServer.Gate()
-        let mock = MockTransport { _ in
-            MockResponse { writer in
-                for _ in 0..<64 { try await writer.write(Data(count: 1 << 20)) }
-                written.open()
-            }
+        try await MockTransportTests.expectWaitingWriter {
+            FaultTransport(wrapping: $0, faults: [.always(.latency(.zero, .responseBody(after: 10)))])
         }
-        let transport = FaultTransport(wrapping: mock, faults: [.always(.latency(.zero, .responseBody(after: 10)))])
-        let response = try await Session(transport: transport).stream(Self.url)
-        var reader = response.chunks.makeAsyncIterator()
-        var count = try await reader.next()?.count ?? 0
-        #expect(!written.isOpen, "64 MiB went into memory")
-        while let chunk = try await reader.next() { count += chunk.count }
-        #expect(count == 64 << 20)
-        #expect(written.isOpen)
     }
 
     @Test func informationalHeadsAndTrailersPass() async throws {
@@ -175,10 +165,7 @@ struct FaultTransportTests {
             wrapping: scripted, faults: [.always(.truncation(after: 1), .framing(.lengthTooSmall(by: 2)))])
         let call = Task { try await Session(transport: transport).data(Request(Self.url, method: .head)) }
         let attempt = try await scripted.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead(status: 200)
-        attempt.receiveBody("hello")
-        attempt.end()
+        attempt.respond("hello")
         #expect(try await call.value.1.status == .ok)
         #expect(!transport.faults.contains(.truncation(after: 1)))
     }

@@ -8,10 +8,7 @@ import TrellisTesting
 struct LoopbackClockTests {
     private static let body = Data("body".utf8)
 
-    @Test(
-        arguments: [
-            .connecting, .requestHead, .requestBody(after: 2), .responseHead, .responseBody(after: 2), .end,
-        ] as [Fault.Moment])
+    @Test(arguments: FaultTransportTests.moments)
     func aLatencyLastsUntilTheClockIsMoved(_ moment: Fault.Moment) async throws {
         let clock = TestClock()
         let faults: FaultPlan = [.always(.latency(.seconds(3_600), moment))]

@@ -77,7 +77,7 @@ struct WebSocketPeerScriptTests {
                 _ = try await socket.receive()
             }
         }
-        while code.withLock({ $0 }) == nil { await Task.yield() }
+        while code.withLock({ $0 }) == nil, !Task.isCancelled { await Task.yield() }
         #expect(code.withLock { $0 } == .protocolError)
     }
 

@@ -56,10 +56,7 @@ struct InProcessTransportTests {
             return .text("\(try await request.body.collect().count)")
         }
         let chunks = AsyncStream(unfolding: { () -> Data? in
-            let count = produced.withLock { count in
-                count += 1
-                return count
-            }
+            let count = produced.next()
             return count <= 100 ? Data(count: 1000) : nil
         })
         let session = Session(transport: transport)

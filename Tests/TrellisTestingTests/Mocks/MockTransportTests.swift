@@ -140,7 +140,12 @@ struct MockTransportTests {
         #expect(transport.cancelledCount == 1)
     }
 
-    @Test func aWriterWaitsForTheReader() async throws {
+    @Test func aWriterWaitsForTheReader() async throws { try await Self.expectWaitingWriter { $0 } }
+
+    /// Expects that the writer of a large body waits for its reader.
+    ///
+    /// - Parameter wrap: Returns the transport of the session.
+    static func expectWaitingWriter(_ wrap: (MockTransport) -> any Transport) async throws {
         let written = LoopbackServer.Gate()
         let transport = MockTransport { _ in
             MockResponse { writer in
@@ -148,7 +153,7 @@ struct MockTransportTests {
                 written.open()
             }
         }
-        let response = try await Session(transport: transport).stream("http://mock.example/")
+        let response = try await Session(transport: wrap(transport)).stream("http://mock.example/")
         var reader = response.chunks.makeAsyncIterator()
         var count = try await reader.next()?.count ?? 0
         #expect(!written.isOpen, "64 MiB went into memory")

@@ -35,6 +35,12 @@ struct RequestModifierTests {
         #expect(request.withHeader(.accept("x/y")).headers[values: .accept] == ["x/y"])
     }
 
+    @Test func aCookieFieldIsNotDivided() {
+        let request = Self.plain.withHeader(.cookie, "a=1; b=2")
+        #expect(request.headers[values: .cookie] == ["a=1; b=2"])
+        #expect(request.withHeader(.cookie, "c=3; d=4").headers[values: .cookie] == ["c=3; d=4"])
+    }
+
     @Test func fieldsTakeThePlaceOfAllOfTheirNames() {
         var fields: HTTPFields = [.accept: "a/b", .range: "bytes=0-"]
         fields.append(HTTPField(name: .accept, value: "c/d"))

@@ -291,9 +291,7 @@ struct DownloadCrashTests {
         // A task of the pool, and a request, still run.
         let answer = Task.detached { [session = world.session] in try await session.data("http://b.example/") }
         let attempt = try await world.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.end()
+        attempt.respond()
         #expect(try await answer.value.1.status == .ok)
         for disk in disks { disk.goOn("write part 0..<1000") }
         for download in downloads {

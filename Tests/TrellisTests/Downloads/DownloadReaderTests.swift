@@ -34,7 +34,7 @@ struct DownloadReaderTests {
             if wantsFile { _ = try await run.value() } else { _ = try await run.response() }
         }
         let staying = Task { try await run.value() }
-        while run.readerCount < 2 { await Task.yield() }
+        while run.readerCount < 2, !Task.isCancelled { await Task.yield() }
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
         #expect(run.currentState == .resumed)

@@ -27,7 +27,7 @@ struct LateSlotTests {
             do { _ = try await session.data(request) } catch { return error as? TrellisError }
             return nil
         }
-        while await session.liveRequestCount < count { await Task.yield() }
+        while await session.liveRequestCount < count, !Task.isCancelled { await Task.yield() }
         return task
     }
 
@@ -50,13 +50,13 @@ struct LateSlotTests {
         session.engine.submit {
             // Runs directly before the slot is delivered, when the timers of the turn have fired.
             session.engine.submit { clock.advance(by: .seconds(5)) }
-            attempt.answer(status: 200)
+            attempt.respond(status: 200)
         }
         for task in tasks { Self.expectQueueTimeout(await task.value) }
         #expect(await tasks[0].value?.detail == "its turn came only then")
         let next = try await scripted.transport.nextAttempt()
         try #require(next.request.url == "http://localhost/patient")
-        next.answer(status: 204)
+        next.respond(status: 204)
         #expect(await patient.value == .answer("204"))
         #expect(scripted.transport.attempts.count == 2)
         #expect(await blocker.state == .finished)
@@ -72,7 +72,7 @@ struct LateSlotTests {
         let task = await Self.waiting(on: 1, scripted, count: 2)
         let (hasEnded, mayContinue) = (LoopbackServer.Gate(), DispatchSemaphore(value: 0))
         session.engine.submit {
-            attempt.answer(status: 200)
+            attempt.respond(status: 200)
             hasEnded.open()
             _ = mayContinue.wait(timeout: .now() + 10)
         }

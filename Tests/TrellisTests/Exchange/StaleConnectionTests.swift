@@ -26,9 +26,7 @@ struct StaleConnectionTests {
     @Test func anIdempotentRequestGoesOutOnceMore() async throws {
         let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isConnectionFailure: true)
         let second = try await transport.nextAttempt()
-        second.connect()
-        second.receiveHead(status: 204)
-        second.end()
+        second.respond(status: 204)
         #expect(try await answer.value == 204)
         await session.shutdown()
     }
@@ -39,6 +37,17 @@ struct StaleConnectionTests {
     func anythingElseFails(_ method: String, _ reused: Bool, _ isConnectionFailure: Bool) async throws {
         let request = Request("http://stale.example/", method: .init(rawValue: method) ?? .get)
         let answer = try await failsFirst(request, reused: reused, isConnectionFailure: isConnectionFailure)
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .http2)
+        #expect(transport.attempts.count == 1)
+        await session.shutdown()
+    }
+
+    /// The server may have handled the request before it closed the connection.
+    @Test func aRequestThatIsSentOnceFails() async throws {
+        var request = Request("http://stale.example/")
+        request.isSentOnce = true
+        let answer = try await failsFirst(request, reused: true, isConnectionFailure: true)
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .http2)
         #expect(transport.attempts.count == 1)
@@ -71,9 +80,7 @@ struct StaleConnectionTests {
         request.resume()
         let second = try await transport.nextAttempt()
         #expect(second.commands.isEmpty)
-        second.connect()
-        second.receiveHead(status: 204)
-        second.end()
+        second.respond(status: 204)
         #expect(try await answer.value == 204)
         await session.shutdown()
     }

@@ -168,6 +168,37 @@ struct EventDeliveryTests {
 
     // MARK: Readers of the sequence
 
+    /// A call keeps the observers of its beginning, and notices that there are others.
+    @Test func aReaderThatArrivesDuringACallGetsItsNextEvents() async {
+        let hub = EventHub(monitors: [], bufferSize: 10)
+        let observer = CallObserver(
+            hub: hub, id: 1, request: Request("http://a.example/"), clock: TestClock().engineSide)
+        let subscription = hub.subscribe()
+        observer.tell(.admitted)
+        subscription.end()
+        let event = await subscription.next()
+        #expect(event?.callID == 1)
+    }
+
+    /// A call that lasts long knows the queue of each reader that was there when it was made.
+    @Test func aCallDoesNotKeepTheEventsOfAReaderThatHasLeft() {
+        final class Cause: Error {}
+        let hub = EventHub(monitors: [], bufferSize: 10)
+        var subscription: EventSubscription? = hub.subscribe()
+        let observer = CallObserver(
+            hub: hub, id: 1, request: Request("http://a.example/"), clock: TestClock().engineSide)
+        weak var kept: Cause?
+        do {
+            let cause = Cause()
+            kept = cause
+            observer.tell(.failed(cause))
+        }
+        withExtendedLifetime(subscription) { #expect(kept != nil) }
+        subscription = nil
+        #expect(kept == nil)
+        withExtendedLifetime(observer) {}
+    }
+
     @Test func aReaderWhoseTaskIsCancelledLeaves() async {
         let session = Session(transport: MockTransport { _ in .text("hello") })
         let events = session.requestEvents

@@ -61,6 +61,69 @@ struct EventQueueTests {
         #expect(await !queue.wait())
     }
 
+    @Test func aSmallQueueGivesOneEventAtATime() {
+        let queue = EventQueue(capacity: 127)
+        for number in 1...3 { _ = queue.add(event(UInt64(number))) }
+        #expect(queue.nextEvents()?.map(\.callID) == [1])
+        #expect(queue.nextEvents()?.map(\.callID) == [2])
+    }
+
+    /// Events that the task has taken and not handled yet count as events of the queue.
+    @Test func aLargeQueueGivesSeveralEventsAndKeepsItsCapacity() {
+        let queue = EventQueue(capacity: 128)
+        for number in 1...128 { _ = queue.add(event(UInt64(number))) }
+        #expect(queue.nextEvents()?.map(\.callID) == [1, 2])
+        #expect([129, 130].map { queue.add(event($0)) } == [false, true])
+        // The first event tells that an event was dropped.
+        #expect(queue.nextEvents()?.map(\.callID) == [0])
+        // The other event of the group was dropped.
+        #expect(queue.nextEvents()?.map(\.callID) == [4])
+        #expect(queue.nextEvents()?.map(\.callID) == [5, 6])
+        #expect(queue.droppedCount == 1)
+    }
+
+    /// The queue, which keeps its events in groups, has the same events as a list.
+    @Test(arguments: [1, 3, 64, 128, 200, 1000, 4096])
+    func theQueueIsAList(_ capacity: Int) {
+        let queue = EventQueue(capacity: capacity)
+        var (list, ahead, untold, dropped, last) = ([UInt64](), 0, 0, 0, UInt64(0))
+        var seed: UInt64 = 1
+        for _ in 0..<5000 {
+            seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            switch seed >> 33 % 8 {
+            case 0:
+                ahead = 0
+                let events = queue.nextEvents()?.map(\.callID)
+                if untold > 0 {
+                    #expect(events == [0])
+                    untold = 0
+                } else if let count = events?.count {
+                    #expect(events == Array(list.prefix(count)))
+                    #expect(count >= 1 && count <= max(capacity / 64, 1))
+                    list.removeFirst(count)
+                    ahead = count - 1
+                } else {
+                    #expect(list.isEmpty)
+                }
+            case 1:
+                let event = queue.next()?.callID
+                #expect(event == (untold > 0 ? 0 : list.first))
+                if untold == 0, !list.isEmpty { list.removeFirst() }
+                untold = 0
+            default:
+                last += 1
+                let isFull = list.count + ahead >= capacity
+                if isFull {
+                    list.removeFirst()
+                    (untold, dropped) = (untold + 1, dropped + 1)
+                }
+                list.append(last)
+                #expect(queue.add(event(last)) == isFull)
+            }
+        }
+        #expect(queue.droppedCount == dropped)
+    }
+
     @Test func theURLOfAnEventHasNoSecrets() {
         let subject = EventSubject(id: 1, method: .get, url: "http://u:p@a.example/?token=t&b=c")
         #expect(subject.url == "http://a.example/?token=REDACTED&b=c")

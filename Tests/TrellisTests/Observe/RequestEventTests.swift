@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -22,8 +23,9 @@ struct RequestEventTests {
         return words
     }
 
-    @Test func success() async throws {
-        let session = Session(transport: MockTransport { _ in .text("hello") })
+    @Test(.trellis(.mock { _ in .text("hello") }))
+    func success() async throws {
+        let session = try #require(Session.current)
         let words = try await words(session, until: "finished 200") {
             _ = try await session.data(Request("http://a.example/").withAdapter(Adapter { request, _ in request }))
         }
@@ -33,8 +35,9 @@ struct RequestEventTests {
             ])
     }
 
-    @Test func reading() async throws {
-        let session = Session(transport: MockTransport { _ in .json("[1") })
+    @Test(.trellis(.mock { _ in .json("[1") }))
+    func reading() async throws {
+        let session = try #require(Session.current)
         let words = try await words(session, until: "serialized") {
             let request = session.request("http://a.example/").validate { _, _, _ in }
             _ = try? await request.decode([Int].self)
@@ -46,16 +49,18 @@ struct RequestEventTests {
             ])
     }
 
-    @Test func aStreamThatIsNotAccepted() async throws {
-        let session = Session(transport: MockTransport { _ in MockResponse(status: 404) })
+    @Test(.trellis(.mock { _ in MockResponse(status: 404) }))
+    func aStreamThatIsNotAccepted() async throws {
+        let session = try #require(Session.current)
         let words = await words(session, until: "validated unacceptable_status") {
             _ = try? await session.stream("http://a.example/").validate()
         }
         #expect(words.contains("finished 404"))
     }
 
-    @Test func retry() async throws {
-        let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
+    @Test(.trellis(.mock { _ in MockResponse(status: 503) }))
+    func retry() async throws {
+        let session = try #require(Session.current)
         let request = Request("http://a.example/").withRetrier(
             Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
         let events = session.requestEvents
@@ -72,9 +77,9 @@ struct RequestEventTests {
         #expect(attempts == Array(repeating: 1, count: 8) + Array(repeating: 2, count: 7))
     }
 
-    @Test func failure() async throws {
-        let session = Session(
-            transport: MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) })
+    @Test(.trellis(.mock { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) }))
+    func failure() async throws {
+        let session = try #require(Session.current)
         let words = await words(session, until: "failed receive") {
             _ = try? await session.data("http://a.example/")
         }
@@ -90,9 +95,9 @@ struct RequestEventTests {
     }
 
     /// The task of the call continues as soon as the engine tells it of the failure.
-    @Test func aStreamThatFailsBeforeItsHead() async throws {
-        let session = Session(
-            transport: MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) })
+    @Test(.trellis(.mock { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) }))
+    func aStreamThatFailsBeforeItsHead() async throws {
+        let session = try #require(Session.current)
         let words = await words(session, until: "failed receive") {
             await Task(executorPreference: InlineExecutor()) { _ = try? await session.stream("http://a.example/") }
                 .value
@@ -192,8 +197,9 @@ struct RequestEventTests {
         #expect(session.droppedEventCount >= 3)
     }
 
-    @Test func anObserverThatLeavesCostsNothingMore() async throws {
-        let session = Session(transport: MockTransport { _ in .text("hello") })
+    @Test(.trellis(.mock { _ in .text("hello") }))
+    func anObserverThatLeavesCostsNothingMore() async throws {
+        let session = try #require(Session.current)
         do {
             var events = session.requestEvents.makeAsyncIterator()
             #expect(session.hub.isObserved)

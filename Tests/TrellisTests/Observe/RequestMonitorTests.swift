@@ -2,6 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -14,8 +15,9 @@ struct RequestMonitorTests {
         "created", "queued", "admitted", "connected", "sent", "head 200", "ended", "finished 200",
     ]
 
-    @Test func aMonitorGetsTheEventsOfItsRequestAlone() async throws {
-        let session = Session(transport: MockTransport { _ in .text("hello") })
+    @Test(.trellis(.mock { _ in .text("hello") }))
+    func aMonitorGetsTheEventsOfItsRequestAlone() async throws {
+        let session = try #require(Session.current)
         let monitor = EventWords()
         for isMonitored in [false, true, false] {
             let request = Request(Self.url)
@@ -47,11 +49,14 @@ struct RequestMonitorTests {
         #expect(own.words == ["created", "finished 200"] && others.words == Self.course + Self.course)
     }
 
-    @Test(arguments: [true, false])
+    @Test(
+        .trellis(
+            TransportProvider {
+                let redirect = MockResponse(status: 302, headers: [.location: "http://b.example/b"])
+                return MockTransport(responses: [MockResponse(status: 503), redirect, .text("hello")])
+            }), arguments: [true, false])
     func attemptsAndRedirectsBelongToTheRequest(_ isHandle: Bool) async throws {
-        let redirect = MockResponse(status: 302, headers: [.location: "http://b.example/b"])
-        let session = Session(
-            transport: MockTransport(responses: [MockResponse(status: 503), redirect, .text("hello")]))
+        let session = try #require(Session.current)
         let monitor = EventWords()
         let request = Request(Self.url)
             .withRetrier(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
@@ -71,8 +76,9 @@ struct RequestMonitorTests {
         #expect(monitor.all.map(\.attempt) == Array(repeating: 1, count: 8) + Array(repeating: 2, count: 14))
     }
 
-    @Test func readingIsAnEvent() async throws {
-        let session = Session(transport: MockTransport { _ in .json("[1]") })
+    @Test(.trellis(.mock { _ in .json("[1]") }))
+    func readingIsAnEvent() async throws {
+        let session = try #require(Session.current)
         let monitor = EventWords(.calls)
         let request = Request(Self.url).withEventMonitor(monitor)
         #expect(try await session.decode([Int].self, from: request) == [1])
@@ -111,12 +117,10 @@ struct RequestMonitorTests {
         var tasks: [Task<(Data, Response), any Error>] = []
         for request in [requests[1], requests[0], requests[2]] {
             tasks.append(Task { try await session.data(request) })
-            while flight.waitingCount < tasks.count { await Task.yield() }
+            while flight.waitingCount < tasks.count, !Task.isCancelled { await Task.yield() }
         }
         let attempt = try await transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead(status: 200)
-        attempt.end()
+        attempt.respond()
         for task in tasks { _ = try await task.value }
         #expect(transport.attempts.count == 1)
         for monitor in monitors {
@@ -126,12 +130,12 @@ struct RequestMonitorTests {
         await session.shutdown()
     }
 
-    @Test func aStoredResponseHasEventsToo() async throws {
-        var configuration = SessionConfiguration()
-        configuration.steps.cache = HTTPCache()
-        let session = Session(
-            configuration: configuration,
-            transport: MockTransport { _ in MockResponse(headers: [.cacheControl: "max-age=60"]) })
+    @Test(
+        .trellis(
+            .router { $0.route(.get, "/").then(MockResponse(headers: [.cacheControl: "max-age=60"])) },
+            .session { $0.steps.cache = HTTPCache() }))
+    func aStoredResponseHasEventsToo() async throws {
+        let session = try #require(Session.current)
         let monitor = EventWords(.calls)
         _ = try await session.data(Self.url)
         _ = try await session.data(Request(Self.url).withEventMonitor(monitor))
@@ -162,9 +166,10 @@ struct RequestMonitorTests {
         #expect(session.droppedEventCount == 5 && Set(all.map(\.callID)).count == 1 && all[0].callID > 0)
     }
 
-    @Test func theShutdownWaitsForTheMonitorsOfRequests() async throws {
+    @Test(.trellis(.mock { _ in .text("hello") }))
+    func theShutdownWaitsForTheMonitorsOfRequests() async throws {
         let gate = LoopbackServer.Gate(), words = Locked<[String]>([])
-        let session = Session(transport: MockTransport { _ in .text("hello") })
+        let session = try #require(Session.current)
         let monitor = ClosureEventMonitor(detail: .calls) { event in
             try? await gate.opened()
             for _ in 0..<20 { await Task.yield() }
@@ -220,9 +225,7 @@ struct RequestMonitorTests {
             monitor = end
             let call = Task { try await session.data(Request(Self.url).withEventMonitor(end)) }
             let attempt = try await transport.nextAttempt()
-            attempt.connect()
-            attempt.receiveHead(status: 200)
-            attempt.end()
+            attempt.respond()
             _ = try await call.value
             try await end.gate.opened()
         }

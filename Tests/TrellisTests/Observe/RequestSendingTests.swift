@@ -112,9 +112,7 @@ struct RequestSendingTests {
         first.report.reusedConnection = true
         first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         let second = try await scripted.transport.nextAttempt()
-        second.connect()
-        second.receiveHead()
-        second.end()
+        second.respond()
         _ = try await task.value
         #expect(await words() == ["connected", "sent", "connected", "sent", "head 200", "ended", "finished 200"])
     }

@@ -29,8 +29,8 @@ struct CancelAllTests {
             tasks = (0..<count).map { _ in
                 outcome { "\(try await scripted.session.data("http://localhost/").1.status.code)" }
             }
-            while await scripted.session.liveRequestCount < count { await Task.yield() }
-            while scripted.transport.attempts.count < count / 2 { await Task.yield() }
+            while await scripted.session.liveRequestCount < count, !Task.isCancelled { await Task.yield() }
+            while scripted.transport.attempts.count < count / 2, !Task.isCancelled { await Task.yield() }
             self.scripted = scripted
         }
 
@@ -65,6 +65,22 @@ struct CancelAllTests {
         #expect(live == 600 - 256)
         await session.cancelAllRequests()
         await world.end()
+    }
+
+    /// A request moves to an engine that was visited before it, while the others are visited.
+    @Test func aRequestThatMovesToAnEarlierEngineIsFound() {
+        let requests = Locked([Set(["first"]), ["second"], ["moving"]])
+        let found = Locked<Set<String>>([])
+        SessionEngines.visit([0, 1, 2]) { engine in
+            let here = requests.withLock { requests in
+                defer {
+                    if engine == 1, requests[2].remove("moving") != nil { requests[0].insert("moving") }
+                }
+                return requests[engine]
+            }
+            found.withLock { $0.formUnion(here) }
+        }
+        #expect(found.withLock { $0 } == ["first", "second", "moving"])
     }
 
     /// A slot becomes free before the engine of the next request has cancelled it.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -35,8 +36,9 @@ struct ReadingTests {
 
     // MARK: One request
 
-    @Test func allReadingsAreOfOneAnswer() async throws {
-        let (session, transport) = Self.session(Self.ada)
+    @Test(.trellis(.mock { _ in .json(ReadingTests.ada) }))
+    func allReadingsAreOfOneAnswer() async throws {
+        let session = try #require(Session.current)
         let request = session.request(Self.get())
         #expect(try await request.validate().decode(User.self) == User(name: "Ada"))
         #expect(try await request.string() == Self.ada)
@@ -46,7 +48,7 @@ struct ReadingTests {
         #expect(try await request.response(of: .string).value == Self.ada)
         #expect(try await request.serialize(with: CustomResponseSerializer { _, _, data in data.count }) == 15)
         await #expect(throws: TrellisError.self) { try await request.decode([Int].self) }
-        #expect(transport.startedCount == 1)
+        #expect(MockTransport.current?.startedCount == 1)
     }
 
     @Test func readingsAtTheSameTimeAreOfOneAnswer() async throws {
@@ -85,11 +87,11 @@ struct ReadingTests {
         _ = (first, second)
     }
 
-    @Test func everythingIsInTheResponse() async throws {
-        var configuration = SessionConfiguration()
-        configuration.defaultHeaders[.acceptLanguage] = "de"
-        let transport = MockTransport { _ in .json(Self.ada) }
-        let session = Session(configuration: configuration, transport: transport)
+    @Test(
+        .trellis(
+            .mock { _ in .json(ReadingTests.ada) }, .session { $0.defaultHeaders[.acceptLanguage] = "de" }))
+    func everythingIsInTheResponse() async throws {
+        let session = try #require(Session.current)
         let response = try await session.request(Self.get(accept: "application/json")).response(of: User.self)
         #expect(response.value == User(name: "Ada"))
         #expect(response.data == Data(Self.ada.utf8))
@@ -103,8 +105,9 @@ struct ReadingTests {
         #expect(response.metrics == response.response.metrics)
     }
 
-    @Test func theHandleShowsTheRequestAsItIsSent() throws {
-        let (session, _) = Self.session(Self.ada)
+    @Test(.trellis(.noNetwork))
+    func theHandleShowsTheRequestAsItIsSent() throws {
+        let session = try #require(Session.current)
         #expect(try session.request(Self.get()).request.headers[.userAgent] != nil)
         #expect(throws: TrellisError.self) { try session.request("nonsense").request }
     }
@@ -178,8 +181,13 @@ struct ReadingTests {
             ])
     }
 
-    @Test func theErrorHasResponseAndBodyAndNoSecrets() async throws {
-        let (session, _) = Self.session("Nobody here.", status: 404, type: "text/plain")
+    @Test(
+        .trellis(
+            .mock { _ in
+                MockResponse(status: 404, headers: [.contentType: "text/plain"], body: Data("Nobody here.".utf8))
+            }))
+    func theErrorHasResponseAndBodyAndNoSecrets() async throws {
+        let session = try #require(Session.current)
         let error = try #require(
             await #expect(throws: TrellisError.self) { try await session.decode(User.self, from: Self.get()) })
         #expect(error.response?.status == .notFound)
@@ -194,8 +202,9 @@ struct ReadingTests {
 
     // MARK: Errors of the server
 
-    @Test func theServersErrorIsCaughtByItsType() async throws {
-        let (session, transport) = Self.session(#"{"code": "locked"}"#, status: 423)
+    @Test(.trellis(.mock { _ in .json(#"{"code": "locked"}"#, status: 423) }))
+    func theServersErrorIsCaughtByItsType() async throws {
+        let session = try #require(Session.current)
         let request = session.request(Self.get())
         let error = try #require(
             await #expect(throws: ErrorResponse<APIProblem>.self) {
@@ -208,7 +217,7 @@ struct ReadingTests {
         await #expect(throws: ErrorResponse<APIProblem>.self) {
             try await session.decode(User.self, from: Self.get(), orError: APIProblem.self)
         }
-        #expect(transport.startedCount == 2)
+        #expect(MockTransport.current?.startedCount == 2)
     }
 
     @Test func problemDetailsAreBuiltIn() async throws {
@@ -240,8 +249,9 @@ struct ReadingTests {
         #expect(error?.kind == kind)
     }
 
-    @Test func theTypeOfTheValueMayFollowFromItsUse() async throws {
-        let (session, _) = Self.session(Self.ada)
+    @Test(.trellis(.mock { _ in .json(ReadingTests.ada) }))
+    func theTypeOfTheValueMayFollowFromItsUse() async throws {
+        let session = try #require(Session.current)
         let user: User = try await session.request(Self.get()).decode()
         let other: User = try await session.request(Self.get()).decode(orError: ProblemDetails.self)
         let third: User = try await session.decode(from: Self.get())

@@ -46,11 +46,11 @@ struct RequestPriorityTests {
             Task { try await handle.data() }
             await scripted.waitUntilLive(count: count + 2)
         }
-        attempt.answer(status: 200)
+        attempt.respond(status: 200)
         for name in ["high", "normal", "low"] {
             let next = try await scripted.transport.nextAttempt()
             #expect(next.request.url == "http://localhost/\(name)")
-            next.answer(status: 200)
+            next.respond(status: 200)
         }
         _ = blocker
     }

@@ -16,10 +16,8 @@ struct SessionHealthTests {
         await scripted.waitUntilRefusing()
         #expect(session.health == .draining(requests: 2) && !session.health.acceptsRequests)
         for (attempt, count) in zip(attempts, [1, 0]) {
-            attempt.connect()
-            attempt.receiveHead(status: 204)
-            attempt.end()
-            while session.health == .draining(requests: count + 1) { await Task.yield() }
+            attempt.respond(status: 204)
+            while session.health == .draining(requests: count + 1), !Task.isCancelled { await Task.yield() }
         }
         for task in tasks { #expect(await task.value == .answer("")) }
         await end
@@ -45,9 +43,7 @@ struct SessionHealthTests {
         gate.open()
         let attempt = try await scripted.transport.nextAttempt()
         #expect(session.health == .draining(requests: 1), "the call and its exchange are one request")
-        attempt.connect()
-        attempt.receiveHead(status: 204)
-        attempt.end()
+        attempt.respond(status: 204)
         #expect(await task.value == .answer(""))
         await end
         #expect(session.health == .ended)

@@ -153,10 +153,7 @@ struct ShutdownTests {
         await scripted.waitUntilRefusing()
         gate.open()
         let attempt = try await scripted.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("in time")
-        attempt.end()
+        attempt.respond("in time")
         #expect(await task.value == .answer("in time"))
         await end
     }
@@ -179,10 +176,7 @@ struct ShutdownTests {
         }
         let attempt = try await scripted.transport.nextAttempt()
         #expect(scripted.session.life.isShutDown)
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("in time")
-        attempt.end()
+        attempt.respond("in time")
         #expect(await task.value == .answer("in time"))
         await end.withLock { $0 }?.value
     }
@@ -245,10 +239,7 @@ struct ShutdownTests {
         first.end()
         let second = try await scripted.transport.nextAttempt()
         #expect(second.request.url == "http://localhost/next")
-        second.connect()
-        second.receiveHead()
-        second.receiveBody("there")
-        second.end()
+        second.respond("there")
         #expect(await task.value == .answer("there"))
         await end
     }
@@ -265,10 +256,7 @@ struct ShutdownTests {
         first.receiveHead(status: 503)
         first.end()
         let second = try await scripted.transport.nextAttempt()
-        second.connect()
-        second.receiveHead(status: 200)
-        second.receiveBody("again")
-        second.end()
+        second.respond("again")
         #expect(await task.value == .answer("again"))
         await end
     }
@@ -286,10 +274,7 @@ struct ShutdownTests {
         await scripted.waitUntilRefusing()
         gate.open()
         let attempt = try await scripted.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("shared")
-        attempt.end()
+        attempt.respond("shared")
         #expect(await task.value == .answer("shared"))
         await end
     }
@@ -333,9 +318,7 @@ struct ShutdownTests {
         #expect(
             await outcome { "\(try await handle.data().1.status.code)" }.value
                 == .failed(.cancelled(.sessionShutDown)))
-        first.connect()
-        first.receiveHead(status: 204)
-        first.end()
+        first.respond(status: 204)
         #expect(await task.value == .answer(""))
         await end
         #expect(scripted.transport.attempts.count == 1)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -15,8 +16,9 @@ struct StreamValidationTests {
         return request
     }
 
-    @Test func whatIsAcceptedIsReadOn() async throws {
-        let session = Session(transport: MockTransport { _ in .text("one\ntwo\n") })
+    @Test(.trellis(.mock { _ in .text("one\ntwo\n") }))
+    func whatIsAcceptedIsReadOn() async throws {
+        let session = try #require(Session.current)
         var lines: [String] = []
         for try await line in try await session.stream(Self.request).validate().lines { lines.append(line) }
         #expect(lines == ["one", "two"])
@@ -61,22 +63,26 @@ struct StreamValidationTests {
         try await transport.waitUntilCancelled(count: 1)
     }
 
-    @Test func aShortBodyIsInTheErrorWhole() async throws {
-        let session = Session(transport: MockTransport { _ in .text("not here", status: 410) })
+    @Test(.trellis(.mock { _ in .text("not here", status: 410) }))
+    func aShortBodyIsInTheErrorWhole() async throws {
+        let session = try #require(Session.current)
         let error = await #expect(throws: TrellisError.self) { try await session.stream(Self.request).validate() }
         #expect(error?.bodyExcerpt?.text == "not here")
         #expect(error?.bodyExcerpt?.isCut == false)
         #expect(error?.description.hasSuffix("the status 410 (Gone) is not accepted; the body: not here") == true)
     }
 
-    @Test func aBodyThatDoesNotComeIsNotWaitedForForLong() async throws {
-        let transport = MockTransport { _ in
-            MockResponse(status: 500) { writer in
-                try await writer.write("half")
-                try await Task.never()
-            }
-        }
-        let stream = try await Session(transport: transport).stream(Self.request)
+    @Test(
+        .trellis(
+            .mock { _ in
+                MockResponse(status: 500) { writer in
+                    try await writer.write("half")
+                    try await Task.never()
+                }
+            }))
+    func aBodyThatDoesNotComeIsNotWaitedForForLong() async throws {
+        let (session, transport) = (try #require(Session.current), try #require(MockTransport.current))
+        let stream = try await session.stream(Self.request)
         let error = await #expect(throws: TrellisError.self) {
             try await stream.validate(.successfulStatus, patience: .milliseconds(100))
         }
@@ -85,17 +91,17 @@ struct StreamValidationTests {
         try await transport.waitUntilCancelled(count: 1)
     }
 
-    @Test func aChecksOwnErrorEndsTheTransferToo() async throws {
-        let transport = MockTransport { _ in
-            MockResponse { _ in try await Task.never() }
-        }
-        let stream = try await Session(transport: transport).stream("http://a.example/")
+    @Test(.trellis(.mock { _ in MockResponse { _ in try await Task.never() } }))
+    func aChecksOwnErrorEndsTheTransferToo() async throws {
+        let (session, transport) = (try #require(Session.current), try #require(MockTransport.current))
+        let stream = try await session.stream("http://a.example/")
         await #expect(throws: Refused.self) { try await stream.validate { _, _, _ in throw Refused() } }
         try await transport.waitUntilCancelled(count: 1)
     }
 
-    @Test func theShapesOfACondition() async throws {
-        let session = Session(transport: MockTransport { _ in .text("x", status: 404) })
+    @Test(.trellis(.mock { _ in .text("x", status: 404) }))
+    func theShapesOfACondition() async throws {
+        let session = try #require(Session.current)
         let stream = try await session.stream(Self.request)
         try await stream.validate(statusCode: [404]).validate(statusCode: 400..<500).validate(contentType: [
             "text/plain"

@@ -2,39 +2,30 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
 
+/// Returns redirects by the path of a request: `/301/next` leads to `/next`.
+private func site(_ request: TransportRequest) -> MockResponse {
+    let path = request.url.split(separator: "/", maxSplits: 2).dropFirst(2).first ?? ""
+    let parts = path.split(separator: "/", maxSplits: 1)
+    guard let status = parts.first.flatMap({ Int($0) }), parts.count == 2 else { return .text("at /\(path)") }
+    let to = parts[1].hasPrefix("http") ? String(parts[1]) : "/\(parts[1])"
+    return MockResponse(status: status, headers: [.location: to], body: Data("elsewhere".utf8))
+}
+
 /// Redirects that a session follows, with every verb.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .trellis(.mock { site($0) }))
 struct RedirectStepTests {
-    /// Returns redirects by the path of a request: `/301/next` leads to `/next`.
-    private static func site(_ request: TransportRequest) -> MockResponse {
-        let path = request.url.split(separator: "/", maxSplits: 2).dropFirst(2).first ?? ""
-        let parts = path.split(separator: "/", maxSplits: 1)
-        guard let status = parts.first.flatMap({ Int($0) }), parts.count == 2 else { return .text("at /\(path)") }
-        let to = parts[1].hasPrefix("http") ? String(parts[1]) : "/\(parts[1])"
-        return MockResponse(status: status, headers: [.location: to], body: Data("elsewhere".utf8))
-    }
-
-    private static var oneRedirect: RedirectPolicy {
-        var policy = RedirectPolicy()
-        policy.maximumRedirects = 1
-        return policy
-    }
-
-    private let transport = MockTransport { site($0) }
-    private func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
-        var configuration = SessionConfiguration()
-        change(&configuration)
-        return Session(configuration: configuration, transport: transport)
-    }
+    private var session: Session { get throws { try #require(Session.current) } }
+    private var transport: MockTransport { get throws { try #require(MockTransport.current) } }
 
     private func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
 
     @Test func everyVerbFollows() async throws {
-        let session = session()
+        let (session, transport) = (try session, try transport)
         let url = "http://a.example/302/307/end"
         let hops = [
             Redirect(status: .found, from: url, to: "http://a.example/307/end"),
@@ -58,39 +49,40 @@ struct RedirectStepTests {
         #expect(transport.cancelledCount == 0)
     }
 
-    @Test func whoDoesNotFollowGetsTheRedirect() async throws {
-        let session = session { $0.steps.redirectHandler = .doNotFollow }
+    @Test(.trellis(.session { $0.steps.redirectHandler = .doNotFollow }))
+    func whoDoesNotFollowGetsTheRedirect() async throws {
+        let session = try session
         let (data, response) = try await session.data("http://a.example/302/end")
         #expect(response.status == .found)
         #expect(text(data) == "elsewhere")
-        #expect(transport.startedCount == 1)
+        #expect(try transport.startedCount == 1)
         // The request's own handler replaces the session's.
         let (followed, _) = try await session.data(
             Request("http://a.example/302/end").withRedirectHandler(.follow))
         #expect(text(followed) == "at /end")
     }
 
-    @Test func theLimitIsAnErrorWithTheResponse() async {
-        let session = session { $0.steps.redirects = Self.oneRedirect }
+    @Test(.trellis(.session { $0.steps.redirects = RedirectPolicy(maximumRedirects: 1) }))
+    func theLimitIsAnErrorWithTheResponse() async throws {
+        let session = try session
         let error = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/302/302/end") }
         #expect(error?.kind == .tooManyRedirects)
         #expect(error?.response?.redirects.count == 1)
     }
 
-    @Test func theSessionsSecretsStayWithTheirOrigin() async throws {
-        let session = session {
-            $0.defaultHeaders = [.authorization: "Basic c2VjcmV0", .accept: "text/plain"]
-        }
+    @Test(.trellis(.session { $0.defaultHeaders = [.authorization: "Basic c2VjcmV0", .accept: "text/plain"] }))
+    func theSessionsSecretsStayWithTheirOrigin() async throws {
+        let session = try session
         _ = try await session.data(
             Request("http://a.example/302/http://b.example/end").withHeader(.cookie, "own=1"))
-        let fields = transport.requests.map(\.request.headers)
+        let fields = try transport.requests.map(\.request.headers)
         #expect(fields.map { $0[.authorization] } == ["Basic c2VjcmV0", nil])
         #expect(fields.map { $0[.cookie] } == ["own=1", nil])
         #expect(fields.map { $0[.accept] } == ["text/plain", "text/plain"])
     }
 
     @Test func aBodyGoesAlongWhereTheStatusSaysSoAndItCan() async throws {
-        let session = session()
+        let (session, transport) = (try session, try transport)
         _ = try await session.upload(Data("body".utf8), to: "http://a.example/307/303/end")
         #expect(transport.requests.map(\.request.method) == [.post, .post, .get])
         #expect(transport.requests.map(\.bodyData) == [Data("body".utf8), Data("body".utf8), nil])
@@ -104,21 +96,18 @@ struct RedirectStepTests {
         #expect(error?.kind == .bodyNotReplayable)
     }
 
-    @Test func oneDeadlineCoversAllHops() async throws {
-        let clock = TestClock()
-        let transport = ScriptedTransport(clock: clock)
-        var configuration = SessionConfiguration()
-        configuration.timeouts = Timeouts(total: .seconds(10))
-        let session = Session(configuration: configuration, transport: transport, clock: clock)
-        let answer = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
-        first.connect()
+    @Test(
+        .trellis(
+            .clock, .faults([.always(.latency(.seconds(6), .responseHead))]),
+            .session { $0.timeouts = Timeouts(total: .seconds(10)) }))
+    func oneDeadlineCoversAllHops() async throws {
+        let (session, clock) = (try session, try #require(TestClock.current))
+        let faults = try #require(FaultTransport.current)
+        let answer = Task { try await session.data("http://a.example/302/end") }
+        try await faults.waitUntilFaults(count: 1)
         await session.settle()
         clock.advance(by: .seconds(6))
-        first.receiveHead(status: 302, headers: [.location: "/next"])
-        first.end()
-        let second = try await transport.nextAttempt()
-        second.connect()
+        try await faults.waitUntilFaults(count: 2)
         await session.settle()
         clock.advance(by: .seconds(4))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
@@ -127,7 +116,7 @@ struct RedirectStepTests {
     }
 
     @Test func observersSeeTheHops() async throws {
-        let session = session()
+        let session = try session
         let events = session.requestEvents
         _ = try await session.data("http://a.example/301/end")
         var kinds: [String] = []
@@ -147,28 +136,31 @@ struct RedirectStepTests {
             ])
     }
 
-    @Test func sessionsWithTheSameJarShareItsCookies() async throws {
-        let jar = CookieJar()
-        let transport = MockRouter()
-        transport.route(.get, "/set").respond(with: MockResponse(headers: [.setCookie: "shared=1; Path=/"]))
-        transport.route(.get, "/").respond { match in .text(match.request["Cookie"] ?? "none") }
+    @Test(
+        .trellis(
+            .router {
+                $0.route(.get, "/set").respond(with: MockResponse(headers: [.setCookie: "shared=1; Path=/"]))
+                $0.route(.get, "/").respond { match in .text(match.request["Cookie"] ?? "none") }
+            }))
+    func sessionsWithTheSameJarShareItsCookies() async throws {
         var configuration = SessionConfiguration()
-        configuration.steps.cookies = jar
-        let sessions = (0..<2).map { _ in Session(configuration: configuration, transport: transport) }
+        configuration.steps.cookies = CookieJar()
+        let sessions = [Session(configuration: configuration), Session(configuration: configuration)]
         _ = try await sessions[0].data("http://a.example/set")
         #expect(text(try await sessions[1].data("http://a.example/").0) == "shared=1")
         #expect(text(try await sessions[1].data("http://b.example/").0) == "none")
-        #expect(text(try await Session(transport: transport).data("http://a.example/").0) == "none")
+        #expect(text(try await Session().data("http://a.example/").0) == "none")
     }
 
-    @Test func cookiesOfAHopAreSentWithTheNext() async throws {
-        let transport = MockRouter()
-        transport.route(.get, "/login").respond(
-            with: MockResponse(status: 303, headers: [.location: "/home", .setCookie: "session=1; Path=/"]))
-        transport.route(.get, "/home").respond { match in .text(match.request["Cookie"] ?? "none") }
-        var configuration = SessionConfiguration()
-        configuration.steps.cookies = CookieJar()
-        let session = Session(configuration: configuration, transport: transport)
+    @Test(
+        .trellis(
+            .router {
+                $0.route(.get, "/login").respond(
+                    with: MockResponse(status: 303, headers: [.location: "/home", .setCookie: "session=1; Path=/"]))
+                $0.route(.get, "/home").respond { match in .text(match.request["Cookie"] ?? "none") }
+            }, .session { $0.steps.cookies = CookieJar() }))
+    func cookiesOfAHopAreSentWithTheNext() async throws {
+        let session = try session
         #expect(text(try await session.data("http://a.example/home").0) == "none")
         #expect(text(try await session.data("http://a.example/login").0) == "session=1")
         let request = Request("http://a.example/home").withHeader(.cookie, "own=2")

@@ -113,7 +113,7 @@ final class RecordedDisk: Sendable {
         case .rename(let path, let other): "rename \(name(path)) \(name(other))"
         case .remove(let path): "remove \(name(path))"
         case .synchronizeFolder: "synchronize folder"
-        case .open, .read, .list, .lock: ""
+        case .open, .read, .close, .list, .lock: ""
         }
     }
 }

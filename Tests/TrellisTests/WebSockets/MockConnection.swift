@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 
 @testable import Trellis
 @testable import TrellisTesting
@@ -121,4 +122,15 @@ final class MockConnection: DuplexConnection {
     func waitUntilRead() async throws { try await state.wait { $0.incoming.isEmpty && $0.isRead } }
 
     func waitForWriters(_ count: Int) async throws { try await state.wait { $0.waitingWriters == count } }
+}
+
+extension MockConnection {
+    /// Returns the response that accepts a handshake on the connection (RFC 6455, section 4.2.2).
+    func acceptance(of request: TransportRequest) -> MockResponse {
+        let accept = WebSocketKey.accept(request.headers[.secWebSocketKey] ?? "")
+        return MockResponse(
+            switchingTo: self,
+            headers: [.upgrade: "websocket", .connection: "Upgrade", .secWebSocketAccept: accept]
+        ) { [self] in try await waitUntilClosed() }
+    }
 }

@@ -27,7 +27,7 @@ struct MockSocket {
     }
 
     /// Waits until the connection has handled the answers to all its pings.
-    func waitForPongs() async { while await !connection.pings.isEmpty { await Task.yield() } }
+    func waitForPongs() async { while await !connection.pings.isEmpty, !Task.isCancelled { await Task.yield() } }
 
     /// Waits until the engine thread has handled everything that was due.
     func settle() async {
@@ -45,8 +45,23 @@ struct MockSocket {
         }
     }
 
+    /// The time until the next timer is due; `nil` if none is set.
+    var timeToNextTimer: Duration? {
+        get async {
+            await withContinuation { continuation in
+                executor.submit { [executor] in
+                    let loop = executor.engineLoop
+                    let time: Duration? = loop.nextTimer.map {
+                        Duration.nanoseconds($0.nanoseconds(since: loop.latest))
+                    }
+                    continuation.resume(returning: time)
+                }
+            }
+        }
+    }
+
     /// Waits until a number of timers are set.
-    func waitForTimers(_ count: Int) async { while await timerCount != count { await Task.yield() } }
+    func waitForTimers(_ count: Int) async { while await timerCount != count, !Task.isCancelled { await Task.yield() } }
 
     /// Answers the client's Close frame, and ends the connection, as a server does.
     func finish(after frames: Int = 0) async throws -> ClientFrame {

@@ -37,10 +37,11 @@ struct ReadFrames: Equatable {
         _ pieces: [[UInt8]], frame: Int = 16 << 20, message: Int = 16 << 20, compression: WebSocketDeflate? = nil
     ) {
         var reader = WebSocketReader(maximumFrameSize: frame, maximumMessageSize: message, compression: compression)
+        var frames = Int.max
         do throws(WebSocketViolation) {
             for piece in pieces {
                 reader.feed(Data(piece))
-                while let event = try reader.next() { events.append(event) }
+                while let event = try reader.next(&frames) { events.append(event) }
             }
         } catch {
             violation = error

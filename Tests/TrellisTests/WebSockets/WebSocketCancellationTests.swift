@@ -14,14 +14,7 @@ struct WebSocketCancellationTests {
 
     /// Returns a session whose server accepts each handshake on the connection of the test.
     private func session() -> Session {
-        let transport = MockTransport { [wire] request in
-            let accept = WebSocketKey.accept(request.headers[.secWebSocketKey] ?? "")
-            return MockResponse(
-                switchingTo: wire,
-                headers: [.upgrade: "websocket", .connection: "Upgrade", .secWebSocketAccept: accept]
-            ) { try await wire.waitUntilClosed() }
-        }
-        return Session(transport: transport, clock: clock)
+        Session(transport: MockTransport { [wire] in wire.acceptance(of: $0) }, clock: clock)
     }
 
     /// The server is told at once, has the time that closing may take, and is then cut.

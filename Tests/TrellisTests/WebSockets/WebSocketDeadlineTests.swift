@@ -19,11 +19,7 @@ struct WebSocketDeadlineTests {
         let transport = MockTransport { [wire] request in
             asked.open()
             try await mayAccept?.opened()
-            let accept = WebSocketKey.accept(request.headers[.secWebSocketKey] ?? "")
-            return MockResponse(
-                switchingTo: wire,
-                headers: [.upgrade: "websocket", .connection: "Upgrade", .secWebSocketAccept: accept]
-            ) { try await wire.waitUntilClosed() }
+            return wire.acceptance(of: request)
         }
         return Session(transport: transport, clock: clock)
     }

@@ -35,6 +35,10 @@ void report_start(report *report);
 /// Stops the measurements that `report_start` started.
 void report_stop(report *report);
 
+/// Leaves out the wake-ups of a part of the same length in which the process had nothing to do: those of its runtime and of the
+/// measurement. The result is not below 0.
+void report_subtract_wake_ups(report *measured, const report *baseline);
+
 /// Prints the figures as one line of JSON on stdout. Sorts `latencies_ms`; with fewer than two there are no percentiles.
 void report_print(const report *report, float *latencies_ms, size_t count);
 

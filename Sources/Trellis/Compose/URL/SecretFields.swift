@@ -31,6 +31,17 @@ enum SecretFields {
         return parts.contains { name.containsBytes($0) }
     }
 
+    /// Returns `true` if the value of a field is a URL or has URLs, which may hold secrets.
+    static func mayHoldURLs(_ name: HTTPField.Name) -> Bool {
+        let name = joined(name.canonicalName)
+        return name == "link" || isNameOfURL(name)
+    }
+
+    /// Returns whether a name, without `-` and `_`, is that of a field whose value is a URL.
+    private static func isNameOfURL(_ name: String) -> Bool {
+        namesOfURLs.contains { name.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }
+    }
+
     /// Returns the value without its secrets. The scheme of credentials (RFC 9110, section 11.4) is kept, and so is the rest of a
     /// URL.
     static func redacted(_ field: HTTPField) -> String {
@@ -44,9 +55,7 @@ enum SecretFields {
     private static func redactedURLs(of field: HTTPField) -> String {
         let name = joined(field.name.canonicalName)
         if name == "link" { return redactedLinks(field.value) }
-        guard namesOfURLs.contains(where: { name.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }) else {
-            return field.value
-        }
+        guard isNameOfURL(name) else { return field.value }
         // The URL of `Refresh` follows a time: `5; url=https://example.com/`.
         guard name == "refresh", let start = endOfURLParameterName(field.value) else {
             return URLRedaction.redact(field.value)

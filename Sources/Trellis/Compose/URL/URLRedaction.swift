@@ -9,16 +9,22 @@ package enum URLRedaction {
 
     /// Returns the URL without user information and fragment, and with `REDACTED` for query values whose names indicate a secret.
     package static func redact(_ url: String) -> String {
-        // Most URLs have no part that could be secret.
-        let mayHoldSecret = url.utf8.contains {
-            $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#")
-        }
-        guard mayHoldSecret else { return url }
+        guard mayHoldSecret(url) else { return url }
         // A `#` in a password must not be mistaken for the beginning of the fragment.
         let result = String(withoutUserInformation(url).prefix(beforeBytes: "#"))
         guard let mark = result.firstIndex(ofByte: "?") else { return result }
         let query = result[result.utf8.index(after: mark)...]
         return result[..<mark] + "?" + String(decoding: redactItems(query.utf8), as: UTF8.self)
+    }
+
+    /// Returns whether a URL has a part that could be secret. Most URLs have none.
+    package static func mayHoldSecret(_ url: String) -> Bool {
+        let bytes = url.utf8.span
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "@") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return true }
+        }
+        return false
     }
 
     /// Returns the bytes of the items of a query or of a URL-encoded form, with `REDACTED` for the values of secret items. The

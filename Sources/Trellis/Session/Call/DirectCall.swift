@@ -8,7 +8,7 @@ import Synchronization
 final class DirectCall: Sendable {
     private let session: Session
     private let steps: AttachedSteps
-    private let conditions: ReadingConditions?
+    let conditions: ReadingConditions?
     private let context: CallContext
     /// The passage through the cache, if it began with the call.
     private let begunTurn: DirectCacheTurn?
@@ -33,7 +33,7 @@ final class DirectCall: Sendable {
     }
 
     /// An exchange that is about to be sent.
-    private struct Sending {
+    struct Sending {
         /// The request with the changes of the adapters, without the jar's cookies.
         let request: Request
         let exchange: ExchangeActor
@@ -60,14 +60,14 @@ final class DirectCall: Sendable {
     }
 
     /// The part of the call after its first exchange.
-    private struct Rest {
+    struct Rest {
         let actor: RequestActor
         let end: AttemptEnd
         let sent: Request?
     }
 
     /// The end of the first exchange.
-    private enum Ending {
+    enum Ending {
         case answer(CollectedAnswer)
         case rest(Rest)
         case failed(any Error)
@@ -169,20 +169,23 @@ final class DirectCall: Sendable {
             }
             do {
                 if let caching = steps.direct?.caching { return try beginExchange(request, caching) }
-                return .sending(try makeExchange(request, cookies?.addingCookies(to: request) ?? request, nil))
+                return .sending(try makeExchange(request, addingCookies(to: request), nil))
             } catch {
                 return .failed(error, request)
             }
         }
     }
 
-    private var cookies: (any ImmediateCookieStorage)? { steps.direct?.cookies }
+    private func addingCookies(to request: Request) -> Request {
+        guard let direct = steps.direct, direct.hasCookies else { return request }
+        return direct.cookies?.addingCookies(to: request) ?? request
+    }
 
     /// Creates the exchange of an adapted request, unless a stored response is the response.
     private func beginExchange(_ request: Request, _ caching: ImmediateCache) throws -> Beginning {
         if let begunTurn { return .sending(try makeExchange(request, begunTurn.lookup.request, begunTurn)) }
-        let whole = cookies?.addingCookies(to: request) ?? request
-        let lookup = try CacheLookup(whole, caching.cache.policy, session.preparation, hasLeft: false)
+        let whole = addingCookies(to: request)
+        let lookup = try CacheLookup(whole, caching.cache, session.preparation, hasLeft: false)
         let limit = whole.maximumBodySize ?? session.configuration.maximumBodySize
         switch DirectCacheTurn.begin(lookup, caching, limit: limit) {
         case .sending(let turn): return .sending(try makeExchange(request, whole, turn))
@@ -297,12 +300,14 @@ final class DirectCall: Sendable {
 
     /// Handles a response: it is the call's, or the call continues.
     @inline(never)
-    private func end(_ sending: Sending, _ received: Response, _ bytes: Data) -> Ending {
-        sending.observation?.end(with: received, isStreamed: false)
+    func end(_ sending: Sending, _ received: Response, _ bytes: Data) -> Ending {
+        if steps.direct?.isObserved == true { sending.observation?.end(with: received, isStreamed: false) }
         sending.permit?.end(with: received.status, nil, context)
         let prepared = sending.exchange.prepared
         session.learnUpgrades(from: received.head, of: prepared)
-        cookies?.keepCookies(of: received, to: sending.request)
+        if let direct = steps.direct, direct.hasCookies {
+            direct.cookies?.keepCookies(of: received, to: sending.request)
+        }
         var (response, body) = (received, bytes)
         if let turn = sending.turn {
             do {
@@ -340,7 +345,7 @@ final class DirectCall: Sendable {
     ///
     /// - Throws: The error of the call, if the call ends with it.
     @inline(never)
-    private func failed(_ sending: Sending, with error: any Error) throws -> Rest {
+    func failed(_ sending: Sending, with error: any Error) throws -> Rest {
         sending.observation?.end(with: error)
         sending.turn?.failed()
         call.note(sending.exchange.prepared.request, error)

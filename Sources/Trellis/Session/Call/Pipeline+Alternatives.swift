@@ -38,8 +38,9 @@ extension Pipeline {
             await answer.discard(context)
             return nil
         } catch let error as TrellisError where error.isTrustTimeout {
-            // Nothing was sent. The origin has all of the time for connecting, and so have its evaluator and the files of certificates.
-            session.configuration.alternativeServices?.end(service, of: url, .unknown)
+            // Nothing was sent. The origin has all of the time for connecting, and so have its evaluator and the files of certificates. The
+            // next requests do not wait again.
+            didFail(service, of: url, error)
             return nil
         } catch let error as TrellisError where error.isOfConnection {
             didFail(service, of: url, error)

@@ -2,8 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The creation of calls by the verbs and handles of a session. A call without steps or observers is a single exchange. A call in memory
-/// whose steps do not wait is a ``DirectCall``. Any other call is a ``RequestActor``, whose ``Pipeline`` creates the exchanges.
+/// The creation of calls by the verbs and handles of a session. A call without steps is a single exchange; if it has observers, only in
+/// memory. A call in memory whose steps do not wait is a ``DirectCall``. Any other call is a ``RequestActor``, whose ``Pipeline`` makes
+/// its exchanges.
 extension Session {
     /// Sends a request and returns its response with the complete body.
     ///
@@ -28,6 +29,7 @@ extension Session {
         switch try send(make, conditions) {
         case .direct(let call): return try await call.collected()
         case .call(let call): return try await call.runCollecting(conditions)
+        case .observed(let exchange, let request): return try await collected(observed: exchange, request, conditions)
         case .exchange(let exchange, let request, nil): return try await collected(exchange, request, conditions)
         case .exchange(let exchange, let request, let turn?):
             return try await collected(exchange, request, conditions, turn)
@@ -39,6 +41,8 @@ extension Session {
     private enum Sending {
         case direct(DirectCall)
         case call(RequestActor)
+        /// An exchange alone, with observers.
+        case observed(ExchangeActor, Request)
         /// An exchange alone, and the passage of its request through the cache.
         case exchange(ExchangeActor, Request, DirectCacheTurn?)
         /// The response is stored.
@@ -52,6 +56,7 @@ extension Session {
         let start = clock.now()
         let request = try make()
         if isSurrounded(request) {
+            if let exchange = observedExchange(request, conditions, start) { return .observed(exchange, request) }
             var turn: DirectCacheTurn?
             if let hits = steps.immediateHits {
                 switch beginWithCache(request, hits, start, hasConditions: conditions != nil) {
@@ -149,8 +154,8 @@ extension Session {
             ).run())
     }
 
-    /// Indicates whether a request needs more than an exchange: it has steps or observers, or the size of a file must be read from a disk,
-    /// which may be slow.
+    /// Indicates whether a request may need more than an exchange: it has steps or observers, or the size of a file must be read from a
+    /// disk, which may be slow.
     private func isSurrounded(_ request: Request) -> Bool {
         request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk
             || preparation.mustWait(for: request, clock)

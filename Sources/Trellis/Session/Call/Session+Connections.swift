@@ -13,6 +13,8 @@ package struct ProtocolSwitch: Sendable {
     package let connection: (any DuplexConnection)?
     /// The body of a response that refuses, up to 64 KiB.
     package let body: Data
+    /// Indicates whether the body has more bytes, or has failed.
+    var isBodyCut = false
 }
 
 extension Session {
@@ -41,8 +43,9 @@ extension Session {
                 response: answer.response, request: source.request,
                 connection: SessionConnection(connection, token), body: Data())
         }
-        let body = try await Self.start(of: answer)
-        return ProtocolSwitch(response: answer.response, request: nil, connection: nil, body: body)
+        let (body, isCut) = try await Self.start(of: answer)
+        return ProtocolSwitch(
+            response: answer.response, request: nil, connection: nil, body: body, isBodyCut: isCut)
     }
 
     /// Returns the request with the fields that ask for a protocol.
@@ -58,18 +61,20 @@ extension Session {
         return request
     }
 
-    /// Returns the first bytes of a body. A body that fails has the bytes before its failure: its head says more.
-    private static func start(of answer: StepResponse) async throws -> Data {
+    /// Returns the first bytes of a body, and whether there may be more. A body that fails has the bytes before its failure: its head says
+    /// more.
+    private static func start(of answer: StepResponse) async throws -> (body: Data, isCut: Bool) {
         var body = Data()
         do {
             for try await chunk in answer.body {
                 body.append(chunk.prefix(refusedBodyLimit - body.count))
-                if body.count == refusedBodyLimit { break }
+                if body.count == refusedBodyLimit { return (body, true) }
             }
         } catch {
             try Task.checkCancellation()
+            return (body, true)
         }
-        return body
+        return (body, false)
     }
 }
 

@@ -43,12 +43,12 @@ extension SessionEngines {
     fileprivate func cancel(_ error: TrellisError) -> [(SessionEngine, EngineWait)] {
         // First of all: a call that has not reached its engine finds its error there.
         for call in first.actor.calls.direct { call.cancel(error) }
-        let engines = started
         // Before the first slot is free: a request that is to end must not get it.
-        for engine in engines {
+        Self.visit(all) { engine in
             for call in engine.actor.calls.all { call.call.record.withLock { $0.cancellation = error } }
             engine.site.list.endAll(with: error)
         }
+        let engines = all.filter { $0.executor.hasStarted || !$0.site.list.all.isEmpty }
         return engines.map { engine in
             let end = EngineWait()
             engine.actor.submit { $0.cancelAll(error) { end.end() } }
@@ -58,7 +58,13 @@ extension SessionEngines {
         }
     }
 
-    /// The engines whose threads have started. Only these have requests.
+    /// Calls `end` with every engine, twice: a request may move from an engine to one that was visited before (``EngineIsStuck``). It is on
+    /// both for a moment, so that the second round finds a request that the first one has missed.
+    static func visit<Engine>(_ engines: [Engine], _ end: (Engine) -> Void) {
+        for _ in 0..<2 { for engine in engines { end(engine) } }
+    }
+
+    /// The engines whose threads have started. Only these have requests, apart from those that are about to begin.
     var started: [SessionEngine] { all.filter(\.executor.hasStarted) }
 
     /// The engines that have requests, or will have those of the calls that have not reached an engine.

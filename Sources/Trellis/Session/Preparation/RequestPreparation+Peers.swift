@@ -17,7 +17,7 @@ extension RequestPreparation {
     /// Indicates whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
     func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
         if mayAskUser(for: request) { return true }
-        guard makesConnections else { return false }
+        guard mayLoadTrust else { return false }
         return trust.mustLoad(clock) {
             guard let url = try? url(of: request),
                 let route = try? routes.route(to: url, of: request, isForQueue: true).route

@@ -30,6 +30,8 @@ final class RequestPreparation: Sendable {
     private let openLimits: TimeLimits
     /// The names of fields whose lines depend on the default fields, on the body or on the coding of the response.
     private let dependentNames: [HTTPField.Name]
+    /// The lengths of these names, one bit each, which most other names do not have.
+    private let dependentLengths: UInt64
     private let urls = WireURLCache()
     /// The routes of the session's requests.
     let routes: RouteTable
@@ -76,8 +78,12 @@ final class RequestPreparation: Sendable {
         defaultCacheFields = CacheRequestFields(sent)
         hasDefaultProxyCredentials = fields.contains(.proxyAuthorization)
         let accept = configuration.accept == nil ? [HTTPField.Name.accept] : []
-        dependentNames =
+        let dependentNames: [HTTPField.Name] =
             [.contentLength, .transferEncoding, .acceptEncoding, .proxyAuthorization] + accept + fields.map(\.name)
+        self.dependentNames = dependentNames
+        var lengths: UInt64 = 0
+        for name in dependentNames { lengths |= RequestPreparation.lengthBit(of: name) }
+        dependentLengths = lengths
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
         // libcurl would write the same line, but takes three times as long.
@@ -126,7 +132,7 @@ final class RequestPreparation: Sendable {
         if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
         // A form that is put into memory stays an upload.
         let timeLimits =
-            history.map { limits(of: request, delivery: .stream).within($0.limit) }
+            history.map { limits(of: request, within: $0.limit) }
             ?? limits(of: request, delivery: delivery)
         var request = request
         try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
@@ -138,7 +144,7 @@ final class RequestPreparation: Sendable {
         if request.body != nil, let trailers = request.trailers {
             (body, streamed) = Self.body(body, streamed, with: trailers)
         }
-        let headerLines = try lines(
+        let (headerLines, addsDefaultFields) = try lines(
             &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
             expectsContinue: expectContinueTimeout != nil)
         let chosen = makesConnections ? try routes.route(to: url, of: request) : .direct
@@ -162,7 +168,7 @@ final class RequestPreparation: Sendable {
             hasTrailers: streamed?.trailers != nil, switchesProtocols: delivery == .connection,
             rank: request.priority.rank)
         return PreparedRequest(
-            request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire,
+            request: request, defaultFields: addsDefaultFields ? defaultFields : nil, wire: wire,
             streamedBody: streamed,
             limits: timeLimits,
             maximumBodySize: request.maximumBodySize
@@ -180,6 +186,13 @@ final class RequestPreparation: Sendable {
         let hasDefaultTotal = delivery != .stream && !request.isUpload
         guard let timeouts = request.timeouts else { return hasDefaultTotal ? collectedLimits : openLimits }
         return TimeLimits(timeouts.completed(by: configuration.timeouts), hasDefaultTotal: hasDefaultTotal)
+    }
+
+    /// Returns the time limits that apply to a request of a call that has a limit in total.
+    private func limits(of request: Request, within total: UInt64?) -> TimeLimits {
+        // Most calls have the default limits, which share one instance.
+        if let total, total == collectedLimits.total, request.timeouts == nil { return collectedLimits }
+        return limits(of: request, delivery: .stream).within(total)
     }
 
     /// Returns the request with its URL resolved against the base URL, and with the default query items.
@@ -275,18 +288,20 @@ final class RequestPreparation: Sendable {
 
     // MARK: Fields
 
-    /// Adds the default fields to a request, and returns its header lines; `nil` if the request has no field of its own, so that the
-    /// default fields and lines apply as they are.
+    /// Returns the header lines of a request, to which it adds the default fields where one of these depends on the request.
+    ///
+    /// - Returns: `lines` is `nil` if the request has no field of its own, so that the default lines apply. `addsDefaultFields` indicates
+    ///   whether the request is sent with all default fields after its own, which were not added to it.
     private func lines(
         _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool, expectsContinue: Bool
-    ) throws(TrellisError) -> HeaderLines? {
+    ) throws(TrellisError) -> (lines: HeaderLines?, addsDefaultFields: Bool) {
         let decodes = request.decodesContent ?? configuration.decodesContent
         if hasDefaultProxyCredentials { throw .proxyCredentials }
-        if !hasBody, hasDefaultFields(request, url, hasLeft: hasLeft) { return nil }
+        if !hasBody, hasDefaultFields(request, url, hasLeft: hasLeft) { return (nil, true) }
         if !hasBody, !hasLeft, url.user == nil, !expectsContinue, decodes == configuration.decodesContent,
-            let lines = try linesBeforeDefaults(&request)
+            let lines = try linesBeforeDefaults(request)
         {
-            return lines
+            return (lines, true)
         }
         try complete(&request, url, hasLeft: hasLeft)
         var lines = HeaderLines()
@@ -307,26 +322,22 @@ final class RequestPreparation: Sendable {
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
             if request.headers[.expect] == nil { lines.suppress("Expect") }
         }
-        return lines
+        return (lines, false)
     }
 
-    /// Returns the lines of a request's own fields and the default lines, and adds the default fields to the request; `nil` if one of the
-    /// own fields changes other lines.
-    private func linesBeforeDefaults(_ request: inout Request) throws(TrellisError) -> HeaderLines? {
-        var fields = request.headers
+    /// Returns the lines of a request's own fields and the default lines; `nil` if one of the own fields changes other lines.
+    private func linesBeforeDefaults(_ request: Request) throws(TrellisError) -> HeaderLines? {
         var lines = HeaderLines()
-        for field in fields {
-            let length = field.name.canonicalName.utf8.count
-            for name in dependentNames where name.canonicalName.utf8.count == length {
-                if name == field.name { return nil }
-            }
+        for field in request.headers {
+            let mayBeDependent = dependentLengths & Self.lengthBit(of: field.name) != 0
+            if mayBeDependent, dependentNames.contains(field.name) { return nil }
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
         }
         lines.append(defaultLines)
-        for field in defaultFields { fields.append(field) }
-        request.headers = fields
         return lines
     }
+
+    private static func lengthBit(of name: HTTPField.Name) -> UInt64 { 1 &<< UInt64(name.canonicalName.utf8.count) }
 
     /// Adds the default fields, the content type and the URL's credentials to a request.
     ///

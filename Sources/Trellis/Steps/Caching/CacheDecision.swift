@@ -72,7 +72,7 @@ enum CacheDecision: Hashable, Sendable {
             return request.mode == .onlyIfCached ? .unsatisfiable : .forward(.method, validating: nil)
         }
         let decision = possibleDecision(for: request, candidates, at: now)
-        let mustNotBeSent = request.mode == .onlyIfCached || request.fields.directives.contains("only-if-cached")
+        let mustNotBeSent = request.mode == .onlyIfCached || request.fields.directives.contains(.onlyIfCached)
         switch decision {
         case .forward where mustNotBeSent, .complete where mustNotBeSent: return .unsatisfiable
         case .forward, .complete, .use, .unsatisfiable: return decision

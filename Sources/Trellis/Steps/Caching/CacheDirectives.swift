@@ -22,17 +22,26 @@ struct CacheDirectives: Hashable, Sendable {
         var number: Int64? { if case .value(let number) = self { number } else { nil } }
     }
 
-    /// A directive with its argument.
-    private struct Directive: Hashable, Sendable {
-        /// The name, in lower case.
-        let name: String
-        /// The argument without quotation marks; `nil` without one.
-        var argument: String?
-        /// Indicates whether the directive follows the grammar.
-        var isWellFormed = true
+    /// The numbers of the directives that have one; ``invalid`` in place of a number that is not valid. The parts are not an array, because
+    /// a list of directives is made for each response.
+    private struct Numbers: Hashable, Sendable {
+        var maxAge = CacheDirectives.invalid
+        var sharedMaxAge = CacheDirectives.invalid
+        var minFresh = CacheDirectives.invalid
+        var maxStale = CacheDirectives.invalid
+        var staleWhileRevalidate = CacheDirectives.invalid
+        var staleIfError = CacheDirectives.invalid
     }
 
-    private var directives: [Directive] = []
+    private static let invalid = UInt32.max
+
+    /// The directives that are present, each as a bit.
+    private var present: UInt16 = 0
+    /// The directives that are present without an argument, and follow the grammar, each as a bit.
+    private var unqualified: UInt16 = 0
+    /// Indicates whether there are directives that a cache does not act upon.
+    private var hasOthers = false
+    private var numbers = Numbers()
 
     /// Creates an empty list.
     init() {}
@@ -42,68 +51,119 @@ struct CacheDirectives: Hashable, Sendable {
 
     /// Reads a line of the field.
     mutating func read(line: String) {
-        if readPlain(line) { return }
+        let bytes = line.utf8.span
+        if readPlain(bytes) { return }
         for element in FieldScanner.elements(of: line) { read(element) }
-    }
-
-    /// Indicates whether there are no directives.
-    var isEmpty: Bool { directives.isEmpty }
-
-    /// Returns whether a directive is present, with or without an argument.
-    func contains(_ name: String) -> Bool { directives.contains { $0.name.hasSameBytes(as: name) } }
-
-    /// Returns the argument of a directive in seconds.
-    func seconds(_ name: String) -> Seconds {
-        var result = Seconds.none
-        for directive in directives where directive.name.hasSameBytes(as: name) {
-            let number = directive.isWellFormed ? directive.argument.flatMap { DeltaSeconds.parse($0) } : nil
-            let seconds = number.map { Seconds.value(min($0, Seconds.maximum)) } ?? .invalid
-            result = result == .none || result == seconds ? seconds : .invalid
-        }
-        return result
-    }
-
-    /// Returns whether a directive is present without an argument.
-    func isUnqualified(_ name: String) -> Bool {
-        directives.contains { $0.name.hasSameBytes(as: name) && $0.argument == nil && $0.isWellFormed }
-    }
-
-    /// Adds a directive.
-    mutating func add(_ name: String, _ argument: String? = nil) {
-        directives.append(Directive(name: name, argument: argument))
     }
 
     /// Reads a line that has only names in lower case, and tokens as arguments, as nearly all have. Returns `false` for any other line, of
     /// which nothing is read.
-    private mutating func readPlain(_ line: String) -> Bool {
-        let bytes = line.utf8.span
-        let count = directives.count
+    mutating func readPlain(_ line: Span<UInt8>) -> Bool {
+        var read = self
         var end = 0
-        // The bytes are ASCII.
-        func text(from start: Int) -> String {
-            guard let text = try? UTF8Span(validating: bytes.extracting(start..<end)) else { return "" }
-            return String(copying: text)
-        }
         while true {
-            while end < bytes.count, bytes[end] == 0x20 || bytes[end] == 0x09 || bytes[end] == 0x2C { end += 1 }
-            guard end < bytes.count else { return true }
-            var start = end
-            while end < bytes.count, 0x61...0x7A ~= bytes[end] || bytes[end] == 0x2D { end += 1 }
-            var isPlain = end > start
-            var directive = Directive(name: text(from: start))
-            if end < bytes.count, bytes[end] == UInt8(ascii: "=") {
+            while end < line.count, line[end] == 0x20 || line[end] == 0x09 || line[end] == 0x2C { end += 1 }
+            guard end < line.count else {
+                self = read
+                return true
+            }
+            let start = end
+            while end < line.count, 0x61...0x7A ~= line[end] || line[end] == 0x2D { end += 1 }
+            guard end > start else { return false }
+            let directive = CacheDirective.named(line.extracting(start..<end))
+            let hasArgument = end < line.count && line[end] == UInt8(ascii: "=")
+            var number = Self.invalid
+            if hasArgument {
                 end += 1
-                start = end
-                while end < bytes.count, FieldScanner.isTokenByte(bytes[end]) { end += 1 }
-                isPlain = isPlain && end > start
-                directive.argument = text(from: start)
+                let first = end
+                while end < line.count, FieldScanner.isTokenByte(line[end]) { end += 1 }
+                guard end > first else { return false }
+                if let seconds = Self.deltaSeconds(line.extracting(first..<end)) { number = seconds }
             }
-            while end < bytes.count, bytes[end] == 0x20 || bytes[end] == 0x09 { end += 1 }
-            guard isPlain, end == bytes.count || bytes[end] == 0x2C else {
-                directives.removeSubrange(count...)
-                return false
-            }
-            directives.append(directive)
+            while end < line.count, line[end] == 0x20 || line[end] == 0x09 { end += 1 }
+            guard end == line.count || line[end] == 0x2C else { return false }
+            read.add(directive, number, isUnqualified: !hasArgument)
+        }
+    }
+
+    /// Returns the number of seconds that digits stand for, at most the largest one; zero without digits, `nil` for any other bytes.
+    static func deltaSeconds(_ digits: Span<UInt8>) -> UInt32? {
+        var number: Int64 = 0
+        for index in digits.indices {
+            guard 0x30...0x39 ~= digits[index] else { return nil }
+            number = min(number * 10 + Int64(digits[index] - 0x30), Seconds.maximum)
+        }
+        return UInt32(number)
+    }
+
+    /// Indicates whether there are no directives.
+    var isEmpty: Bool { present == 0 && !hasOthers }
+
+    /// Returns whether a directive is present, with or without an argument.
+    func contains(_ directive: CacheDirective) -> Bool { present & directive.bit != 0 }
+
+    /// Returns the argument of a directive in seconds.
+    func seconds(_ directive: CacheDirective) -> Seconds {
+        guard contains(directive) else { return .none }
+        let number = number(of: directive)
+        return number == Self.invalid ? .invalid : .value(Int64(number))
+    }
+
+    /// Returns whether a directive is present without an argument.
+    func isUnqualified(_ directive: CacheDirective) -> Bool { unqualified & directive.bit != 0 }
+
+    /// Adds a directive.
+    ///
+    /// - Parameters:
+    ///   - name: The name, in lower case.
+    ///   - isWellFormed: Indicates whether the directive follows the grammar.
+    mutating func add(_ name: String, _ argument: String? = nil, isWellFormed: Bool = true) {
+        let bytes = name.utf8.span
+        var number = Self.invalid
+        if isWellFormed, let argument, let seconds = DeltaSeconds.parse(argument) {
+            number = UInt32(min(seconds, Seconds.maximum))
+        }
+        add(CacheDirective.named(bytes), number, isUnqualified: argument == nil && isWellFormed)
+    }
+
+    /// Adds a directive; `nil` is one that a cache does not act upon.
+    private mutating func add(_ directive: CacheDirective?, _ number: UInt32, isUnqualified: Bool) {
+        guard let directive else {
+            hasOthers = true
+            return
+        }
+        // A number that contradicts another one is not valid.
+        let isFirst = !contains(directive)
+        setNumber(of: directive, to: isFirst || self.number(of: directive) == number ? number : Self.invalid)
+        present |= directive.bit
+        if isUnqualified { unqualified |= directive.bit }
+    }
+
+    private func number(of directive: CacheDirective) -> UInt32 {
+        switch directive {
+        case .maxAge: numbers.maxAge
+        case .sharedMaxAge: numbers.sharedMaxAge
+        case .minFresh: numbers.minFresh
+        case .maxStale: numbers.maxStale
+        case .staleWhileRevalidate: numbers.staleWhileRevalidate
+        case .staleIfError: numbers.staleIfError
+        case .noStore, .noCache, .onlyIfCached, .immutable, .private, .public, .mustRevalidate, .mustUnderstand,
+            .proxyRevalidate:
+            Self.invalid
+        }
+    }
+
+    private mutating func setNumber(of directive: CacheDirective, to number: UInt32) {
+        switch directive {
+        case .maxAge: numbers.maxAge = number
+        case .sharedMaxAge: numbers.sharedMaxAge = number
+        case .minFresh: numbers.minFresh = number
+        case .maxStale: numbers.maxStale = number
+        case .staleWhileRevalidate: numbers.staleWhileRevalidate = number
+        case .staleIfError: numbers.staleIfError = number
+        case .noStore, .noCache, .onlyIfCached, .immutable, .private, .public, .mustRevalidate, .mustUnderstand,
+            .proxyRevalidate:
+            break
         }
     }
 
@@ -111,13 +171,11 @@ struct CacheDirectives: Hashable, Sendable {
         var scanner = FieldScanner(element)
         guard !scanner.isAtEnd else { return }
         guard let name = scanner.token() else { return readWithoutQuotation(element) }
-        var directive = Directive(name: name.lowercased())
         let isAssigned = scanner.take("=")
-        if isAssigned { directive.argument = scanner.tokenOrQuoted() }
-        let hasArgument = directive.argument != nil
+        let argument = isAssigned ? scanner.tokenOrQuoted() : nil
+        let hasArgument = argument != nil
         scanner.skipSpace()
-        directive.isWellFormed = scanner.isAtEnd && hasArgument == isAssigned
-        directives.append(directive)
+        add(name.lowercased(), argument, isWellFormed: scanner.isAtEnd && hasArgument == isAssigned)
         if hasArgument == isAssigned {
             // A quotation mark behind a name or an argument quotes nothing, and hides no directive either.
             if !scanner.isAtEnd { readWithoutQuotation(Self.rest(of: element, behind: name)) }

@@ -36,6 +36,8 @@ final class CacheExchanges: Sendable {
         /// The largest number of variants that are told apart.
         static let maximumVariantCount = 64
 
+        /// The key whose exchanges are under way; any key if the record is free.
+        var key: CacheKey
         /// The number of exchanges under way; zero if the record is free.
         var count = 0
         /// The number of the last invalidation.
@@ -105,30 +107,59 @@ final class CacheExchanges: Sendable {
             return ended.flight
         }
 
+        /// Ends an exchange.
+        ///
+        /// - Parameters:
+        ///   - variant: The variant that the exchange leads for.
+        ///   - stored: The variant of a response that was stored just now; `nil` if none was.
+        mutating func end(
+            _ number: UInt64, leadingFor variant: String?, isLeader: Bool, storing stored: String?
+        ) -> EndedExchange {
+            let flight = isLeader ? endLead(number, variant) : nil
+            count -= 1
+            guard let stored else { return EndedExchange(isLatest: false, flight: flight) }
+            return EndedExchange(isLatest: isLatest(number, stored), flight: flight)
+        }
+
+        /// Frees the record of a key without exchanges.
+        mutating func free() {
+            (invalidation, forgotten, lead) = (0, 0, nil)
+            // A new table is made only in place of one that was used.
+            if !stored.isEmpty { stored = [:] }
+            if !otherLeads.isEmpty { otherLeads = [:] }
+        }
+
         /// The requests that lead.
         var leads: [Lead] { (lead.map { [$0] } ?? []) + otherLeads.values }
     }
 
     private struct State {
         /// The places of the keys with exchanges under way.
-        var places: [CacheKey: Int] = [:]
+        var places = PlaceTable()
         /// The records, of which some are free.
         var records: [Record] = []
         var free: [Int] = []
         var lastNumber: UInt64 = 0
 
+        /// The keys with exchanges under way.
+        var keys: [CacheKey] { places.places.map { records[$0].key } }
+
+        /// Returns the place of a key's record; `nil` if there is none.
+        func knownPlace(of key: CacheKey) -> Int? { places.place(of: key.number) { records[$0].key == key } }
+
         /// Returns the place of a key's record, which is made if there is none.
         mutating func place(of key: CacheKey) -> Int {
-            let new = free.last ?? records.count
-            let place = Self.value(&places[key, default: new])
-            // A record that is known has another place than that of a new one.
-            guard place == new else { return place }
-            if free.popLast() == nil { records.append(Record()) }
+            if let known = knownPlace(of: key) { return known }
+            let place = free.last ?? records.count
+            places.insert(key.number, place)
+            if place == records.count {
+                records.append(Record(key: key))
+            } else {
+                free.removeLast()
+                records[place].key = key
+            }
             return place
         }
-
-        /// Returns a value that is looked up, and added if it is missing, with a single search.
-        private static func value(_ place: inout Int) -> Int { place }
     }
 
     private let state = Locked(State())
@@ -179,7 +210,7 @@ final class CacheExchanges: Sendable {
     /// Records that the stored responses of a key are no longer valid.
     func invalidate(_ key: CacheKey) {
         state.withLock { state in
-            guard let place = state.places[key] else { return }
+            guard let place = state.knownPlace(of: key) else { return }
             state.lastNumber += 1
             state.records[place].invalidation = state.lastNumber
         }
@@ -188,11 +219,11 @@ final class CacheExchanges: Sendable {
     /// Records that the stored responses of some keys are no longer valid.
     func invalidate(where isInvalid: (CacheKey) -> Bool) {
         // The condition is the user's code, which runs without the lock.
-        let keys = state.withLock { Array($0.places.keys) }.filter(isInvalid)
+        let keys = state.withLock { $0.keys }.filter(isInvalid)
         state.withLock { state in
             state.lastNumber += 1
             for key in keys {
-                guard let place = state.places[key] else { continue }
+                guard let place = state.knownPlace(of: key) else { continue }
                 state.records[place].invalidation = state.lastNumber
             }
         }
@@ -205,14 +236,13 @@ final class CacheExchanges: Sendable {
     ///   - variant: The variant of a response that was stored just now; `nil` if none was.
     fileprivate func end(_ ticket: CacheTicket, isLeader: Bool, storing variant: String?) -> EndedExchange {
         state.withLock { state in
-            let flight = isLeader ? state.records[ticket.place].endLead(ticket.number, ticket.variant) : nil
-            let isLatest = variant.map { state.records[ticket.place].isLatest(ticket.number, $0) } ?? false
-            let ended = EndedExchange(isLatest: isLatest, flight: flight)
-            state.records[ticket.place].count -= 1
-            guard state.records[ticket.place].count == 0 else { return ended }
-            state.records[ticket.place] = Record()
-            state.places[ticket.key] = nil
-            state.free.append(ticket.place)
+            let place = ticket.place
+            let ended = state.records[place].end(
+                ticket.number, leadingFor: ticket.variant, isLeader: isLeader, storing: variant)
+            guard state.records[place].count == 0 else { return ended }
+            state.records[place].free()
+            state.places.remove(ticket.key.number, place)
+            state.free.append(place)
             return ended
         }
     }

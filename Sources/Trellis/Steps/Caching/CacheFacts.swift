@@ -20,16 +20,18 @@ final class CacheFacts: Sendable {
     /// The age at the reception, in milliseconds.
     private let initialAge: Int64
 
-    init(_ head: CachedHead, _ policy: CachePolicy) {
-        let stored = head.stored
+    convenience init(_ head: CachedHead, _ policy: CachePolicy) { self.init(head.stored, head.selection, policy) }
+
+    /// - Parameter selection: The selection by the request's fields; `nil` if the response answers no other request.
+    init(_ stored: StoredHead, _ selection: VarySelection?, _ policy: CachePolicy) {
         let values = stored.values
         let date = stored.date(values)
         (self.head, self.policy, self.date) = (stored, policy, date)
         freshness = CacheFreshness(stored, values, date: date, policy)
-        status = head.status
+        status = .registered(stored.status)
         hasValidator = stored.hasValidator(values)
-        selection = head.selection
-        part = head.part
+        self.selection = selection
+        part = stored.part
         isCoded = values.hasCodings && !CodedBody.codings(stored.deciding).isEmpty
         initialAge = stored.initialAge(date: date, values)
     }

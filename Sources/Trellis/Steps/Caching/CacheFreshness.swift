@@ -66,9 +66,11 @@ struct CacheFreshness: Hashable, Sendable {
         _ head: StoredHead, _ values: DecidingFields, _ date: CacheTime, _ directives: CacheDirectives,
         _ policy: CachePolicy, isTargeted: Bool
     ) -> (Int64, Source) {
-        if policy.isShared, let lifetime = lifetime(directives.seconds("s-maxage")) { return (lifetime, .sharedMaxAge) }
-        if let lifetime = lifetime(directives.seconds("max-age")) { return (lifetime, .maxAge) }
-        if !isTargeted, values.expires.arePresent { return (expiry(head, values, date), .expires) }
+        if policy.isShared, let lifetime = lifetime(directives.seconds(.sharedMaxAge)) {
+            return (lifetime, .sharedMaxAge)
+        }
+        if let lifetime = lifetime(directives.seconds(.maxAge)) { return (lifetime, .maxAge) }
+        if !isTargeted, let lifetime = lifetime(values.expires, date) { return (lifetime, .expires) }
         let heuristic = heuristic(head, values, date, directives, policy)
         return (heuristic, heuristic > 0 ? .heuristic : .none)
     }
@@ -82,13 +84,15 @@ struct CacheFreshness: Hashable, Sendable {
         }
     }
 
-    /// Returns the lifetime of `Expires`: none if its date is malformed or ambiguous (RFC 9111, section 5.3).
-    private static func expiry(_ head: StoredHead, _ values: DecidingFields, _ date: CacheTime) -> Int64 {
-        guard let text = values.expires.single,
-            let end = HTTPDate(text, now: head.responseTime.date, isExact: true)
-        else { return 0 }
-        let seconds = CacheTime(end).milliseconds(since: date) / 1000
-        return min(max(seconds, 0), CacheDirectives.Seconds.maximum)
+    /// Returns the lifetime of `Expires`: none if its date is malformed or ambiguous (RFC 9111, section 5.3); `nil` if it is not present.
+    private static func lifetime(_ expires: DecidingFields.Expiry, _ date: CacheTime) -> Int64? {
+        switch expires {
+        case .none: return nil
+        case .invalid: return 0
+        case .at(let end):
+            let seconds = CacheTime(end).milliseconds(since: date) / 1000
+            return min(max(seconds, 0), CacheDirectives.Seconds.maximum)
+        }
     }
 
     /// Returns an estimate from the time since the last modification (RFC 9111, section 4.2.2).
@@ -96,8 +100,8 @@ struct CacheFreshness: Hashable, Sendable {
         _ head: StoredHead, _ values: DecidingFields, _ date: CacheTime, _ directives: CacheDirectives,
         _ policy: CachePolicy
     ) -> Int64 {
-        guard isHeuristicallyCacheable(head.status) || directives.contains("public"),
-            let modified = head.lastModified(values), policy.heuristicShare > 0
+        guard isHeuristicallyCacheable(head.status) || directives.contains(.public),
+            let modified = values.lastModified, policy.heuristicShare > 0
         else { return 0 }
         let seconds = Double(date.milliseconds(since: CacheTime(modified))) / 1000 * policy.heuristicShare
         let limit = Double(policy.maximumHeuristicLifetime.components.seconds)

@@ -1,12 +1,12 @@
 /// The name of the responses to a URL in a ``CacheStorage``.
-public struct CacheKey: Sendable, Hashable {
+public struct CacheKey: Sendable, Hashable, HashedKey {
     /// The URL without fragment and user information, with its scheme and its host in lower case.
     public let url: String
     /// The text that separates the responses to a URL that must not answer each other's requests: a digest of the credentials in the cache
     /// of one user, and of the route to the server. Empty for a request without credentials that goes to the host of its URL.
     public let partition: String
     /// The hash of both texts, for the several tables of a cache: the hash of a URL takes longer than all else of a search.
-    private let number: Int
+    let number: Int
 
     /// Creates a key.
     public init(url: String, partition: String = "") {
@@ -14,7 +14,7 @@ public struct CacheKey: Sendable, Hashable {
         self.partition = partition
         var hasher = Hasher()
         hasher.combine(url)
-        hasher.combine(partition)
+        if !partition.isEmpty { hasher.combine(partition) }
         number = hasher.finalize()
     }
 

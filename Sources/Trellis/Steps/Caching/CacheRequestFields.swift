@@ -54,6 +54,6 @@ extension CacheDirectives {
         let lines = headers[values: .cacheControl]
         self.init(parsing: lines)
         guard lines.isEmpty, let pragma = HTTPField.Name("Pragma") else { return }
-        if CacheDirectives(parsing: headers[values: pragma]).contains("no-cache") { add("no-cache") }
+        if CacheDirectives(parsing: headers[values: pragma]).contains(.noCache) { add("no-cache") }
     }
 }

@@ -35,14 +35,14 @@ enum CacheStorability: Hashable, Sendable {
     ) -> CacheStorability {
         let (head, freshness, policy) = (facts.head, facts.freshness, facts.policy)
         let directives = freshness.directives
-        if request.directives.contains("no-store") { return .refused(.requestNoStore) }
-        if directives.contains("must-understand") {
+        if request.directives.contains(.noStore) { return .refused(.requestNoStore) }
+        if directives.contains(.mustUnderstand) {
             // A status that is understood makes `no-store` irrelevant (RFC 9111, section 5.2.2.3).
             guard isUnderstood(head.status) else { return .refused(.unknownStatus) }
-        } else if directives.contains("no-store") {
+        } else if directives.contains(.noStore) {
             return .refused(.noStore)
         }
-        if policy.isShared, directives.contains("private") { return .refused(.private) }
+        if policy.isShared, directives.contains(.private) { return .refused(.private) }
         guard isStorable(method, freshness) else { return .refused(.method) }
         if isForOneUser(directives, policy, request) { return .refused(.authorization) }
         guard facts.selection != nil else { return .refused(.varyAny) }
@@ -54,8 +54,8 @@ enum CacheStorability: Hashable, Sendable {
     static func isForOneUser(
         _ directives: CacheDirectives, _ policy: CachePolicy, _ request: CacheRequestFields
     ) -> Bool {
-        policy.isShared && request.presence.contains(.authorization)
-            && !["public", "must-revalidate", "s-maxage"].contains(where: directives.contains)
+        policy.isShared && request.presence.contains(.authorization) && !directives.contains(.public)
+            && !directives.contains(.mustRevalidate) && !directives.contains(.sharedMaxAge)
     }
 
     /// Returns whether a response to a method may be stored: to `GET`, and to `POST` with explicit freshness (RFC 9110, section 9.3.3).
@@ -75,14 +75,14 @@ enum CacheStorability: Hashable, Sendable {
         if freshness.isExplicit, freshness.lifetime > 0 { return true }
         let mayBeStored =
             freshness.isExplicit || CacheFreshness.isHeuristicallyCacheable(head.status)
-            || freshness.directives.contains("public")
-            || !facts.policy.isShared && freshness.directives.contains("private")
+            || freshness.directives.contains(.public)
+            || !facts.policy.isShared && freshness.directives.contains(.private)
         return mayBeStored && (freshness.lifetime > 0 || facts.hasValidator || mayBeStale(freshness.directives))
     }
 
     /// Returns whether a response may be used for a time although it is stale (RFC 5861).
     private static func mayBeStale(_ directives: CacheDirectives) -> Bool {
-        ["stale-while-revalidate", "stale-if-error"].contains { directives.seconds($0).number ?? 0 > 0 }
+        directives.seconds(.staleWhileRevalidate).number ?? 0 > 0 || directives.seconds(.staleIfError).number ?? 0 > 0
     }
 
     /// Returns whether the status is one whose requirements for caches are implemented (RFC 9111, section 3).

@@ -79,16 +79,19 @@ public struct CacheEntry: Sendable {
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
     init(id: String, head: CachedHead, body: any CachedBody, size: Int) {
         self.body = body
-        storage = Storage(id, number: 0, head, size: size)
+        storage = Storage(id, number: 0, head, nil, size: size)
     }
 
     /// Creates an entry whose name is a number, which becomes a text when it is needed: few entries are updated or removed by their name.
     ///
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
-    init(number: UInt64, head: CachedHead, body: any CachedBody, size: Int) {
+    init(number: UInt64, head: CachedHead, body: MemoryBody, size: Int) {
         self.body = body
-        storage = Storage(nil, number: number, head, size: size)
+        storage = Storage(nil, number: number, head, body, size: size)
     }
+
+    /// The body if it is in memory; `nil` if it is elsewhere.
+    var memoryBody: MemoryBody? { storage.memoryBody ?? body as? MemoryBody }
 
     /// The head, with what follows from it under the rules of the first cache that has asked.
     private final class Storage: Sendable {
@@ -96,11 +99,14 @@ public struct CacheEntry: Sendable {
         let name: String?
         let number: UInt64
         let head: CachedHead
+        /// The body, if it is known to be in memory: to find that out takes longer than most of what a hit does.
+        let memoryBody: MemoryBody?
         let size: Int
         let facts = LazyReference<CacheFacts>()
 
-        init(_ name: String?, number: UInt64, _ head: CachedHead, size: Int) {
-            (self.name, self.number, self.head, self.size) = (name, number, head, size)
+        init(_ name: String?, number: UInt64, _ head: CachedHead, _ memoryBody: MemoryBody?, size: Int) {
+            (self.name, self.number, self.head) = (name, number, head)
+            (self.memoryBody, self.size) = (memoryBody, size)
         }
     }
 

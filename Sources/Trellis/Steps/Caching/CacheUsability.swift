@@ -40,7 +40,7 @@ struct CacheUsability: Hashable, Sendable {
     /// - Parameter request: The directives of the request.
     init?(ifError facts: CacheFacts, _ request: CacheDirectives, at now: CacheTime) {
         let freshness = facts.freshness
-        let seconds = freshness.directives.seconds("stale-if-error").number ?? request.seconds("stale-if-error").number
+        let seconds = freshness.directives.seconds(.staleIfError).number ?? request.seconds(.staleIfError).number
         guard let seconds, let milliseconds = facts.age(at: now), !Self.mustBeFresh(freshness, facts.policy)
         else {
             return nil
@@ -59,21 +59,21 @@ struct CacheUsability: Hashable, Sendable {
         let isFresh = rest > 0
         let response = freshness.directives
         // With names of fields, the directive counts as without them: the stricter reading (RFC 9111, section 5.2.2.4).
-        if response.contains("no-cache") { return .mustValidate }
+        if response.contains(.noCache) { return .mustValidate }
         let mayBeStale = !mustBeFresh(freshness, policy)
         switch mode {
         case .forceCache, .onlyIfCached: return isFresh ? .fresh : mayBeStale ? .staleAllowed : .mustValidate
-        case .noCache: return isFresh && response.contains("immutable") ? .fresh : .mustValidate
+        case .noCache: return isFresh && response.contains(.immutable) ? .fresh : .mustValidate
         case .default, .noStore, .reload: break
         }
-        if request.contains("no-cache") { return .mustValidate }
-        switch request.seconds("max-age") {
+        if request.contains(.noCache) { return .mustValidate }
+        switch request.seconds(.maxAge) {
         case .none: break
         case .invalid: return .mustValidate
         case .value(let limit): if age > limit * 1000 { return staleOutcome(rest, request, mayBeStale) }
         }
         if isFresh {
-            switch request.seconds("min-fresh") {
+            switch request.seconds(.minFresh) {
             case .none: return .fresh
             case .invalid: return .mustValidate
             case .value(let wanted): return rest >= wanted * 1000 ? .fresh : .mustValidate
@@ -81,7 +81,7 @@ struct CacheUsability: Hashable, Sendable {
         }
         let outcome = staleOutcome(rest, request, mayBeStale)
         if outcome == .mustValidate, mayBeStale, isRestrictedByNothing(request),
-            let extra = response.seconds("stale-while-revalidate").number, -rest < extra * 1000
+            let extra = response.seconds(.staleWhileRevalidate).number, -rest < extra * 1000
         {
             return .staleWhileRevalidate
         }
@@ -90,20 +90,20 @@ struct CacheUsability: Hashable, Sendable {
 
     /// Returns the outcome about a response that is stale, or older than the request wants.
     private static func staleOutcome(_ rest: Int64, _ request: CacheDirectives, _ mayBeStale: Bool) -> Outcome {
-        guard mayBeStale, rest <= 0, request.contains("max-stale") else { return .mustValidate }
-        if request.isUnqualified("max-stale") { return .staleAllowed }
-        guard let limit = request.seconds("max-stale").number else { return .mustValidate }
+        guard mayBeStale, rest <= 0, request.contains(.maxStale) else { return .mustValidate }
+        if request.isUnqualified(.maxStale) { return .staleAllowed }
+        guard let limit = request.seconds(.maxStale).number else { return .mustValidate }
         return -rest <= limit * 1000 ? .staleAllowed : .mustValidate
     }
 
     private static func isRestrictedByNothing(_ request: CacheDirectives) -> Bool {
-        request.seconds("max-age") == .none && request.seconds("min-fresh") == .none
+        request.seconds(.maxAge) == .none && request.seconds(.minFresh) == .none
     }
 
     /// Returns whether the response must never be used when it is stale (RFC 9111, section 4.2.4).
     static func mustBeFresh(_ freshness: CacheFreshness, _ policy: CachePolicy) -> Bool {
         let directives = freshness.directives
-        if directives.contains("must-revalidate") || directives.contains("no-cache") { return true }
-        return policy.isShared && (directives.contains("proxy-revalidate") || directives.contains("s-maxage"))
+        if directives.contains(.mustRevalidate) || directives.contains(.noCache) { return true }
+        return policy.isShared && (directives.contains(.proxyRevalidate) || directives.contains(.sharedMaxAge))
     }
 }

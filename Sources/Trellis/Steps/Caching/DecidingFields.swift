@@ -1,12 +1,47 @@
 import CurlEngine
 import HTTPTypes
 
-/// The values that decide about the storing and the use of a response, found in one pass over its fields.
+/// The facts in the fields of a response that decide about its storing and its use, found in one pass over the fields.
 ///
-/// It is a class because it is passed on often, and has many parts.
-final class DecidingFields: Sendable {
+/// There are no texts in it, so that no memory is taken for it, and copies cost nothing.
+struct DecidingFields: Hashable, Sendable {
+    /// The `Expires` of a response.
+    enum Expiry: Hashable, Sendable {
+        /// There is no such field.
+        case none
+        /// The date is malformed or ambiguous.
+        case invalid
+        /// The date.
+        case at(HTTPDate)
+    }
+
+    /// The instant of `Date`; `nil` without a single valid one.
+    private(set) var date: HTTPDate?
+    /// The instant of `Expires`.
+    private(set) var expires = Expiry.none
+    /// The instant of `Last-Modified`; `nil` without a single valid one.
+    private(set) var lastModified: HTTPDate?
+    /// Indicates whether there is a single `ETag`.
+    private(set) var hasEntityTag = false
+    /// The first number of `Age` in seconds, at most ``CacheDirectives/Seconds/maximum``; `nil` without a valid one.
+    private(set) var age: UInt32?
+    /// The directives of `Cache-Control`.
+    private(set) var directives = CacheDirectives()
+    /// Indicates whether there is a `Vary`.
+    private(set) var hasVary = false
+    /// Indicates whether there is a `Content-Encoding`.
+    private(set) var hasCodings = false
+    /// Indicates whether a `Connection` may name other fields.
+    private(set) var mayNameOthers = false
+
+    private init() {}
+}
+
+// MARK: Fields
+
+extension DecidingFields {
     /// The lines of a field.
-    struct Lines: Sendable {
+    private struct Lines {
         private var first: String?
         private var areEqual = true
 
@@ -16,7 +51,7 @@ final class DecidingFields: Sendable {
         /// The value of lines that are all equal; `nil` without a line, if they differ, or if they are not UTF-8.
         var single: String? { areEqual ? first : nil }
 
-        fileprivate mutating func add(_ field: HTTPField) {
+        mutating func add(_ field: HTTPField) {
             guard let known = first else {
                 first = field.value
                 areEqual = field.octetsBeyondUTF8 == nil
@@ -28,65 +63,18 @@ final class DecidingFields: Sendable {
         }
     }
 
-    /// The lines of `Date`.
-    let date: Lines
-    /// The lines of `Expires`.
-    let expires: Lines
-    /// The lines of `ETag`.
-    let entityTag: Lines
-    /// The lines of `Last-Modified`.
-    let lastModified: Lines
-    /// The first line of `Age`; `nil` without one.
-    let age: String?
-    /// The directives of `Cache-Control`.
-    let directives: CacheDirectives
-    /// Indicates whether there is a `Vary`.
-    let hasVary: Bool
-    /// Indicates whether there is a `Content-Encoding`.
-    let hasCodings: Bool
-    /// Indicates whether a `Connection` may name other fields.
-    let mayNameOthers: Bool
-
-    private init(_ reading: Reading) {
-        (date, expires) = (reading.date, reading.expires)
-        (entityTag, lastModified) = (reading.entityTag, reading.lastModified)
-        (age, directives) = (reading.age, reading.directives)
-        (hasVary, hasCodings, mayNameOthers) = (reading.hasVary, reading.hasCodings, reading.mayNameOthers)
-    }
-
-    /// Finds the values among some fields.
-    convenience init(_ fields: HTTPFields) {
-        var reading = Reading()
-        for field in fields { reading.read(field) }
-        self.init(reading)
-    }
-
-    /// Finds the values in a head that has been received, without parsing all of it.
+    /// Finds the facts among some fields.
     ///
-    /// - Parameter nameLengths: The lengths of the names of all fields that decide, each as a bit.
-    convenience init(_ head: ResponseHead, nameLengths: UInt64) {
-        var reading = Reading()
-        head.forEachField(nameLengths: nameLengths) { reading.read($0) }
-        self.init(reading)
-    }
-
-    /// The values of the fields that were read so far.
-    private struct Reading {
-        var date = Lines()
-        var expires = Lines()
-        var entityTag = Lines()
-        var lastModified = Lines()
-        var age: String?
-        var directives = CacheDirectives()
-        var hasVary = false
-        var hasCodings = false
-        var mayNameOthers = false
-
-        mutating func read(_ field: HTTPField) {
+    /// - Parameter now: The instant at which the response was received.
+    init(_ fields: HTTPFields, now: CacheTime) {
+        self.init()
+        var (date, expires, entityTag, lastModified) = (Lines(), Lines(), Lines(), Lines())
+        var ageLine: String?
+        for field in fields {
             let name = field.name.canonicalName
             // Most names have another length, which is found out faster.
             switch name.utf8.count {
-            case 3 where name == "age": age = age ?? field.value
+            case 3 where name == "age": ageLine = ageLine ?? field.value
             case 4 where name == "date": date.add(field)
             case 4 where name == "etag": entityTag.add(field)
             case 4 where name == "vary": hasVary = true
@@ -100,5 +88,109 @@ final class DecidingFields: Sendable {
             default: break
             }
         }
+        self.date = date.single.flatMap { HTTPDate($0, now: now.date) }
+        self.lastModified = lastModified.single.flatMap { HTTPDate($0, now: now.date) }
+        hasEntityTag = entityTag.single != nil
+        age = ageLine.flatMap { Self.firstNumber(of: $0) }
+        if expires.arePresent {
+            // An ambiguous date is none (RFC 9111, section 5.3).
+            let end = expires.single.flatMap { HTTPDate($0, now: now.date, isExact: true) }
+            self.expires = end.map { Expiry.at($0) } ?? .invalid
+        }
+    }
+
+    /// Returns the first number of a line of `Age`; `nil` if it is not a number (RFC 9111, section 5.1).
+    private static func firstNumber(of line: String) -> UInt32? {
+        guard let text = FieldScanner.elements(of: line).first?.utf8.trimmingBlanks,
+            let seconds = DeltaSeconds.parse(String(Substring(text)))
+        else { return nil }
+        return UInt32(min(seconds, CacheDirectives.Seconds.maximum))
+    }
+}
+
+// MARK: Bytes
+
+extension DecidingFields {
+    /// The lengths of the names of all fields that are read, each as a bit.
+    private static let nameLengths = [3, 4, 7, 10, 13, 16].reduce(UInt64(0)) { $0 | UInt64(1) << UInt64($1) }
+
+    // The names of the fields, in lower case.
+    private static let ageName = Array("age".utf8)
+    private static let dateName = Array("date".utf8)
+    private static let entityTagName = Array("etag".utf8)
+    private static let varyName = Array("vary".utf8)
+    private static let expiresName = Array("expires".utf8)
+    private static let connectionName = Array("connection".utf8)
+    private static let cacheControlName = Array("cache-control".utf8)
+    private static let lastModifiedName = Array("last-modified".utf8)
+    private static let contentEncodingName = Array("content-encoding".utf8)
+    private static let keepAliveOption = Array("keep-alive".utf8)
+    private static let closeOption = Array("close".utf8)
+
+    /// The number of bytes below which no text is a date.
+    private static let minimumDateLength = 24
+
+    /// Finds the facts in a head as it was received, without a text for any field.
+    ///
+    /// - Returns: `nil` if one of the fields is not as nearly all servers send it, so that the fields must be parsed. For any other head,
+    ///   the facts are the same as those among its parsed fields.
+    init?(_ wire: WireFields) {
+        var facts = DecidingFields()
+        guard wire.allSatisfy(nameLengths: Self.nameLengths, { facts.read($0, $1) }) else { return nil }
+        self = facts
+    }
+
+    /// Reads a field. Returns `false` if it is repeated, or has an unusual form.
+    private mutating func read(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 3:
+            if name.isName(Self.ageName) { return readAge(value) }
+        case 4:
+            if name.isName(Self.dateName) { return Self.readDate(value, &date) }
+            if name.isName(Self.entityTagName) { return readEntityTag(value) }
+            if name.isName(Self.varyName) { hasVary = true }
+        case 7:
+            if name.isName(Self.expiresName) { return readExpires(value) }
+        case 10:
+            if name.isName(Self.connectionName) {
+                return value.hasSameBytes(as: Self.keepAliveOption) || value.hasSameBytes(as: Self.closeOption)
+            }
+        case 13:
+            if name.isName(Self.cacheControlName) { return directives.readPlain(value) }
+            if name.isName(Self.lastModifiedName) { return Self.readDate(value, &lastModified) }
+        case 16:
+            if name.isName(Self.contentEncodingName) { hasCodings = true }
+        default: break
+        }
+        return true
+    }
+
+    private static func readDate(_ value: Span<UInt8>, _ date: inout HTTPDate?) -> Bool {
+        guard date == nil, let read = HTTPDate(fixed: value) else { return false }
+        date = read
+        return true
+    }
+
+    private mutating func readExpires(_ value: Span<UInt8>) -> Bool {
+        guard case .none = expires else { return false }
+        if let date = HTTPDate(fixed: value) {
+            expires = .at(date)
+            return true
+        }
+        expires = .invalid
+        return value.count < Self.minimumDateLength
+    }
+
+    private mutating func readEntityTag(_ value: Span<UInt8>) -> Bool {
+        guard !hasEntityTag else { return false }
+        for index in value.indices where value[index] >= 0x80 { return false }
+        hasEntityTag = true
+        return true
+    }
+
+    private mutating func readAge(_ value: Span<UInt8>) -> Bool {
+        guard age == nil, value.count > 0, let seconds = CacheDirectives.deltaSeconds(value) else { return false }
+        age = seconds
+        return true
     }
 }

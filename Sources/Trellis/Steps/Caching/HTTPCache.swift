@@ -28,6 +28,8 @@ public final class HTTPCache: Sendable {
     let exchanges = CacheExchanges()
     /// The keys whose stored responses are not used, because they could not be removed.
     let invalidKeys = InvalidKeys()
+    /// The lengths of the names of the fields that decide about a response, each as a bit.
+    let decidingLengths: UInt64
     private let date: @Sendable () -> Date
     /// The numbers that are not counted below.
     private let rareCounts = Locked(CacheStatistics())
@@ -51,6 +53,7 @@ public final class HTTPCache: Sendable {
     ) {
         self.storage = storage
         self.policy = policy
+        decidingLengths = ReceivedFields.decidingLengths(policy)
         date = now
     }
 

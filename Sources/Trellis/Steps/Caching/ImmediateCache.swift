@@ -17,6 +17,7 @@ final class ImmediateCache: Sendable {
 final class ImmediateHits: Sendable {
     let immediate: ImmediateCache
     let cookies: (any ImmediateCookieStorage)?
+    let hasCookies: Bool
     let hasRetriers: Bool
     /// Indicates whether the steps do nothing but cache.
     let isAlone: Bool
@@ -28,8 +29,9 @@ final class ImmediateHits: Sendable {
         else { return nil }
         cookies = steps.cookies as? any ImmediateCookieStorage
         guard steps.cookies == nil || cookies != nil else { return nil }
+        hasCookies = cookies != nil
         self.immediate = immediate
         hasRetriers = !steps.retriers.isEmpty
-        isAlone = !hasRetriers && cookies == nil && !steps.hasLimits
+        isAlone = !hasRetriers && !hasCookies && !steps.hasLimits
     }
 }

@@ -100,15 +100,28 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
     /// Adds an entry in place of the one of the same variant.
     private func add(_ entry: CacheEntry, _ key: CacheKey, _ state: inout State) {
         let isKept = entry.size <= maximumSize && maximumCount > 0
+        if isKept, state.entries.add(entry, for: key) {
+            state.count += 1
+            state.size += entry.size
+        } else {
+            replace(with: isKept ? entry : nil, variant: entry.variant, key, &state)
+        }
+        while state.size > maximumSize || state.count > maximumCount, let removed = state.entries.removeOldest() {
+            state.count -= 1
+            state.size -= removed.size
+        }
+    }
+
+    /// Replaces the entry of a variant, if there is one; without a new one, the entry is removed.
+    private func replace(with entry: CacheEntry?, variant: String, _ key: CacheKey, _ state: inout State) {
         var (count, size) = (0, 0)
         state.entries.useAndChange(key) { entries in
-            let variant = entries.isEmpty ? "" : entry.variant
             entries.removeAll { other in
                 guard other.variant.hasSameBytes(as: variant) else { return false }
                 (count, size) = (count - 1, size - other.size)
                 return true
             }
-            guard isKept else { return }
+            guard let entry else { return }
             if entries.count >= Self.maximumVariantCount {
                 size -= entries.removeFirst().size
                 count -= 1
@@ -118,13 +131,6 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
         }
         state.count += count
         state.size += size
-        while state.size > maximumSize || state.count > maximumCount, let oldest = state.entries.oldestKey {
-            var isFirst = true
-            _ = Self.remove(oldest, &state) { _ in
-                defer { isFirst = false }
-                return isFirst
-            }
-        }
     }
 
     /// Removes the entries of a key that meet a condition. Returns whether there were any.

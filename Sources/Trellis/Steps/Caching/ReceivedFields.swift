@@ -2,15 +2,15 @@ import CurlEngine
 import HTTPTypes
 private import Synchronization
 
-/// The fields of a response that has been received. Those that a cache does not read stay bytes until all are needed: the parsing would
-/// take a good part of the time of a miss.
+/// The fields of a response that has been received. They stay bytes until they are needed: the parsing would take a good part of the time
+/// of a miss.
 final class ReceivedFields: Sendable {
     private final class Parsed: Sendable {
         let fields: HTTPFields
         init(_ fields: HTTPFields) { self.fields = fields }
     }
 
-    /// The values that decide about the storing and the use of the response.
+    /// The facts that decide about the storing and the use of the response.
     let values: DecidingFields
     private let head: ResponseHead
     /// The lengths of the names of the fields that decide, each as a bit.
@@ -18,28 +18,30 @@ final class ReceivedFields: Sendable {
     private let lazy = LazyReference<Parsed>()
     private let lazyDeciding = LazyReference<Parsed>()
 
-    init(_ head: ResponseHead, _ policy: CachePolicy) {
+    /// - Parameters:
+    ///   - nameLengths: The lengths of the names of the fields that decide (``decidingLengths(_:)``).
+    ///   - now: The instant at which the head was received.
+    init(_ head: ResponseHead, nameLengths: UInt64, now: CacheTime) {
         self.head = head
-        nameLengths = Self.decidingLengths(policy)
-        let values = DecidingFields(head, nameLengths: nameLengths)
-        guard values.mayNameOthers else {
+        self.nameLengths = nameLengths
+        if let wire = head.wireFields, let values = DecidingFields(wire) {
             self.values = values
             return
         }
-        let deciding = Self.deciding(head, nameLengths, values)
-        self.values = DecidingFields(deciding)
+        var deciding = head.headers(nameLengths: nameLengths)
+        var values = DecidingFields(deciding, now: now)
+        if values.mayNameOthers {
+            deciding = ConnectionFields.removed(from: deciding)
+            values = DecidingFields(deciding, now: now)
+        }
+        self.values = values
         _ = lazyDeciding.storeIfNil(Parsed(deciding))
     }
 
     /// The fields that decide about the storing and the use of the response, perhaps with others.
     var deciding: HTTPFields {
         if let known = lazyDeciding.load() { return known.fields }
-        return lazyDeciding.storeIfNil(Parsed(Self.deciding(head, nameLengths, values))).fields
-    }
-
-    private static func deciding(_ head: ResponseHead, _ nameLengths: UInt64, _ values: DecidingFields) -> HTTPFields {
-        let fields = head.headers(nameLengths: nameLengths)
-        return values.mayNameOthers ? ConnectionFields.removed(from: fields) : fields
+        return lazyDeciding.storeIfNil(Parsed(head.headers(nameLengths: nameLengths))).fields
     }
 
     /// All fields without those that concern only the connection.
@@ -51,8 +53,8 @@ final class ReceivedFields: Sendable {
     /// The number of bytes that the fields take in memory, about.
     var size: Int { 2 * head.fieldSize }
 
-    /// Returns the lengths of the names that decide, each as a bit.
-    private static func decidingLengths(_ policy: CachePolicy) -> UInt64 {
+    /// Returns the lengths of the names of the fields that decide under the rules of a cache, each as a bit.
+    static func decidingLengths(_ policy: CachePolicy) -> UInt64 {
         policy.targetedFieldNames.reduce(ownLengths) { lengths, name in
             lengths | UInt64(1) << UInt64(min(name.canonicalName.utf8.count, 63))
         }

@@ -22,8 +22,11 @@ struct StoredHead: Hashable, Sendable {
     }
 
     /// Creates the head of a response that has been received.
-    init(_ head: ResponseHead, requestTime: CacheTime, responseTime: CacheTime, _ policy: CachePolicy) {
-        (status, fields) = (head.status.code, .received(ReceivedFields(head, policy)))
+    ///
+    /// - Parameter decidingLengths: The lengths of the names of the fields that decide (``ReceivedFields/decidingLengths(_:)``).
+    init(_ head: ResponseHead, requestTime: CacheTime, responseTime: CacheTime, decidingLengths: UInt64) {
+        status = head.status.code
+        fields = .received(ReceivedFields(head, nameLengths: decidingLengths, now: responseTime))
         (self.requestTime, self.responseTime) = (requestTime, responseTime)
     }
 
@@ -47,10 +50,10 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
-    /// The values of these fields. Those of a head that was received are known; for any other one, each access is a pass over all fields.
+    /// The facts in these fields. Those of a head that was received are known; for any other one, each access is a pass over all fields.
     var values: DecidingFields {
         switch fields {
-        case .complete(let headers): DecidingFields(headers)
+        case .complete(let headers): DecidingFields(headers, now: responseTime)
         case .received(let received): received.values
         }
     }
@@ -88,28 +91,19 @@ struct StoredHead: Hashable, Sendable {
     /// Returns the ``date``.
     ///
     /// - Parameter values: The ``values``, which take long to find.
-    func date(_ values: DecidingFields) -> CacheTime {
-        values.date.single.flatMap { HTTPDate($0, now: responseTime.date) }.map { CacheTime($0) } ?? responseTime
-    }
+    func date(_ values: DecidingFields) -> CacheTime { values.date.map { CacheTime($0) } ?? responseTime }
 
     /// The strong or weak entity tag; `nil` without a single one.
     var entityTag: String? { deciding.single(.eTag) }
 
     /// The date of the last modification; `nil` without a single valid one.
-    var lastModified: HTTPDate? { lastModified(values) }
-
-    /// Returns the date of the last modification.
-    func lastModified(_ values: DecidingFields) -> HTTPDate? {
-        values.lastModified.single.flatMap { HTTPDate($0, now: responseTime.date) }
-    }
+    var lastModified: HTTPDate? { values.lastModified }
 
     /// Indicates whether the origin can be asked whether the response is still valid (RFC 9111, section 4.3.1).
     var hasValidator: Bool { hasValidator(values) }
 
     /// Returns whether the origin can be asked whether the response is still valid.
-    func hasValidator(_ values: DecidingFields) -> Bool {
-        values.entityTag.single != nil || lastModified(values) != nil
-    }
+    func hasValidator(_ values: DecidingFields) -> Bool { values.hasEntityTag || values.lastModified != nil }
 
     /// The part of the representation that the body is, and the length of the complete one; `nil` if the body is complete, or the length is
     /// not known.
@@ -128,15 +122,7 @@ struct StoredHead: Hashable, Sendable {
     func initialAge(date: CacheTime, _ values: DecidingFields) -> Int64 {
         let apparent = max(responseTime.milliseconds(since: date), 0)
         let delay = max(responseTime.milliseconds(since: requestTime), 0)
-        return max(apparent, Self.receivedAge(values).addingWithLimit(delay))
-    }
-
-    /// Returns the first number of `Age`, in milliseconds; zero if it is not a number (RFC 9111, section 5.1).
-    private static func receivedAge(_ values: DecidingFields) -> Int64 {
-        guard let line = values.age, let text = FieldScanner.elements(of: line).first?.utf8.trimmingBlanks,
-            let seconds = DeltaSeconds.parse(String(Substring(text)))
-        else { return 0 }
-        return min(seconds, CacheDirectives.Seconds.maximum) * 1000
+        return max(apparent, (Int64(values.age ?? 0) * 1000).addingWithLimit(delay))
     }
 
     /// Returns the age in milliseconds (RFC 9111, section 4.2.3); `nil` if the clock is behind the reception by more than a few seconds, so

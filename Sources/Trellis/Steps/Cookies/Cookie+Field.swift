@@ -37,7 +37,12 @@ extension Cookie {
     }
 
     /// The number of bytes that the cookie adds to the field, including the separator from another cookie.
-    var fieldSize: Int { OctetText.count(name) + OctetText.count(value) + 3 }
+    var fieldSize: Int { Self.fieldSize(name, value) }
+
+    /// Returns the number of bytes that a cookie adds to the field, including the separator from another cookie.
+    static func fieldSize(_ name: String, _ value: String) -> Int {
+        OctetText.count(name) + OctetText.count(value) + 3
+    }
 }
 
 extension Substring.UTF8View {

@@ -26,8 +26,8 @@ struct CookieJarState {
         /// Indicates whether cookies were left out because of the limit on the field. They may fit when a value has changed.
         private let isCut: Bool
         private var version: Int
-        /// The field of a request without cookies of its own; `nil` if there are no cookies.
-        private(set) var field: HTTPField?
+        /// The field of a request without cookies of its own, in the array that requests take it from; empty if there are no cookies.
+        private(set) var fields: [HTTPField]
 
         init(_ store: inout CookieStore, for url: CookieURL, at now: Date) {
             let (found, isCut) = store.entries(for: url, at: now)
@@ -35,7 +35,7 @@ struct CookieJarState {
             structure = store.structure
             version = store.version
             spots = found.map(\.spot)
-            field = Cookie.field(found.map(\.entry.cookie)).map { HTTPField(name: .cookie, value: $0) }
+            fields = Cookie.field(found.map(\.entry.cookie)).map { [HTTPField(name: .cookie, value: $0)] } ?? []
         }
 
         /// Records the use of the cookies, and joins them again if a value has changed. Returns `false` if not all of them fit any more.
@@ -46,7 +46,9 @@ struct CookieJarState {
             version = store.version
             guard !spots.isEmpty else { return true }
             guard let text = store.field(spots) else { return false }
-            field = HTTPField(name: .cookie, value: text)
+            let field = HTTPField(name: .cookie, value: text)
+            // Requests have taken the field from the array, which keeps its memory.
+            if fields.isEmpty { fields = [field] } else { fields[0] = field }
             return true
         }
 
@@ -86,6 +88,8 @@ struct CookieJarState {
 
     var store: CookieStore
     private var visits = [Visit?](repeating: nil, count: slotCount)
+    /// The visit that was found last. Further requests to its URL need no slot.
+    private var latest: Visit?
 
     init(_ store: CookieStore) { self.store = store }
 
@@ -101,8 +105,9 @@ struct CookieJarState {
             sent = Sent(&store, for: url, at: now)
             visit.sent = sent
         }
-        guard let field = sent.field else { return request }
-        return request.headers.contains(.cookie) ? request.adding(sent.cookies(store)) : request.withHeader(field)
+        guard !sent.fields.isEmpty else { return request }
+        return request.headers.contains(.cookie)
+            ? request.adding(sent.cookies(store)) : request.withFields(sent.fields, of: .cookie)
     }
 
     /// Stores the cookies that the response to a request sets.
@@ -121,10 +126,14 @@ struct CookieJarState {
     }
 
     private mutating func visit(to url: String) -> Visit {
+        if let latest, latest.text.hasSameBytes(as: url) { return latest }
         let slot = Int(url.slotNumber % UInt(Self.slotCount))
-        if let visit = visits[slot], visit.text.hasSameBytes(as: url) { return visit }
+        if let visit = visits[slot], visit.text.hasSameBytes(as: url) {
+            latest = visit
+            return visit
+        }
         let visit = Visit(url)
-        visits[slot] = visit
+        (visits[slot], latest) = (visit, visit)
         return visit
     }
 }

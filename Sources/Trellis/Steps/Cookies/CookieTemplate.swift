@@ -34,10 +34,7 @@ struct CookieTemplate {
     /// Returns the end of a value that consists of visible ASCII characters alone, which the parser takes as they are; `nil` if there is
     /// another character.
     private static func plainEnd(of field: Span<UInt8>, from start: Int) -> Int? {
-        for index in start..<field.count {
-            if field[index] == UInt8(ascii: ";") { return index }
-            guard field[index] > 0x20, field[index] < 0x7f else { return nil }
-        }
-        return field.count
+        let end = field.offset(of: UInt8(ascii: ";"), from: start)
+        return field.extracting(start..<end).isVisibleASCII ? end : nil
     }
 }

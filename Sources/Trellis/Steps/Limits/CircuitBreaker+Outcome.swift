@@ -11,8 +11,13 @@ extension CircuitBreaker {
         /// Creates the outcome of a response or an error.
         init(status: Int?, error: (any Error)?) {
             guard let error else {
-                self =
-                    status.map { HTTPResponse.Status.serverFaultCodes.contains($0) ? .failure : .success } ?? .neutral
+                guard let status else {
+                    self = .neutral
+                    return
+                }
+                // No status below 400 is a fault, which most responses need no search for.
+                let isFault = status >= 400 && HTTPResponse.Status.serverFaultCodes.contains(status)
+                self = isFault ? .failure : .success
                 return
             }
             guard let error = error as? TrellisError else {

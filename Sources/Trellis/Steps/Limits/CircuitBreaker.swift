@@ -86,6 +86,18 @@ public final class CircuitBreaker: Sendable {
         }
     }
 
+    /// Admits a request to the host of a URL, as ``enter(host:at:)`` does.
+    ///
+    /// - Returns: The permit, and the host.
+    @inline(never)
+    func enter(hostIn url: String, at now: EngineInstant) throws -> (permit: Circuit.Permit, host: String) {
+        let (entry, host) = circuits.withLock { $0.withState(ofHostIn: url, at: now) { $0.enter(at: now) } }
+        switch entry {
+        case .admitted(let permit): return (permit, host)
+        case .refused(let refusal): throw Self.error(refusal, host)
+        }
+    }
+
     /// Records the outcome of a request: `.neutral` for a request that was cancelled, or never sent.
     ///
     /// - Returns: The change of the circuit, if there is one.

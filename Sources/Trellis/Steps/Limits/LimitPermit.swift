@@ -45,13 +45,15 @@ final class LimitPermit: StartPermission {
     ///
     /// - Throws: The error of a request that the circuit of its host refuses.
     init(of request: Request, enteringCircuitOf breaker: CircuitBreaker, _ context: CallContext) throws {
-        let (host, start) = (request.limitedHost, context.now)
+        let start = context.now
+        let entered: (permit: Circuit.Permit, host: String)
         do {
-            permit = try breaker.enter(host: host, at: start)
+            entered = try breaker.enter(hostIn: request.url, at: start)
         } catch {
             throw Self.completed(error, request, context, since: start)
         }
-        self.host = host
+        permit = entered.permit
+        host = entered.host
         self.start = start
         self.breaker = breaker
         priority = request.priority

@@ -36,7 +36,11 @@ extension Request {
     /// Returns the ``limitedHost`` of a URL. The hosts of the URLs that were asked for last are cached.
     static func limitedHost(of url: String) -> String {
         let slot = Int(url.slotNumber % UInt(HostCache.slotCount))
-        if let known = HostCache.slots.withLock({ $0[slot] }), known.url.hasSameBytes(as: url) { return known.host }
+        let known = HostCache.slots.withLock { slots -> String? in
+            guard let known = slots[slot], known.url.hasSameBytes(as: url) else { return nil }
+            return known.host
+        }
+        if let known { return known }
         let host = parsedHost(of: url)
         // The text before an `@` may be a password.
         if !url.utf8.contains(UInt8(ascii: "@")) { HostCache.slots.withLock { $0[slot] = (url, host) } }

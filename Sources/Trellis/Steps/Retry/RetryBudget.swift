@@ -45,7 +45,12 @@ public final class RetryBudget: Sendable {
     }
 
     /// Records a request that is sent for the first time.
-    public func recordRequest(_ request: Request) { recordRequest(to: request.limitedHost) }
+    public func recordRequest(_ request: Request) { recordRequest(toHostIn: request.url) }
+
+    private func recordRequest(toHostIn url: String) {
+        let now = clock.now()
+        accounts.withLock { _ = $0.withState(ofHostIn: url, at: now) { $0.recordRequest(at: now) } }
+    }
 
     private func recordRequest(to host: String) {
         let now = clock.now()
@@ -57,11 +62,11 @@ public final class RetryBudget: Sendable {
     /// budget of that host.
     func recordRequest(_ request: Request, of call: Call) {
         let (id, url, own) = (ObjectIdentifier(self), request.url, call.request.url)
-        let isFirst = url == own && call.firstBudget.claim(id)
-        let last = isFirst ? nil : call.lastRequest(of: id)
+        if url == own, call.firstBudget.claim(id) { return recordRequest(toHostIn: url) }
+        let last = call.lastRequest(of: id)
         guard last?.url != url else { return }
         let host = request.limitedHost
-        if !isFirst { call.record.withLock { $0.budgetRecords[id] = BudgetRecord(url: url, host: host) } }
+        call.record.withLock { $0.budgetRecords[id] = BudgetRecord(url: url, host: host) }
         if last?.host != host { recordRequest(to: host) }
     }
 

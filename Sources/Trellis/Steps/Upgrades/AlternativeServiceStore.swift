@@ -18,11 +18,10 @@ import HTTPTypes
 ///
 /// A request whose connection to a service cannot be made goes to the origin at once. The service has only a quarter of the time for
 /// connecting (``Timeouts/connect``) for that, and at most two seconds; it is not used again for five minutes, and for twice the time after
-/// each further failure, up to two days. If an evaluator (``ServerTrustManager``) does not decide in this part of the time, the request
-/// goes to the origin as well, with all of the time, and the service has not failed. A service that has not worked before is tested by one
+/// each further failure, up to two days. The same is true if an evaluator (``ServerTrustManager``) does not decide in this part of the
+/// time: the origin, and its evaluation, have all of the time. A service that has not worked before is tested by one
 /// request at a time, while others go to the origin. A status of 421 removes the service, and the request goes to the origin (section 6).
-/// The events ``RequestEvent/Kind/alternativeSelected(_:)`` and ``RequestEvent/Kind/alternativeFailed(_:because:)`` tell all this,
-/// except that an evaluator has not decided in time: no event tells this, and the next request tries the service again.
+/// The events ``RequestEvent/Kind/alternativeSelected(_:)`` and ``RequestEvent/Kind/alternativeFailed(_:because:)`` tell all this.
 ///
 /// The file is used as that of an ``HSTSStore``. At most 5,000 origins are kept.
 public final class AlternativeServiceStore: Sendable {

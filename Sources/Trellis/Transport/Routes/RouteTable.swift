@@ -86,6 +86,8 @@ final class RouteTable: Sendable {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a variable of the environment does not name a proxy, or
     ///   the request's ``Route`` cannot be used for the URL; of kind ``TrellisError/Kind/dns`` if a name has no address that can be used.
     func route(to url: WireURL, of request: Request, isForQueue: Bool = false) throws(TrellisError) -> Chosen {
+        // Most requests have no extras, which are large to copy even if there are none.
+        if isDirect, request.extras == nil { return .direct }
         let extras = request.extras?.extras
         if isDirect, extras?.proxy == nil, extras?.route == nil { return .direct }
         let hasOwnRule = extras?.proxy != nil || extras?.route != nil

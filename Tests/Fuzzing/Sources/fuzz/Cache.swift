@@ -16,8 +16,8 @@ func fuzzCacheFields(_ input: FuzzInput) {
         fields.append(HTTPField(name: name, lenientValue: Array(line.utf8.filter { $0 >= 0x20 || $0 == 9 })))
     }
     let directives = CacheDirectives(parsing: lines)
-    for name in ["max-age", "stale-if-error"] {
-        if let seconds = directives.seconds(name).number {
+    for directive in CacheDirective.allCases {
+        if let seconds = directives.seconds(directive).number {
             expect(0...CacheDirectives.Seconds.maximum ~= seconds, "\(seconds) seconds")
         }
     }

@@ -36,10 +36,11 @@ private struct WebSocketOutcome {
 
     init(_ pieces: [[UInt8]], _ limit: Int, _ compression: WebSocketDeflate?) {
         var reader = WebSocketReader(maximumFrameSize: limit, maximumMessageSize: limit, compression: compression)
+        var frames = Int.max
         do throws(WebSocketViolation) {
             for piece in pieces {
                 reader.feed(Data(piece))
-                while let event = try reader.next() { events.append(event) }
+                while let event = try reader.next(&frames) { events.append(event) }
             }
         } catch {
             violation = error

@@ -138,7 +138,7 @@ struct BodyInboxTests {
     private func waitingReader() async -> Task<Data?, any Error> {
         let reader = Task { [inbox] in try await inbox.next() }
         // The reader waits once an added chunk would wake it; an empty span adds nothing.
-        while !isAwaited() { await Task.yield() }
+        while !isAwaited(), !Task.isCancelled { await Task.yield() }
         return reader
     }
 

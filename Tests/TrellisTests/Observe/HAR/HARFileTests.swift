@@ -37,7 +37,7 @@ struct HARFileTests {
         let session = session(HARRecorder(file: path, bodyLimit: 1_000))
         for number in 1...5 {
             _ = try await session.data("http://a.example/\(number)")
-            while document?.entries.count != number { await Task.yield() }
+            while document?.entries.count != number, !Task.isCancelled { await Task.yield() }
             #expect(document?.entries.last?.response.content.text == "/\(number) \"\\ \u{2028} é")
         }
         #expect(document?.creator == .trellis)

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -37,8 +38,9 @@ struct AcceptedStatusTests {
         #expect(accepted == form.accepted)
     }
 
-    @Test func requestsAndStreamsTakeASequence() async throws {
-        let session = Session(transport: MockTransport { _ in .text("x") })
+    @Test(.trellis(.mock { _ in .text("x") }))
+    func requestsAndStreamsTakeASequence() async throws {
+        let session = try #require(Session.current)
         let url = "http://a.example/"
         let (odd, even) = (stride(from: 201, to: 300, by: 2), stride(from: 200, to: 300, by: 2))
         #expect(try await session.request(url).validate(statusCode: even).string() == "x")
@@ -52,6 +54,5 @@ struct AcceptedStatusTests {
             try await session.stream(url).validate(statusCode: odd)
         }
         #expect([ofRequest, ofStreamRequest, ofStream].allSatisfy { $0?.kind == .unacceptableStatus })
-        await session.shutdown()
     }
 }

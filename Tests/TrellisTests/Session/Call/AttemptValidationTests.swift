@@ -2,6 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -137,11 +138,12 @@ struct AttemptValidationTests {
         #expect(transport.requests.map { $0.request.headers[values: .from] } == [["a"], ["a"]])
     }
 
-    @Test func aRetryPolicyAmongTheRetriersAddsItsKeys() async throws {
-        let transport = MockTransport { _ in MockResponse(status: 503) }
-        var configuration = SessionConfiguration()
-        configuration.steps.retriers.append(RetryPolicy(addsIdempotencyKey: true, random: { 0 }))
-        let session = Session(configuration: configuration, transport: transport)
+    @Test(
+        .trellis(
+            .mock { _ in MockResponse(status: 503) },
+            .session { $0.steps.retriers.append(RetryPolicy(addsIdempotencyKey: true, random: { 0 })) }))
+    func aRetryPolicyAmongTheRetriersAddsItsKeys() async throws {
+        let (session, transport) = (try #require(Session.current), try #require(MockTransport.current))
         _ = try await session.data(Request("http://a.example/", method: .post))
         let keys = Set(transport.requests.map { $0.request.headers[.idempotencyKey] })
         #expect(transport.startedCount == 3)
@@ -194,27 +196,30 @@ struct AttemptValidationTests {
         #expect(asked.attempts.withLock { $0 }.map { $0.body?.count } == [64 << 10, 64 << 10])
     }
 
-    @Test func aReaderThatAcceptsAnythingGetsAllOfIt() async throws {
-        let body = Data(repeating: 0x78, count: 200 << 10)
-        let transport = MockTransport { _ in MockResponse(status: 404, body: body) }
-        let session = Session(transport: transport)
+    /// A body that is larger than the part of a refused one that is read.
+    private static let large = Data(repeating: 0x78, count: 200 << 10)
+
+    @Test(.trellis(.mock { _ in MockResponse(status: 404, body: AttemptValidationTests.large) }))
+    func aReaderThatAcceptsAnythingGetsAllOfIt() async throws {
+        let (session, body) = (try #require(Session.current), Self.large)
         #expect(try await session.data("http://a.example/").0 == body)
         #expect(try await session.request("http://a.example/").bytes() == body)
         #expect(try await session.request("http://a.example/").withoutValidation().string().utf8.count == body.count)
-        #expect(transport.cancelledCount == 0)
+        #expect(MockTransport.current?.cancelledCount == 0)
     }
 
-    @Test func aLaterReaderOfACutBodyIsToldThatItIsCut() async throws {
-        let transport = MockTransport { _ in MockResponse(status: 404, body: Data(repeating: 0x78, count: 200 << 10)) }
-        let session = Session(transport: transport)
+    @Test(.trellis(.mock { _ in MockResponse(status: 404, body: AttemptValidationTests.large) }))
+    func aLaterReaderOfACutBodyIsToldThatItIsCut() async throws {
+        let session = try #require(Session.current)
         let handle = session.request("http://a.example/")
         await #expect(throws: TrellisError.self) { try await handle.validate().bytes() }
         let error = await #expect(throws: TrellisError.self) { try await handle.bytes() }
         #expect(error?.kind == .truncatedBody)
     }
 
-    @Test func aSmallLimitOfTheBodyDoesNotHideWhyItIsRefused() async throws {
-        let session = Session(transport: MockTransport { _ in .text("0123456789", status: 500) })
+    @Test(.trellis(.mock { _ in .text("0123456789", status: 500) }))
+    func aSmallLimitOfTheBodyDoesNotHideWhyItIsRefused() async throws {
+        let session = try #require(Session.current)
         var request = Request("http://a.example/")
         request.maximumBodySize = .bytes(4)
         let error = await #expect(throws: TrellisError.self) { try await session.decode(Int.self, from: request) }

@@ -111,10 +111,7 @@ struct CancellationTests {
         let handle = scripted.session.request("http://localhost/")
         let answer = Task { try await handle.data() }
         let attempt = try await scripted.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("hello")
-        attempt.end()
+        attempt.respond("hello")
         _ = try await answer.value
         handle.cancel()
         #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello")
@@ -132,9 +129,7 @@ struct CancellationTests {
         first.cancel()
         #expect(await first.value == .taskCancelled)
         #expect(attempt.count(of: .cancel) == 0)
-        attempt.connect()
-        attempt.receiveHead(status: 204)
-        attempt.end()
+        attempt.respond(status: 204)
         #expect(await second.value == .answer("204"))
     }
 
@@ -163,9 +158,7 @@ struct CancellationTests {
         let next = Task { try await scripted.session.data("http://localhost/next") }
         var attempt = try await scripted.transport.nextAttempt()
         while !attempt.request.url.hasSuffix("/next") { attempt = try await scripted.transport.nextAttempt() }
-        attempt.connect()
-        attempt.receiveHead(status: 204)
-        attempt.end()
+        attempt.respond(status: 204)
         #expect(try await next.value.1.status.code == 204, sourceLocation: sourceLocation)
         await scripted.session.settle()
         #expect(await scripted.liveCount == 0, sourceLocation: sourceLocation)

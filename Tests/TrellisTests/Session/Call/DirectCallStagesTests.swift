@@ -16,12 +16,6 @@ struct DirectCallStagesTests {
         }
     }
 
-    private static func respond(to attempt: ScriptedAttempt, status: Int = 200) {
-        attempt.connect()
-        attempt.receiveHead(status: status)
-        attempt.end()
-    }
-
     // MARK: Time
 
     @Test(arguments: [true, false])
@@ -43,7 +37,7 @@ struct DirectCallStagesTests {
         #expect(scripted.transport.attempts.isEmpty)
         // The circuit is closed.
         async let answer = scripted.session.data("http://localhost/next")
-        Self.respond(to: try await scripted.transport.nextAttempt())
+        try await scripted.transport.nextAttempt().respond()
         #expect(try await answer.1.status == .ok)
         await scripted.session.settle()
         #expect(await scripted.liveCount == 0)
@@ -58,7 +52,7 @@ struct DirectCallStagesTests {
                 return request
             })
         async let answer = scripted.session.data(request)
-        Self.respond(to: try await scripted.transport.nextAttempt())
+        try await scripted.transport.nextAttempt().respond()
         let metrics = try await answer.1.metrics
         #expect(metrics.queued == .zero)
         #expect(metrics.total == .seconds(3))
@@ -104,7 +98,7 @@ struct DirectCallStagesTests {
             mayEnd.wait()
         }
         try await isHeld.opened()
-        while !session.engine.meter.isStuck { await Task.yield() }
+        while !session.engine.meter.isStuck, !Task.isCancelled { await Task.yield() }
         let request = Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(3)))
         #expect(try await session.data(request).1.metrics.attemptCount == 2)
     }
@@ -192,7 +186,7 @@ struct DirectCallStagesTests {
         #expect(scripted.transport.attempts.isEmpty)
         // The session still sends requests.
         async let answer = scripted.session.data("http://localhost/next")
-        Self.respond(to: try await scripted.transport.nextAttempt())
+        try await scripted.transport.nextAttempt().respond()
         #expect(try await answer.1.status == .ok)
     }
 

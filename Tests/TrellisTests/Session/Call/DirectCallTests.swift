@@ -60,10 +60,7 @@ struct DirectCallTests {
             first.end()
         }
         let second = try await scripted.transport.nextAttempt()
-        second.connect()
-        second.receiveHead(status: 200)
-        second.receiveBody("x")
-        second.end()
+        second.respond("x")
         #expect(await outcome == .answer("x"))
         await shutdown
     }
@@ -79,10 +76,7 @@ struct DirectCallTests {
         first.end()
         let second = try await scripted.transport.nextAttempt()
         #expect(second.request.headers[.accept] == "a/b")
-        second.connect()
-        second.receiveHead(status: 200)
-        second.receiveBody("x")
-        second.end()
+        second.respond("x")
         #expect(await outcome == .answer("x"))
         await shutdown
     }
@@ -119,10 +113,7 @@ struct DirectCallTests {
         _ = try await scripted.transport.nextAttempt()
         await scripted.advance(by: .seconds(5))
         let second = try await scripted.transport.nextAttempt()
-        second.connect()
-        second.receiveHead(status: 200)
-        second.receiveBody("x")
-        second.end()
+        second.respond("x")
         #expect(await outcome == .answer("x"))
         #expect(count.value.withLock { $0 } == 1)
     }

@@ -55,9 +55,7 @@ struct EarlierTrafficTests {
     @Test func anAttemptThatWasSentCountsWhereTheNextCouldNotConnect() async throws {
         let error = try await failure { attempt, isFirst in
             guard isFirst else { return attempt.fail(.connectionFailed(.unreachable("refused"))) }
-            attempt.connect()
-            attempt.receiveHead(status: 503)
-            attempt.end()
+            attempt.respond(status: 503)
         }
         #expect(error.phase == .connecting)
         #expect(error.mayHaveSentBytes && !error.isRetryable)

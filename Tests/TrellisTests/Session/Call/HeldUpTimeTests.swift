@@ -45,10 +45,7 @@ struct HeldUpTimeTests {
         handle.resume()
         let attempt = try await scripted.transport.nextAttempt()
         await scripted.advance(by: .seconds(49))
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("late")
-        attempt.end()
+        attempt.respond("late")
         #expect(try await handle.string() == "late")
     }
 

@@ -33,11 +33,11 @@ struct ParkedCallSizeTests {
     ) async throws -> Int {
         // The first calls make what all of them share.
         var tasks = (0..<200).map { _ in Task { _ = try await session.data("http://a.example/") } }
-        while waiting() < 200 { await Task.yield() }
+        while waiting() < 200, !Task.isCancelled { await Task.yield() }
         Self.trimHeap()
         let before = try Self.residentBytes()
         tasks += (0..<Self.count).map { _ in Task { _ = try await session.data("http://a.example/") } }
-        while waiting() < 200 + Self.count { await Task.yield() }
+        while waiting() < 200 + Self.count, !Task.isCancelled { await Task.yield() }
         let after = try Self.residentBytes()
         for task in tasks { task.cancel() }
         release()

@@ -150,9 +150,7 @@ struct TimeLimitTests {
 
     @Test func aRequestAfterALongPauseHasAllItsTime() async throws {
         let (first, firstAttempt) = try await start()
-        firstAttempt.connect()
-        firstAttempt.receiveHead(status: 204)
-        firstAttempt.end()
+        firstAttempt.respond(status: 204)
         _ = try await first.value
         await scripted.advance(by: .seconds(3600))
         let (task, attempt) = try await start()
@@ -161,9 +159,7 @@ struct TimeLimitTests {
 
     @Test func anAnswerInTimeLeavesNoTimerBehind() async throws {
         let (task, attempt) = try await start()
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.end()
+        attempt.respond()
         _ = try await task.value
         let engine = scripted.session.engine
         let timers = await withContinuation { continuation in

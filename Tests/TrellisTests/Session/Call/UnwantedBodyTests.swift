@@ -15,10 +15,7 @@ struct UnwantedBodyTests {
     }
 
     private func finish(_ attempt: ScriptedAttempt, _ opening: Task<StreamResponse, any Error>) async throws {
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("there")
-        attempt.end()
+        attempt.respond("there")
         #expect(try await opening.value.chunks.collect(upTo: 100) == Data("there".utf8))
     }
 

@@ -56,14 +56,14 @@ struct AutomaticEnginesTests {
         let (session, transport) = (scripted.session, scripted.transport)
         let total = transport.attempts.count + count
         let tasks = (0..<count).map { _ in Task { try await session.data("http://localhost/") } }
-        while transport.attempts.count < total { await Task.yield() }
+        while transport.attempts.count < total, !Task.isCancelled { await Task.yield() }
         return tasks
     }
 
     /// Sends a request, and its response.
     private func get() async throws {
         let tasks = await start(1)
-        scripted.transport.attempts.last?.answer(status: 200)
+        scripted.transport.attempts.last?.respond(status: 200)
         for task in tasks { _ = try await task.value }
     }
 
@@ -76,7 +76,7 @@ struct AutomaticEnginesTests {
         let counts = requestCounts
         #expect(counts.reduce(0, +) == 60)
         #expect(counts[0] > 20 && counts[1] > 10)
-        for attempt in scripted.transport.attempts { attempt.answer(status: 200) }
+        for attempt in scripted.transport.attempts { attempt.respond(status: 200) }
         for task in tasks { _ = try await task.value }
         for engine in engines.started { await engine.settle() }
         while activeCount > 1 { sample(0.1) }

@@ -56,7 +56,9 @@ struct BlockedEngineTests {
 
         func end() { mayEnd.signal() }
 
-        func waitUntilLive() async { while await session.liveRequests.isEmpty { await Task.yield() } }
+        func waitUntilLive() async {
+            while await session.liveRequests.isEmpty, !Task.isCancelled { await Task.yield() }
+        }
     }
 
     private struct Passing: RequestStep {

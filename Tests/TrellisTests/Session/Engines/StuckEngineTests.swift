@@ -52,10 +52,8 @@ struct StuckEngineTests {
             }
             let attempt = try await transport.nextAttempt()
             let call = outcome { try await self.call(kind) }
-            while await session.liveRequestCount < 2 { await Task.yield() }
-            attempt.connect()
-            attempt.receiveHead()
-            attempt.end()
+            while await session.liveRequestCount < 2, !Task.isCancelled { await Task.yield() }
+            attempt.respond()
             _ = try await first.value
             _ = try await transport.nextAttempt()
             let isHeld = LoopbackServer.Gate()
@@ -90,7 +88,7 @@ struct StuckEngineTests {
     func aCallEndsAtItsDeadline(_ kind: Kind?, _ isKnown: Bool) async throws {
         let world = World()
         let call = try await world.start(kind)
-        while isKnown, !world.session.engines.all[1].executor.meter.isStuck { await Task.yield() }
+        while isKnown, !world.session.engines.all[1].executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
         world.clock.advance(by: .seconds(500))
         let (outcome, isStuck) = await world.end(call)
         #expect(outcome == .failed(.timedOut(.total)))
@@ -102,7 +100,7 @@ struct StuckEngineTests {
     func aCancelledCallEnds(_ kind: Kind?, _ isKnown: Bool) async throws {
         let world = World()
         let call = try await world.start(kind)
-        while isKnown, !world.session.engines.all[1].executor.meter.isStuck { await Task.yield() }
+        while isKnown, !world.session.engines.all[1].executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
         call.cancel()
         let (outcome, isStuck) = await world.end(call)
         #expect(outcome == .taskCancelled)
@@ -131,9 +129,7 @@ struct StuckEngineTests {
         let other = try await transport.nextAttempt()
         #expect(hasEnded.withLock { !$0 })
         for attempt in [other, attempt] {
-            attempt.connect()
-            attempt.receiveHead()
-            attempt.end()
+            attempt.respond()
         }
         #expect(try await second.value == 200)
         mayEnd.signal()
@@ -184,24 +180,18 @@ struct StuckProbeTests {
         }
 
         func waitUntilRequested(on engine: Int) async {
-            while await session.engines.all[engine].actor.requestCount < 1 { await Task.yield() }
+            while await session.engines.all[engine].actor.requestCount < 1, !Task.isCancelled { await Task.yield() }
         }
 
         /// Answers all attempts until the tasks have ended.
         func answer(_ tasks: [Task<Int, any Error>], after attempts: [ScriptedAttempt]) async throws {
             let answering = Task {
-                for attempt in attempts { answer(attempt) }
-                while !Task.isCancelled { answer(try await transport.nextAttempt()) }
+                for attempt in attempts { attempt.respond() }
+                while !Task.isCancelled { try await transport.nextAttempt().respond() }
             }
             for task in tasks { #expect(try await task.value == 200) }
             answering.cancel()
             await session.shutdown()
-        }
-
-        private func answer(_ attempt: ScriptedAttempt) {
-            attempt.connect()
-            attempt.receiveHead()
-            attempt.end()
         }
     }
 

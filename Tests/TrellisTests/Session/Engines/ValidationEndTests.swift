@@ -26,7 +26,7 @@ struct ValidationEndTests {
             _ = mayRun.wait(timeout: .now() + 10)
         }
         try await isHeld.opened()
-        session.validations.begin(in: session.actor, work)
+        session.validations.begin(in: session.actor, work, revoke: {})
         return mayRun
     }
 
@@ -37,7 +37,7 @@ struct ValidationEndTests {
             hasRun.open()
         }
         #expect(session.validations.count == 1)
-        await session.validations.end(within: .zero)
+        await session.validations.end(within: .zero, on: session.clock)
         mayRun.signal()
         try await hasRun.opened()
         #expect(wasCancelled.withLock { $0 } == true)
@@ -49,7 +49,7 @@ struct ValidationEndTests {
         let hasRun = Locked(false)
         let mayRun = try await create { hasRun.withLock { $0 = true } }
         let shutdown = Task { [session] in await session.shutdown() }
-        while !session.life.isShutDown { await Task.yield() }
+        while !session.life.isShutDown, !Task.isCancelled { await Task.yield() }
         mayRun.signal()
         await shutdown.value
         #expect(!hasRun.withLock { $0 })

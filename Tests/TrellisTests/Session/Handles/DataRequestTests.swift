@@ -73,10 +73,7 @@ struct DataRequestTests {
         let answer = Task { try await handle.data() }
         handle.resume()
         let attempt = try await scripted.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead()
-        attempt.receiveBody("hello")
-        attempt.end()
+        attempt.respond("hello")
         #expect(String(decoding: try await answer.value.0, as: UTF8.self) == "hello")
         #expect(await handle.state == .finished)
         #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello", "as often as one likes")
@@ -108,9 +105,7 @@ struct DataRequestTests {
         for _ in handles {
             let attempt = try await scripted.transport.nextAttempt()
             order.append(String(attempt.request.url.suffix(1)))
-            attempt.connect()
-            attempt.receiveHead(status: 204)
-            attempt.end()
+            attempt.respond(status: 204)
         }
         #expect(order == ["2", "3", "1"])
     }
@@ -135,9 +130,7 @@ struct DataRequestTests {
             }
         }
         let attempt = try await scripted.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead(status: 204)
-        attempt.end()
+        attempt.respond(status: 204)
         _ = try await waiting.data()
         await scripted.session.settle()
         #expect(scripted.transport.attempts.count == 3)

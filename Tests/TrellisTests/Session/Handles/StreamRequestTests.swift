@@ -1,6 +1,7 @@
 import CurlEngine
 import Foundation
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
@@ -15,10 +16,7 @@ struct StreamRequestTests {
         #expect(scripted.transport.attempts.isEmpty)
         let reading = Task { try await request.response.chunks.collect(upTo: 100) }
         let exchange = try await scripted.transport.nextAttempt()
-        exchange.connect()
-        exchange.receiveHead(status: 200)
-        exchange.receiveBody("hello")
-        exchange.end()
+        exchange.respond("hello")
         #expect(try await reading.value == Data("hello".utf8))
         #expect(await request.state == .finished)
         #expect(request.exchanges.count == 1)
@@ -40,16 +38,18 @@ struct StreamRequestTests {
         _ = exchange
     }
 
-    @Test func aRefusedHeadIsAnError() async throws {
-        let session = Session(transport: MockTransport { _ in MockResponse(status: 404) })
+    @Test(.trellis(.mock { _ in MockResponse(status: 404) }))
+    func aRefusedHeadIsAnError() async throws {
+        let session = try #require(Session.current)
         let error = await #expect(throws: TrellisError.self) {
             try await session.streamRequest("http://a.example/").validate().response
         }
         #expect(error?.kind == .unacceptableStatus)
     }
 
-    @Test func retriesCountAndEachExchangeIsShown() async throws {
-        let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
+    @Test(.trellis(.mock { _ in MockResponse(status: 503) }))
+    func retriesCountAndEachExchangeIsShown() async throws {
+        let session = try #require(Session.current)
         let retrier = Retrier { _, context in context.attempt < 3 ? .retry : .doNotRetry }
         let request = session.request(Request("http://a.example/").withRetrier(retrier))
         let (_, response) = try await request.data()
@@ -101,9 +101,7 @@ struct StreamRequestTests {
         #expect(await scripted.session.liveRequests.isEmpty)
         let later = Task { [session = scripted.session] in try await session.data("http://localhost/c").1.status.code }
         let exchange = try await scripted.transport.nextAttempt()
-        exchange.connect()
-        exchange.receiveHead(status: 200)
-        exchange.end()
+        exchange.respond()
         #expect(try await later.value == 200)
     }
 
@@ -143,9 +141,9 @@ struct StreamRequestTests {
         #expect(await scripted.session.actor.cancelledRedirects.isEmpty)
     }
 
-    @Test func whatAVerbIsGivenIsAddedToTheRequest() async throws {
-        let transport = MockTransport { _ in MockResponse() }
-        let session = Session(transport: transport)
+    @Test(.trellis(.mock { _ in MockResponse() }))
+    func whatAVerbIsGivenIsAddedToTheRequest() async throws {
+        let session = try #require(Session.current)
         var request = Request("http://a.example/", headers: [.accept: "a/b", .userAgent: "old"])
         request.timeouts = Timeouts(idle: .seconds(3))
         _ = try await session.data(
@@ -153,15 +151,16 @@ struct StreamRequestTests {
             interceptor: Interceptor(adapters: [
                 Adapter { request, _ in request.withHeader(.init(name: .range, value: "bytes=0-1")) }
             ]))
-        let sent = try #require(transport.requests.first).request
+        let sent = try #require(MockTransport.current?.requests.first).request
         #expect(sent.headers[.userAgent] == "new")
         #expect(sent.headers[.accept] == "a/b")
         #expect(sent.headers[.range] == "bytes=0-1")
         #expect(sent.timeouts == Timeouts(idle: .seconds(3), total: .seconds(9)))
     }
 
-    @Test func handlesPrintThemselves() {
-        let session = Session(transport: MockTransport { _ in MockResponse() })
+    @Test(.trellis(.noNetwork))
+    func handlesPrintThemselves() throws {
+        let session = try #require(Session.current)
         let request = session.request("http://ada:s3cret@a.example/?token=s3cret")
         #expect("\(request)".hasPrefix("GET http://"))
         #expect("\(request)".hasSuffix("(call \(request.callID ?? 0))"))
@@ -260,9 +259,9 @@ struct StreamRequestBodyTests {
         blocker.cancel()
     }
 
-    @Test @MainActor func stepsOfACallFromTheMainActorRunOnThePool() async throws {
-        let isMain = Locked<Bool?>(nil)
-        let session = Session(transport: MockTransport { _ in MockResponse() })
+    @Test(.trellis(.mock { _ in MockResponse() })) @MainActor
+    func stepsOfACallFromTheMainActorRunOnThePool() async throws {
+        let (session, isMain) = (try #require(Session.current), Locked<Bool?>(nil))
         _ = try await session.data(
             Request("http://a.example/").withAdapter(
                 Adapter { request, _ in

@@ -55,6 +55,17 @@ struct RequestPreparationTests {
         #expect(lines == ["Accept-Language: de", "User-Agent: test/1"])
     }
 
+    /// A transport gets the fields that are sent, which libcurl gets as lines.
+    @Test func aTransportGetsTheSessionsFieldsAfterTheRequests() throws {
+        for own in [[:], [.accept: "text/html"]] as [HTTPFields] {
+            let prepared = try Self.prepare(Request("http://localhost/", headers: own)) {
+                $0.defaultHeaders = [.acceptLanguage: "de"]
+            }
+            #expect(prepared.headers.map(\.name) == own.map(\.name) + [.acceptLanguage])
+            #expect(prepared.request.headers == prepared.headers)
+        }
+    }
+
     /// The credentials of a proxy never reach a server, which would get the field in a tunnel or without a proxy.
     @Test func credentialsForAProxyAreNoFieldOfARequest() throws {
         let fields: HTTPFields = [.proxyAuthorization: "Basic c2VjcmV0"]

@@ -1,25 +1,29 @@
 import FoundationEssentials
 import HTTPTypes
 import Testing
+import TrellisTestTraits
 import TrellisTesting
 
 @testable import Trellis
 
 /// Requests that are built from their parts, as the server receives them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(
+    .timeLimit(.minutes(1)),
+    .trellis(
+        .mock { _ in MockResponse() },
+        .session {
+            $0.userAgent = nil
+            $0.acceptLanguage = nil
+            $0.baseURL = "http://localhost/"
+        }))
 struct SessionParametersTests {
     private struct User: Encodable, Sendable { var name = "Ada" }
     private struct Refusal: Error {}
 
     /// Returns the request as received: the method, the URL, the fields that were given or follow from the body, and the body.
     private static func arrival(_ make: (Session) -> DataRequest) async throws -> String {
-        let transport = MockTransport { _ in MockResponse() }
-        var configuration = SessionConfiguration()
-        configuration.userAgent = nil
-        configuration.acceptLanguage = nil
-        configuration.baseURL = "http://localhost/"
-        _ = try await make(Session(configuration: configuration, transport: transport)).data()
-        let request = try #require(transport.requests.first)
+        _ = try await make(try #require(Session.current)).data()
+        let request = try #require(MockTransport.current?.requests.last)
         let fields = request.request.headers.map { "\($0.name.rawName): \($0.value)" }
         return ([request.request.method.rawValue, request.url] + fields + [request.bodyData.text].compactMap { $0 })
             .joined(separator: " | ")
@@ -84,14 +88,14 @@ struct SessionParametersTests {
         #expect(try await Self.arrival { $0.request("a") { $0.url += "b" } } == "GET | http://localhost/ab")
     }
 
-    @Test func whatTheModifierThrowsIsTheFailure() async {
-        let session = Session(transport: MockTransport { _ in MockResponse() })
+    @Test func whatTheModifierThrowsIsTheFailure() async throws {
+        let session = try #require(Session.current)
         let request = session.request("http://localhost/", parameters: User()) { _ in throw Refusal() }
         await #expect(throws: Refusal.self) { try await request.data() }
     }
 
-    @Test func parametersThatCannotBeEncodedAreTheFailure() async {
-        let session = Session(transport: MockTransport { _ in MockResponse() })
+    @Test func parametersThatCannotBeEncodedAreTheFailure() async throws {
+        let session = try #require(Session.current)
         let request = session.request("http://localhost/", parameters: ["a": Double.nan], encoder: .json)
         await #expect { try await request.data() } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
     }
@@ -99,7 +103,7 @@ struct SessionParametersTests {
     @Test(arguments: ["HEAD", "TRACE"])
     func methodsWithoutABodyRefuseOneFromAnEncoder(_ name: String) async throws {
         let method = try #require(HTTPRequest.Method(name))
-        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let session = try #require(Session.current)
         let request = session.request("http://localhost/", method: method, parameters: User(), encoder: .json)
         await #expect { try await request.data() } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
     }

@@ -55,11 +55,7 @@ struct CredentialLockTests {
         holder.withLock { $0 = world }
         let call = Task { try? await world.get() }
         try await begun.opened()
-        if !isTimedOut { world.interceptor.credential = Token("set") }
-        while !cancelled.isOpen, !Task.isCancelled {
-            if isTimedOut { world.clock.advance(by: .seconds(5)) }
-            await world.session.settle()
-        }
+        await world.endRefresh(byTimeout: isTimedOut, cancelled)
         #expect(seen.withLock { $0 } == [Token(isTimedOut ? "old" : "set")])
         #expect(await call.value == (isTimedOut ? nil : "set"))
         holder.withLock { $0 = nil }

@@ -87,11 +87,7 @@ struct RefreshEndTests {
         }
         let call = Task { try? await world.get() }
         try await begun.opened()
-        if !isTimedOut { world.interceptor.credential = Token("set") }
-        while !cancelled.isOpen, !Task.isCancelled {
-            if isTimedOut { world.clock.advance(by: .seconds(5)) }
-            await world.session.settle()
-        }
+        await world.endRefresh(byTimeout: isTimedOut, cancelled)
         #expect(await call.value == (isTimedOut ? nil : "set"))
     }
 

@@ -33,10 +33,7 @@ final class TokenAuthenticator: Authenticator {
     }
 
     func refresh(_ credential: Token, using session: RefreshSession) async throws -> Token {
-        let number = count.withLock { count in
-            count += 1
-            return count
-        }
+        let number = count.next()
         return try await make(number)
     }
 }
@@ -67,6 +64,15 @@ struct TokenWorld: Sendable {
         var configuration = SessionConfiguration()
         configuration.steps.intercept(with: interceptor)
         session = Session(configuration: configuration, transport: transport)
+    }
+
+    /// Lets the refresh in progress exceed its limit, or sets the token `set`, and returns when the refresh was cancelled.
+    func endRefresh(byTimeout isTimedOut: Bool, _ cancelled: LoopbackServer.Gate) async {
+        if !isTimedOut { interceptor.credential = Token("set") }
+        while !cancelled.isOpen, !Task.isCancelled {
+            if isTimedOut { clock.advance(by: .seconds(5)) }
+            await session.settle()
+        }
     }
 
     /// Sends a request, and returns the token that the server received, or the status.

@@ -37,10 +37,7 @@ struct CacheCompletionOrderTests {
     func afterAStaleResponseAllThatWaitAskAtTheSameTime(_ isUnreachable: Bool) async throws {
         let (first, rest, count) = (LoopbackServer.Gate(), LoopbackServer.Gate(), Locked(0))
         let world = World { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number == 1 { return World.response("one", [.cacheControl: "max-age=60, stale-if-error=600"]) }
             try await (number == 2 ? first : rest).opened()
             if isUnreachable { throw TransportFailure(.connectionFailed(.unreachable("down"))) }
@@ -51,11 +48,13 @@ struct CacheCompletionOrderTests {
         let leader = Task { try await world.get() }
         try await world.transport.waitUntilRequested(count: 2)
         let others = (1...2).map { _ in Task { try await world.get() } }
-        while world.cache.exchanges.waitingCount != 2 { await Task.yield() }
+        while world.cache.exchanges.waitingCount != 2, !Task.isCancelled { await Task.yield() }
         first.open()
         #expect(try await leader.value[0] == "one")
         // If one of them led, the other one would wait for it.
-        while world.transport.startedCount < 4, world.cache.exchanges.waitingCount != 1 { await Task.yield() }
+        while world.transport.startedCount < 4, world.cache.exchanges.waitingCount != 1, !Task.isCancelled {
+            await Task.yield()
+        }
         #expect(world.transport.startedCount == 4)
         rest.open()
         for other in others { #expect(try await other.value[0] == "one") }
@@ -68,10 +67,7 @@ struct CacheCompletionOrderTests {
     func theCookiesOfACompletionAreThoseOfItsOwnRequest(_ isStream: Bool) async throws {
         let (origin, count) = (PartOrigin(), Locked(0))
         let world = World(policy: CachePolicy(sharing: .shared)) { request in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             return origin.response(to: request, [.setCookie: "user=\(number)", .age: "7"])
         }
         _ = try await world.get(World.request("bytes=0-4"))

@@ -37,7 +37,7 @@ struct CacheDirectivesTests {
 
     @Test(arguments: ages)
     func secondsAreReadStrictly(_ section: RFCSection, _ lines: [String], _ expected: Seconds) {
-        #expect(CacheDirectives(parsing: lines).seconds("max-age") == expected)
+        #expect(CacheDirectives(parsing: lines).seconds(.maxAge) == expected)
     }
 
     @Test(arguments: [
@@ -48,7 +48,7 @@ struct CacheDirectivesTests {
         "a=x\", no-store", "a\", no-store", "a=x\", no-store, b=y\"", "a=\"x\"\", no-store", " a=\"\\\"\"\", no-store",
     ])
     func aDirectiveIsFound(_ line: String) {
-        #expect(CacheDirectives(parsing: [line]).contains("no-store"))
+        #expect(CacheDirectives(parsing: [line]).contains(.noStore))
     }
 
     @Test(arguments: [
@@ -56,11 +56,11 @@ struct CacheDirectivesTests {
         "a=\"\\\", no-store\"y",
     ])
     func whatIsNotADirectiveIsNotFound(_ line: String) {
-        #expect(!CacheDirectives(parsing: [line]).contains("no-store"))
+        #expect(!CacheDirectives(parsing: [line]).contains(.noStore))
     }
 
     @Test func aQuotationMarkOfOneLineHidesNothingInTheNext() {
-        #expect(CacheDirectives(parsing: ["a=\"x", "no-store", "b=\""]).contains("no-store"))
+        #expect(CacheDirectives(parsing: ["a=\"x", "no-store", "b=\""]).contains(.noStore))
     }
 
     // MARK: Targeted fields (RFC 9651)

@@ -21,7 +21,9 @@ struct CacheMergingTests {
         }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             for request in [one, other] { group.addTask { _ = try await world.session.data(request) } }
-            while world.transport.startedCount + world.cache.exchanges.waitingCount < 2 { await Task.yield() }
+            while world.transport.startedCount + world.cache.exchanges.waitingCount < 2, !Task.isCancelled {
+                await Task.yield()
+            }
             let count = world.transport.startedCount
             gate.open()
             try await group.waitForAll()
@@ -51,7 +53,20 @@ struct CacheMergingTests {
         #expect(try await sentCount(request, request) == 2)
     }
 
-    @Test func equalGETsAreMerged() async throws {
-        #expect(try await sentCount(Request(World.url), Request(World.url)) == 1)
+    /// These modes ask for a request of the caller's own.
+    @Test(arguments: [.reload, .noCache, .noStore] as [CacheMode])
+    func aGETInAnotherModeIsSent(_ mode: CacheMode) async throws {
+        #expect(try await sentCount(request(mode), request(mode)) == 2)
+    }
+
+    @Test(arguments: [.default, .forceCache] as [CacheMode], [.default, .forceCache] as [CacheMode])
+    func equalGETsAreMerged(_ one: CacheMode, _ other: CacheMode) async throws {
+        #expect(try await sentCount(request(one), request(other)) == 1)
+    }
+
+    private func request(_ mode: CacheMode) -> Request {
+        var request = Request(World.url)
+        request.cacheMode = mode
+        return request
     }
 }

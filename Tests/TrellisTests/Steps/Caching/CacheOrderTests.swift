@@ -12,32 +12,14 @@ struct CacheOrderTests {
     private typealias World = CacheWorld
 
     /// A storage in memory whose first entry waits before it becomes visible, or which removes nothing.
-    private struct SlowStorage: CacheStorage {
-        private struct Writer: CacheWriter {
-            let writer: any CacheWriter
-            let waits: @Sendable () async throws -> Void
-
-            func write(_ bytes: Data) async throws { try await writer.write(bytes) }
-            func commit() async throws {
-                try await waits()
-                try await writer.commit()
-            }
-            func discard() async { await writer.discard() }
-        }
-
-        /// A body that cannot be read.
-        private struct UnreadableBody: CachedBody {
-            let length: Int64
-            func bytes(in range: Range<Int64>) async throws -> Data { throw CacheFile.Damaged() }
-        }
-
+    private struct SlowStorage: MemoryBackedStorage {
         /// Is opened when the first entry is about to become visible.
         let isReached = LoopbackServer.Gate()
         /// The gate at which the first entry waits.
         let gate = LoopbackServer.Gate()
         /// Indicates whether no body can be read, and nothing is removed.
         var isBroken = false
-        private let memory = MemoryCacheStorage()
+        let memory = MemoryCacheStorage()
         private let count = Locked(0)
 
         init(isBroken: Bool = false) { self.isBroken = isBroken }
@@ -45,41 +27,30 @@ struct CacheOrderTests {
         func entries(for key: CacheKey) -> [CacheEntry] {
             memory.entries(for: key).map { entry in
                 guard isBroken else { return entry }
-                return CacheEntry(id: entry.id, head: entry.head, body: UnreadableBody(length: entry.body.length))
+                return CacheEntry(id: entry.id, head: entry.head, body: UnreadableBody(of: entry))
             }
         }
         func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
             let writer = try memory.makeWriter(for: key, head, length: length)
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             guard isFirst, !isBroken else { return writer }
-            return Writer(writer: writer) { [isReached, gate] in
-                isReached.open()
-                try await gate.opened()
-            }
-        }
-        func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
-            memory.update(entry, for: key, to: head)
+            return ProbedWriter(
+                writer: writer,
+                willCommit: { [isReached, gate] in
+                    isReached.open()
+                    try await gate.opened()
+                })
         }
         func remove(_ entry: CacheEntry, for key: CacheKey) {
             if !isBroken { memory.remove(entry, for: key) }
         }
-        func removeEntries(for key: CacheKey) { memory.removeEntries(for: key) }
-        func removeAll() { memory.removeAll() }
-        var keys: AsyncThrowingStream<CacheKey, any Error> { memory.keys }
-        var usage: CacheUsage { memory.usage }
     }
 
     /// Returns a world whose responses are numbers.
     private func counting(_ storage: any CacheStorage, _ fields: HTTPFields = World.fields()) -> CacheWorld {
         let count = Locked(0)
         return World(storage: storage) { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             return World.response("\(number)", fields)
         }
     }
@@ -97,6 +68,52 @@ struct CacheOrderTests {
         #expect(try await old.value == "1")
         #expect(try await world.get()[0] == "3")
         #expect(try await world.get() == ["3", "trellis; hit; ttl=60"])
+    }
+
+    // MARK: Removals
+
+    /// The response is removed while it is about to become visible: neither its status nor the statistics say that it is stored.
+    @Test func aResponseThatIsRemovedWhileItIsStoredIsNotSaidToBeStored() async throws {
+        let storage = SlowStorage()
+        let world = counting(storage)
+        let response = Task { try await world.get() }
+        try await storage.isReached.opened()
+        try await world.cache.remove(World.url)
+        storage.gate.open()
+        #expect(try await response.value == ["1", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
+        #expect(try await world.storedCount == 0)
+        #expect(world.cache.statistics.storedCount == 0)
+    }
+
+    /// A storage that does not wait, and in which another task removes each response just after that has become visible.
+    private struct ContestedStorage: ImmediateCacheStorage, MemoryBackedStorage {
+        let memory = MemoryCacheStorage()
+        /// The keys of the stored responses.
+        let stored = Locked<[CacheKey]>([])
+        /// The closure that invalidates a key.
+        let invalidate = Locked<@Sendable (CacheKey) -> Void>({ _ in })
+
+        func entriesAtOnce(for key: CacheKey) -> [CacheEntry] { memory.entriesAtOnce(for: key) }
+        func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws {
+            try memory.storeAtOnce(head, body, for: key)
+            stored.withLock { $0.append(key) }
+            let invalidate = invalidate.withLock { $0 }
+            invalidate(key)
+        }
+        func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { memory.removeAtOnce(entry, for: key) }
+        func removeEntriesAtOnce(for key: CacheKey) { memory.removeEntriesAtOnce(for: key) }
+    }
+
+    /// The same for a call without a task of its own.
+    @Test func aResponseThatIsRemovedAtOnceIsNotSaidToBeStored() async throws {
+        let storage = ContestedStorage()
+        let world = counting(storage)
+        let exchanges = world.cache.exchanges
+        storage.invalidate.withLock { $0 = { exchanges.invalidate($0) } }
+        #expect(try await world.get() == ["1", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
+        #expect(storage.stored.withLock { $0.count } == 1)
+        #expect(try await world.storedCount == 0)
+        #expect(world.cache.statistics.storedCount == 0)
     }
 
     // MARK: Cancellation
@@ -147,12 +164,8 @@ struct CacheOrderTests {
     /// The condition of a removal may use the cache.
     @Test func aConditionThatAsksTheCacheDoesNotStopIt() async throws {
         let gate = LoopbackServer.Gate()
-        let world = World { _ in
-            try await gate.opened()
-            return World.response("one")
-        }
-        let get = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let world = World.waiting(at: gate)
+        let get = try await world.begin()
         let cache = world.cache
         try await cache.removeAll { _ in cache.exchanges.count == 1 }
         gate.open()

@@ -59,10 +59,7 @@ struct CacheRevalidationTests {
             if request.headers.contains(.ifNoneMatch) {
                 return World.response("", status: 304, [.cacheControl: "max-age=600", .eTag: "\"1\""])
             }
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             return World.response("one", World.fields(isFirst ? [:] : [.vary: "Accept-Language"]))
         }
         let request = Request(World.url, headers: [.acceptLanguage: "de"])

@@ -159,30 +159,14 @@ struct CacheSafetyTests {
     // MARK: Storages
 
     /// A storage whose bodies cannot be read.
-    private struct Damaged: CacheStorage {
-        struct Failure: Error {}
-        struct Body: CachedBody {
-            let length: Int64
-            func bytes(in range: Range<Int64>) async throws -> Data { throw Failure() }
-        }
+    private struct Damaged: MemoryBackedStorage {
         let memory = MemoryCacheStorage()
 
-        func entries(for key: CacheKey) async throws -> [CacheEntry] {
+        func entries(for key: CacheKey) -> [CacheEntry] {
             memory.entries(for: key).map { entry in
-                CacheEntry(id: entry.id, head: entry.head, body: Body(length: entry.body.length))
+                CacheEntry(id: entry.id, head: entry.head, body: UnreadableBody(of: entry))
             }
         }
-        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter {
-            try memory.makeWriter(for: key, head, length: length)
-        }
-        func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
-            memory.update(entry, for: key, to: head)
-        }
-        func remove(_ entry: CacheEntry, for key: CacheKey) { memory.remove(entry, for: key) }
-        func removeEntries(for key: CacheKey) { memory.removeEntries(for: key) }
-        func removeAll() { memory.removeAll() }
-        var keys: AsyncThrowingStream<CacheKey, any Error> { memory.keys }
-        var usage: CacheUsage { memory.usage }
     }
 
     @Test func aStoredBodyThatCannotBeReadIsRequestedAgain() async throws {

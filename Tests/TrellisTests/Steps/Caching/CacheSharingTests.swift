@@ -14,17 +14,14 @@ struct CacheSharingTests {
     private static func fields(_ more: HTTPFields = [:]) -> HTTPFields { [.cacheControl: "max-age=60"] + more }
 
     private func untilWaiting(_ count: Int, _ world: CacheWorld) async {
-        while world.cache.exchanges.waitingCount != count { await Task.yield() }
+        while world.cache.exchanges.waitingCount != count, !Task.isCancelled { await Task.yield() }
     }
 
     // MARK: Equal requests
 
     @Test func equalMissesAtTheSameTimeSendOneRequest() async throws {
         let gate = LoopbackServer.Gate()
-        let world = World { _ in
-            try await gate.opened()
-            return World.response("one")
-        }
+        let world = World.waiting(at: gate)
         let results = try await withThrowingTaskGroup(of: [String].self) { group in
             for _ in 1...20 { group.addTask { try await world.get() } }
             await untilWaiting(19, world)
@@ -47,10 +44,7 @@ struct CacheSharingTests {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
         let world = World { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             try await gate.opened()
             if number == 1, isFailing {
                 throw TransportFailure(.connectionFailed(.unreachable("down")))
@@ -71,12 +65,8 @@ struct CacheSharingTests {
 
     @Test func aCancelledRequestHandsOver() async throws {
         let gate = LoopbackServer.Gate()
-        let world = World { _ in
-            try await gate.opened()
-            return World.response("one")
-        }
-        let first = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let world = World.waiting(at: gate)
+        let first = try await world.begin()
         let others = (1...3).map { _ in Task { try await world.get() } }
         await untilWaiting(3, world)
         first.cancel()
@@ -95,10 +85,7 @@ struct CacheSharingTests {
         let count = Locked(0)
         // The clock stands still, so that the limit on the wait ends none.
         let world = World(clock: TestClock()) { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             return MockResponse(headers: Self.fields()) { writer in
                 try await writer.write("begin")
                 if number > 1 { return }
@@ -127,15 +114,11 @@ struct CacheSharingTests {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
         let world = World(policy: CachePolicy(maximumCollapsedWait: .milliseconds(1))) { _ in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             if isFirst { try await gate.opened() }
             return World.response("one")
         }
-        let first = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let first = try await world.begin()
         #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
         gate.open()
         _ = try await first.value
@@ -144,12 +127,8 @@ struct CacheSharingTests {
     /// The requests that others wait for are cancelled one after the other: the limit is on all of the waits together.
     @Test func theWaitsForSeveralRequestsHaveOneLimit() async throws {
         let (gate, clock) = (LoopbackServer.Gate(), TestClock())
-        let world = World(clock: clock) { _ in
-            try await gate.opened()
-            return World.response("one")
-        }
-        let first = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let world = World.waiting(at: gate, clock: clock)
+        let first = try await world.begin()
         let others = (1...2).map { _ in Task { try await world.get() } }
         await untilWaiting(2, world)
         clock.advance(by: .seconds(4))
@@ -176,8 +155,7 @@ struct CacheSharingTests {
             if request.headers.count == 0 || request[field] == nil { try await gate.opened() }
             return World.response("one")
         }
-        let first = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let first = try await world.begin()
         let name = try #require(HTTPField.Name(field))
         let value = ["range": "bytes=0-0", "if-none-match": "\"1\"", "cache-control": "no-cache"][field]
         #expect(try await world.get(Request(World.url, headers: [name: try #require(value)]))[0] == "one")
@@ -191,10 +169,7 @@ struct CacheSharingTests {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
         let world = World { _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            let number = count.next()
             if number > 1 { try await gate.opened() }
             return World.response("\(number)", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
         }
@@ -206,7 +181,7 @@ struct CacheSharingTests {
         try await world.transport.waitUntilRequested(count: 2)
         gate.open()
         try await world.transport.waitUntilIdle()
-        while world.cache.exchanges.leaderCount > 0 { await Task.yield() }
+        while world.cache.exchanges.leaderCount > 0, !Task.isCancelled { await Task.yield() }
         #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
         #expect(world.transport.requests.count == 2)
     }
@@ -214,10 +189,7 @@ struct CacheSharingTests {
     @Test func theShutdownEndsTheValidationInTheBackground() async throws {
         let count = Locked(0)
         let world = World { _ in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             if !isFirst { try await LoopbackServer.Gate().opened() }
             return World.response("one", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
         }
@@ -237,8 +209,7 @@ struct CacheSharingTests {
             if request.method == .get { try await gate.opened() }
             return World.response("one")
         }
-        let get = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let get = try await world.begin()
         _ = try await world.get(Request(World.url, method: .post))
         gate.open()
         #expect(try await get.value[1] == "trellis; fwd=uri-miss; ttl=60; detail=storage")
@@ -252,8 +223,7 @@ struct CacheSharingTests {
             try await gate.opened()
             return World.response("1")
         }
-        let old = Task { try await world.get() }
-        try await world.transport.waitUntilRequested(count: 1)
+        let old = try await world.begin()
         #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "2")
         gate.open()
         #expect(try await old.value[0] == "1")
@@ -293,12 +263,8 @@ struct CacheSharingTests {
     @Test func removalsReachResponsesThatAreUnderWay() async throws {
         for isAll in [false, true] {
             let gate = LoopbackServer.Gate()
-            let world = World { _ in
-                try await gate.opened()
-                return World.response("one")
-            }
-            let get = Task { try await world.get() }
-            try await world.transport.waitUntilRequested(count: 1)
+            let world = World.waiting(at: gate)
+            let get = try await world.begin()
             if isAll { try await world.cache.removeAll() } else { try await world.cache.remove(World.url) }
             gate.open()
             _ = try await get.value

@@ -225,21 +225,43 @@ struct CacheShortcutTests {
 
     // MARK: The order of uses
 
+    /// A number as a key. Several numbers have the same hash.
+    private struct Key: HashedKey, ExpressibleByIntegerLiteral {
+        let value: Int
+        var number: Int { value % 2 }
+
+        init(_ value: Int) { self.value = value }
+        init(integerLiteral value: Int) { self.value = value }
+    }
+
     @Test func theOrderIsThatOfTheLastUses() {
-        var order = UseOrder<Int, Int>()
-        for key in 0..<5 { order.useAndChange(key) { $0.append(10 * key) } }
+        var order = UseOrder<Key, Int>()
+        for key in 0..<5 { order.useAndChange(Key(key)) { $0.append(10 * key) } }
         #expect(order.use(1) == [10] && order.use(0) == [0] && order.use(9) == [])
         order.change(2) { $0.append(21) }
         order.change(4) { $0.removeAll() }
         order.useAndChange(5) { $0.append(50) }
-        var keys: [Int] = []
-        while let key = order.oldestKey {
-            keys.append(key)
-            order.change(key) { $0.removeAll() }
-        }
-        #expect(keys == [2, 3, 1, 0, 5] && order.keys.isEmpty)
+        var removed: [Int] = []
+        while let element = order.removeOldest() { removed.append(element) }
+        #expect(removed == [20, 21, 30, 10, 0, 50] && order.keys.isEmpty)
         order.useAndChange(7) { _ in }
-        #expect(order.oldestKey == nil)
+        #expect(order.keys.isEmpty && order.removeOldest() == nil)
+    }
+
+    @Test func theOldestElementIsRemovedFirst() {
+        var order = UseOrder<Key, Int>()
+        let added = [order.add(1, for: 1), order.add(2, for: 2), order.add(9, for: 1)]
+        #expect(added == [true, true, false])
+        order.useAndChange(1) { $0 += [11, 12] }
+        order.useAndChange(3) { $0 = [3, 31] }
+        let lists = [order.use(2), order.use(1), order.use(3), order.use(4)]
+        #expect(lists == [[2], [1, 11, 12], [3, 31], []])
+        var removed: [Int] = []
+        while let element = order.removeOldest() { removed.append(element) }
+        #expect(removed == [2, 1, 11, 12, 3, 31] && order.keys.isEmpty)
+        // The places of lists that were removed are used again.
+        let isAdded = order.add(5, for: 5)
+        #expect(isAdded && order.use(5) == [5] && order.keys.map(\.value) == [5])
     }
 }
 

@@ -61,6 +61,20 @@ struct CacheStorabilityTests {
         Row(
             .rfc9111("5.2.2.7"), ["Cache-Control: max-age=60, private=\"Set-Cookie\""], .storable,
             shared: .refused(.private)),
+        // Directives that contradict each other: the more restrictive one counts (RFC 9111, section 4.2.1), in any order and on any line.
+        Row(
+            .rfc9111("5.2.2.7"), ["Cache-Control: max-age=60, public, private"], .storable, shared: .refused(.private)),
+        Row(
+            .rfc9111("5.2.2.7"), ["Cache-Control: private", "Cache-Control: public, max-age=60"], .storable,
+            shared: .refused(.private)),
+        Row(
+            .rfc9111("5.2.2.7"), ["Cache-Control: public, private, max-age=60"], .storable,
+            shared: .refused(.private), request: ["Authorization: Basic YTpi"]),
+        Row(
+            .rfc9111("5.2.2.7"), ["Cache-Control: public, private=\"Set-Cookie\", s-maxage=60", "ETag: \"a\""],
+            .storable,
+            shared: .refused(.private)),
+        Row(.rfc9111("5.2.2.5"), ["Cache-Control: public, no-store, max-age=60"], .refused(.noStore)),
         Row(
             .rfc9111("3.5"), [fresh], .storable, shared: .refused(.authorization),
             request: ["Authorization: Basic YTpi"]),

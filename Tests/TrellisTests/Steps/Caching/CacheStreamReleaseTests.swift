@@ -25,7 +25,7 @@ struct CacheStreamReleaseTests {
         stream = nil
         // The transfer of a stream that is dropped ends, although nothing was read.
         if !isRead { try await world.transport.waitUntilCancelled(count: 1) }
-        while world.cache.exchanges.count > 0 { await Task.yield() }
+        while world.cache.exchanges.count > 0, !Task.isCancelled { await Task.yield() }
         #expect(try await world.storedCount == (isRead ? 1 : 0))
     }
 }

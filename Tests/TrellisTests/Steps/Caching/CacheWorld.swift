@@ -58,6 +58,21 @@ final class CacheWorld: Sendable {
         get async throws { try await cache.storage.usage.count }
     }
 
+    /// Returns a world whose responses wait for a gate.
+    static func waiting(at gate: LoopbackServer.Gate, clock: TestClock? = nil) -> CacheWorld {
+        CacheWorld(clock: clock) { _ in
+            try await gate.opened()
+            return response("one")
+        }
+    }
+
+    /// Sends the first request, and returns its task when the server has received it.
+    func begin() async throws -> Task<[String], any Error> {
+        let get = Task { try await self.get() }
+        try await transport.waitUntilRequested(count: 1)
+        return get
+    }
+
     /// Returns the fields of a response that is fresh for a minute and has a strong entity tag, with more of them.
     static func fields(_ more: HTTPFields = [:]) -> HTTPFields {
         [.cacheControl: "max-age=60", .eTag: "\"1\""] + more

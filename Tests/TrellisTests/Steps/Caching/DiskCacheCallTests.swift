@@ -186,7 +186,7 @@ struct DiskCacheCallTests {
             }.value
         }
         #expect(names.withLock { $0 } == ["trellis-block\n"])
-        #expect(operations.withLock { $0 } == ["write", "rename", "remove", "open", "read", "list", "lock"])
+        #expect(operations.withLock { $0 } == ["write", "rename", "remove", "open", "read", "close", "list", "lock"])
     }
 
     @Test func aDamagedBodyIsRequestedAgain() async throws {

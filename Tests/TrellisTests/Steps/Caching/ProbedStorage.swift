@@ -4,7 +4,7 @@ import Foundation
 @testable import Trellis
 
 /// A storage in memory whose bodies are read as a test says, and which counts the bytes that are written.
-struct ProbedStorage: CacheStorage {
+struct ProbedStorage: MemoryBackedStorage {
     typealias Reader = @Sendable (any CachedBody, Range<Int64>) async throws -> Data
 
     private struct Body: CachedBody {
@@ -15,19 +15,7 @@ struct ProbedStorage: CacheStorage {
         func bytes(in range: Range<Int64>) async throws -> Data { try await read(body, range) }
     }
 
-    private struct Writer: CacheWriter {
-        let writer: any CacheWriter
-        let written: Locked<Int>
-
-        func write(_ bytes: Data) async throws {
-            written.withLock { $0 += bytes.count }
-            try await writer.write(bytes)
-        }
-        func commit() async throws { try await writer.commit() }
-        func discard() async { await writer.discard() }
-    }
-
-    private let memory = MemoryCacheStorage()
+    let memory = MemoryCacheStorage()
     private let written = Locked(0)
     private let read: Reader
 
@@ -42,14 +30,8 @@ struct ProbedStorage: CacheStorage {
         }
     }
     func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
-        Writer(writer: try memory.makeWriter(for: key, head, length: length), written: written)
+        ProbedWriter(
+            writer: try memory.makeWriter(for: key, head, length: length),
+            willWrite: { [written] bytes in written.withLock { $0 += bytes.count } })
     }
-    func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) {
-        memory.update(entry, for: key, to: head)
-    }
-    func remove(_ entry: CacheEntry, for key: CacheKey) { memory.remove(entry, for: key) }
-    func removeEntries(for key: CacheKey) { memory.removeEntries(for: key) }
-    func removeAll() { memory.removeAll() }
-    var keys: AsyncThrowingStream<CacheKey, any Error> { memory.keys }
-    var usage: CacheUsage { memory.usage }
 }

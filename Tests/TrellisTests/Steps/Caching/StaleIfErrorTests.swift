@@ -115,10 +115,7 @@ struct StaleIfErrorTests {
     @Test func theRequestAllowsAStaleResponse() async throws {
         let count = Locked(0)
         let world = World { _ in
-            let isFirst = count.withLock { count in
-                count += 1
-                return count == 1
-            }
+            let isFirst = count.next() == 1
             return isFirst ? World.response("one") : World.response("down", status: 503, [:])
         }
         _ = try await world.get()

@@ -8,7 +8,10 @@ import TrellisTesting
 /// No stored byte is ever the response to a request that differs in a field named by `Vary` (RFC 9111, section 4.1): random responses and
 /// requests, with the policy and a storage in memory, compared with a reading of the fields that shares no code with them.
 struct VaryPropertyTests {
-    private static let names = ["X-A", "X-B", "Accept", "Accept-Language", "Accept-Encoding"]
+    /// The names of fields, among them those of credentials and of a condition, which decide about more than the selection.
+    private static let names = [
+        "X-A", "X-B", "Accept", "Accept-Language", "Accept-Encoding", "Authorization", "If-None-Match",
+    ]
     private static let elements = ["a", "A", "b", "en", "EN", "de;q=0.5", "de; q=0.5", "\"x, y\"", "\"x,y\"", "*"]
 
     /// A field as lines.

@@ -33,13 +33,6 @@ struct HedgingTests {
         return try await transport.nextAttempt()
     }
 
-    func answer(_ attempt: ScriptedAttempt, _ text: String, status: Int = 200) {
-        attempt.connect()
-        attempt.receiveHead(status: status)
-        attempt.receiveBody(text)
-        attempt.end()
-    }
-
     @Test func theSecondMayWin() async throws {
         let session = session()
         let task = Task { try await session.data("http://a.example/") }
@@ -47,7 +40,7 @@ struct HedgingTests {
         first.connect()
         let second = try await hedge(session)
         #expect(clock.now.elapsed >= .seconds(1))
-        answer(second, "second")
+        second.respond("second")
         let (data, response) = try await task.value
         #expect(String(decoding: data, as: UTF8.self) == "second")
         #expect(response.metrics.attemptCount == 2)
@@ -59,7 +52,7 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         let first = try await transport.nextAttempt()
         let second = try await hedge(session)
-        answer(first, "first")
+        first.respond("first")
         let (data, response) = try await task.value
         #expect(String(decoding: data, as: UTF8.self) == "first")
         #expect(response.metrics.attemptCount == 2)
@@ -69,7 +62,7 @@ struct HedgingTests {
     @Test func aFastAnswerIsTheOnlyOne() async throws {
         let session = session()
         let task = Task { try await session.data("http://a.example/") }
-        answer(try await transport.nextAttempt(), "fast")
+        try await transport.nextAttempt().respond("fast")
         #expect(try await task.value.1.metrics.attemptCount == 1)
         clock.advance(by: .seconds(10))
         await session.settle()
@@ -84,7 +77,7 @@ struct HedgingTests {
         first.connect()
         first.fail(.exchangeFailed(.receive("reset")))
         await session.settle()
-        answer(second, "second")
+        second.respond("second")
         #expect(String(decoding: try await task.value.0, as: UTF8.self) == "second")
     }
 
@@ -93,9 +86,9 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         let first = try await transport.nextAttempt()
         let second = try await hedge(session)
-        answer(first, "", status: 503)
+        first.respond("", status: 503)
         await session.settle()
-        answer(second, "better")
+        second.respond("better")
         #expect(String(decoding: try await task.value.0, as: UTF8.self) == "better")
     }
 
@@ -107,7 +100,7 @@ struct HedgingTests {
         first.connect()
         first.fail(.exchangeFailed(.receive("reset")))
         await session.settle()
-        answer(second, "sorry", status: 503)
+        second.respond("sorry", status: 503)
         let (data, response) = try await task.value
         #expect(response.status.code == 503)
         #expect(String(decoding: data, as: UTF8.self) == "sorry")
@@ -122,10 +115,10 @@ struct HedgingTests {
             try await transport.nextAttempt(), try await hedge(session), try await hedge(session, count: 3),
         ]
         for attempt in attempts {
-            answer(attempt, "", status: 503)
+            attempt.respond("", status: 503)
             await session.settle()
         }
-        answer(try await transport.nextAttempt(), "retried")
+        try await transport.nextAttempt().respond("retried")
         #expect(String(decoding: try await task.value.0, as: UTF8.self) == "retried")
     }
 
@@ -138,12 +131,12 @@ struct HedgingTests {
         first.connect()
         first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
-        answer(try await transport.nextAttempt(), "", status: 503)
+        try await transport.nextAttempt().respond("", status: 503)
         let retried = try await transport.nextAttempt()
         #expect(retried.request.url == "http://a.example/next")
         let hedge = try await hedge(session, count: 4)
         #expect(hedge.request.url == "http://a.example/next")
-        answer(hedge, "hedged")
+        hedge.respond("hedged")
         #expect(String(decoding: try await task.value.0, as: UTF8.self) == "hedged")
     }
 
@@ -152,8 +145,8 @@ struct HedgingTests {
             $0.steps.retriers = [Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry }]
         }
         let task = Task { try await session.data("http://a.example/") }
-        answer(try await transport.nextAttempt(), "", status: 503)
-        answer(try await transport.nextAttempt(), "retried")
+        try await transport.nextAttempt().respond("", status: 503)
+        try await transport.nextAttempt().respond("retried")
         #expect(try await task.value.1.metrics.attemptCount == 2)
     }
 
@@ -174,10 +167,10 @@ struct HedgingTests {
             let task = Task { try await session.request("http://a.example/").response(of: .string) }
             let first = try await transport.nextAttempt()
             let second = try await hedge(session, count: count + 2)
-            answer(first, "first", status: status)
+            first.respond("first", status: status)
             if status == 503 {
                 await session.settle()
-                answer(second, "second", status: status)
+                second.respond("second", status: status)
             }
             let response = try? await task.value
             #expect(response?.request.headers[.from] == (status == 200 ? "1" : nil))
@@ -192,8 +185,8 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         let first = try await transport.nextAttempt()
         let second = try await hedge(session)
-        for attempt in [first, second] { answer(attempt, "", status: 503) }
-        answer(try await transport.nextAttempt(), "third")
+        for attempt in [first, second] { attempt.respond("", status: 503) }
+        try await transport.nextAttempt().respond("third")
         #expect(try await task.value.1.metrics.attemptCount == 3)
     }
 
@@ -215,7 +208,7 @@ struct HedgingTests {
             await session.settle()
             #expect(transport.attempts.count == 1)
         }
-        answer(first, "")
+        first.respond("")
         _ = try await task.value
     }
 
@@ -242,7 +235,7 @@ struct HedgingTests {
         }
         await session.settle()
         #expect(transport.attempts.count == 3)
-        answer(third, "third")
+        third.respond("third")
         #expect(try await task.value.1.metrics.attemptCount == 3)
     }
 
@@ -258,7 +251,7 @@ struct HedgingTests {
         }
         await session.settle()
         #expect(transport.attempts.count == 2)
-        answer(second, "")
+        second.respond("")
         _ = try await task.value
     }
 
@@ -273,8 +266,8 @@ struct HedgingTests {
             await session.settle()
         }
         #expect(await session.actor.requestCount == 2)
-        answer(blocking, "")
-        answer(try await transport.nextAttempt(), "one")
+        blocking.respond("")
+        try await transport.nextAttempt().respond("one")
         #expect(try await task.value.1.metrics.attemptCount == 1)
         _ = try await blocker.value
     }
@@ -342,7 +335,7 @@ struct HedgingTests {
         let first = try await transport.nextAttempt()
         first.connect()
         let second = try await hedge(session)
-        answer(second, "second")
+        second.respond("second")
         _ = try await task.value
         try await first.wait(for: .cancel)
         var words: [String] = []

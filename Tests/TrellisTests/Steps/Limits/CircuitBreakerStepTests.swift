@@ -80,7 +80,7 @@ struct CircuitBreakerStepTests {
         let session = Session(configuration: configuration, transport: transport, clock: clock)
         let handle = session.request(Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(9))))
         let first = Task { try await session.data("http://a.example/").1 }
-        try await transport.nextAttempt().answer(status: 503)
+        try await transport.nextAttempt().respond(status: 503)
         _ = try await first.value
         clock.advance(by: .seconds(5))
         let probe = Task { try await handle.data() }
@@ -97,15 +97,18 @@ struct CircuitBreakerStepTests {
         // The permit is returned after the call has ended.
         if leaving == .deadline {
             // A host that received the request and did not answer in time counts as failed.
-            while breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == nil {
+            while breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == nil, !Task.isCancelled
+            {
                 await Task.yield()
             }
             #expect(breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == .seconds(5))
             clock.advance(by: .seconds(5))
         }
-        while (try? breaker.check(host: "a.example", at: clock.engineSide.now())) == nil { await Task.yield() }
+        while (try? breaker.check(host: "a.example", at: clock.engineSide.now())) == nil, !Task.isCancelled {
+            await Task.yield()
+        }
         let next = Task { try await session.data("http://a.example/").1 }
-        try await transport.nextAttempt().answer(status: 200)
+        try await transport.nextAttempt().respond(status: 200)
         #expect(try await next.value.status == .ok)
     }
 
@@ -197,14 +200,5 @@ struct CircuitBreakerStepTests {
         let other = Session(configuration: configuration, transport: world.transport, clock: world.clock)
         let error = await #expect(throws: TrellisError.self) { try await other.data("http://a.example/") }
         #expect(error?.kind == .circuitOpen)
-    }
-}
-
-extension ScriptedAttempt {
-    /// Sets a response without a body.
-    func answer(status: Int) {
-        connect()
-        receiveHead(status: status)
-        end()
     }
 }

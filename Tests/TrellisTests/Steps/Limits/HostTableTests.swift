@@ -29,6 +29,39 @@ struct HostTableTests {
         #expect(table.count == 3)
     }
 
+    @Test func hostsInTurnHaveStatesOfTheirOwn() {
+        var table = HostTable { Counter() }
+        for host in ["a", "b", "a", "a", "b", "c", "a"] { table.withState(of: host, at: .at(.zero)) { $0.count += 1 } }
+        let counts = ["a", "b", "c"].map { host in table.withState(of: host, at: .at(.zero)) { $0.count } }
+        #expect(counts == [4, 2, 1])
+    }
+
+    @Test func aURLHasTheStateOfItsHost() {
+        var table = HostTable { Counter() }
+        let urls = [
+            "http://a.example/1", "http://a.example/1", "http://A.example/2", "http://b.example/", "http://a.example/1",
+        ]
+        for url in urls { _ = table.withState(ofHostIn: url, at: .at(.zero)) { $0.count += 1 } }
+        let counts = ["a.example", "b.example"].map { host in table.withState(of: host, at: .at(.zero)) { $0.count } }
+        #expect(counts == [4, 1])
+        let found = table.withState(ofHostIn: "http://ann:secret@a.example/", at: .at(.zero)) { $0.count }
+        #expect(found.host == "a.example")
+        #expect(found.result == 4)
+    }
+
+    @Test func theHostOfTheLastURLIsForgottenTooWhenThereAreMany() {
+        var table = HostTable { Counter() }
+        _ = table.withState(ofHostIn: "http://first.example/", at: .at(.zero)) { $0.count = 7 }
+        for host in 0..<1024 {
+            table.withState(of: "\(host)", at: .at(.zero)) {
+                $0.count = 1
+                $0.isForgettable = false
+            }
+        }
+        let count = table.withState(ofHostIn: "http://first.example/", at: .at(.zero)) { $0.count }.result
+        #expect(count == 0)
+    }
+
     @Test func oldHostsAreForgottenWhenThereAreMany() {
         #expect(Self.table(1024, areForgettable: true).count == 1024)
         #expect(Self.table(1025, areForgettable: true).count == 1)

@@ -36,7 +36,7 @@ struct RateLimitStepTests {
         }
 
         func settle(waiting count: Int) async {
-            while limiter.waitingCount(host: "a.example") != count { await Task.yield() }
+            while limiter.waitingCount(host: "a.example") != count, !Task.isCancelled { await Task.yield() }
             await session.settle()
         }
     }
@@ -162,7 +162,7 @@ struct RateLimitStepTests {
         let request = Request("http://a.example/").withSteps { $0.rateLimiters.append(searches) }
         _ = try await world.session.data(request)
         let second = Task { try await world.session.data(request).1 }
-        while searches.waitingCount(host: "a.example") != 1 { await Task.yield() }
+        while searches.waitingCount(host: "a.example") != 1, !Task.isCancelled { await Task.yield() }
         _ = try await world.session.data("http://a.example/")
         world.clock.advance(by: .seconds(1))
         #expect(try await second.value.metrics.queued == .seconds(1))
@@ -189,7 +189,7 @@ struct RateLimitStepTests {
         attempt.receiveHead(status: 200)
         if hasGoneOut { _ = try await transport.nextAttempt() }
         let third = Task { try await session.data("http://a.example/3").1 }
-        while limiter.waitingCount(host: "a.example") != 1 { await Task.yield() }
+        while limiter.waitingCount(host: "a.example") != 1, !Task.isCancelled { await Task.yield() }
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         if hasGoneOut {
@@ -197,10 +197,10 @@ struct RateLimitStepTests {
             #expect(limiter.waitingCount(host: "a.example") == 1)
             clock.advance(by: .seconds(1000))
         }
-        while limiter.waitingCount(host: "a.example") != 0 { await Task.yield() }
+        while limiter.waitingCount(host: "a.example") != 0, !Task.isCancelled { await Task.yield() }
         attempt.end()
         _ = try await first.value
-        try await transport.nextAttempt().answer(status: 200)
+        try await transport.nextAttempt().respond(status: 200)
         _ = try await third.value
     }
 

@@ -22,7 +22,7 @@ struct RateLimiterTests {
 
     /// Returns when this number of requests wait.
     func settle(_ limiter: RateLimiter, waiting count: Int) async {
-        while limiter.waitingCount(host: "a.example") != count { await Task.yield() }
+        while limiter.waitingCount(host: "a.example") != count, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func theyGoOneByOneInTheOrderOfTheirComing() async throws {

@@ -31,26 +31,19 @@ struct SingleFlightTests {
     }
 
     func settle(waiting count: Int) async {
-        while flight.waitingCount != count { await Task.yield() }
+        while flight.waitingCount != count, !Task.isCancelled { await Task.yield() }
         await session.settle()
-    }
-
-    func answer(_ attempt: ScriptedAttempt, _ text: String = "shared") {
-        attempt.connect()
-        attempt.receiveHead(status: 200)
-        attempt.receiveBody(text)
-        attempt.end()
     }
 
     @Test func oneRequestGoesOutAndAllGetItsAnswer() async throws {
         var tasks: [Task<(Data, Response), any Error>] = []
         for count in 1...5 { tasks.append(await ask(waiting: count)) }
-        answer(try await transport.nextAttempt())
+        try await transport.nextAttempt().respond("shared")
         for task in tasks { #expect(String(decoding: try await task.value.0, as: UTF8.self) == "shared") }
         #expect(transport.attempts.count == 1)
         // The next call starts a new request.
         let next = await ask(waiting: 1)
-        answer(try await transport.nextAttempt(), "new")
+        try await transport.nextAttempt().respond("new")
         #expect(String(decoding: try await next.value.0, as: UTF8.self) == "new")
     }
 
@@ -62,7 +55,7 @@ struct SingleFlightTests {
     func whatDiffersGoesOutForItself(_ request: Request) async throws {
         let one = await ask(waiting: 1)
         let other = await ask(request, waiting: 2)
-        for _ in 0..<2 { answer(try await transport.nextAttempt(), "") }
+        for _ in 0..<2 { try await transport.nextAttempt().respond("") }
         _ = try await (one.value, other.value)
     }
 
@@ -72,8 +65,8 @@ struct SingleFlightTests {
         let stream = Task { try await session.stream("http://a.example/") }
         let second = try await transport.nextAttempt()
         #expect(flight.waitingCount == 0)
-        answer(first)
-        answer(second)
+        first.respond("shared")
+        second.respond("shared")
         _ = try await post.value
         _ = try await stream.value.finalResponse()
     }
@@ -81,7 +74,7 @@ struct SingleFlightTests {
     @Test func copiesOfARequestWithStepsOfItsOwnAreTheSame() async throws {
         let request = Request("http://a.example/").withAdapter(Adapter { request, _ in request })
         let tasks = [await ask(request, waiting: 1), await ask(request, waiting: 2)]
-        answer(try await transport.nextAttempt())
+        try await transport.nextAttempt().respond("shared")
         for task in tasks { _ = try await task.value }
         #expect(transport.attempts.count == 1)
     }
@@ -93,7 +86,7 @@ struct SingleFlightTests {
         let other = Session(configuration: configuration, transport: transport, clock: clock)
         let one = await ask(waiting: 1)
         let two = Task { try await other.data("http://a.example/") }
-        for _ in 0..<2 { answer(try await transport.nextAttempt()) }
+        for _ in 0..<2 { try await transport.nextAttempt().respond("shared") }
         _ = try await (one.value, two.value)
     }
 
@@ -112,7 +105,7 @@ struct SingleFlightTests {
         let two = try await transport.nextAttempt()
         let fields = [one, two].map { $0.request.request.headers[.authorization] }
         #expect(fields == ["Bearer a", "Bearer b"])
-        for attempt in [one, two] { answer(attempt) }
+        for attempt in [one, two] { attempt.respond("shared") }
         _ = try await (first.value, second.value)
     }
 
@@ -124,7 +117,7 @@ struct SingleFlightTests {
         await #expect(throws: CancellationError.self) { try await first.value }
         await settle(waiting: 1)
         #expect(attempt.count(of: .cancel) == 0)
-        answer(attempt)
+        attempt.respond("shared")
         #expect(try await second.value.1.status == .ok)
     }
 
@@ -136,7 +129,7 @@ struct SingleFlightTests {
         try await attempt.wait(for: .cancel)
         // A later call does not get the abandoned request.
         let next = await ask(waiting: 1)
-        answer(try await transport.nextAttempt())
+        try await transport.nextAttempt().respond("shared")
         _ = try await next.value
     }
 
@@ -204,14 +197,14 @@ struct SingleFlightTests {
         }
         // The table moves only as it grows, to twice the size each time.
         #expect(moves <= 10)
-        answer(try await transport.nextAttempt())
+        try await transport.nextAttempt().respond("shared")
         for task in tasks { _ = try await task.value }
     }
 
     @Test func itIsAnEventAndACallOfItsOwn() async throws {
         let events = session.requestEvents
         let task = await ask(waiting: 1)
-        answer(try await transport.nextAttempt())
+        try await transport.nextAttempt().respond("shared")
         _ = try await task.value
         var own: [String] = []
         var shared: [String] = []

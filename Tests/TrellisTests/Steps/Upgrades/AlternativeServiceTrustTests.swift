@@ -25,7 +25,20 @@ struct AlternativeServiceTrustTests {
         }
     }
 
-    /// The service has two seconds for its connection, and an evaluator has all of the time for connecting.
+    /// The failures of alternative services.
+    private final class Failures: EventMonitor {
+        private let list = Locked<[String]>([])
+        var all: [String] { list.withLock { $0 } }
+
+        func handle(_ event: RequestEvent) async {
+            guard case .alternativeFailed(let service, let error) = event.kind else { return }
+            let kind = (error as? TrellisError)?.kind.rawValue ?? "\(error)"
+            list.withLock { $0.append("\(service) \(kind)") }
+        }
+    }
+
+    /// The service has two seconds for its connection, and an evaluator has all of the time for connecting. The next requests do not wait
+    /// for the evaluator again.
     @Test func anEvaluatorThatTakesItsTimeIsAskedForTheOrigin() async throws {
         let encodings = try TestCertificates.chain().map { [UInt8]($0.derRepresentation) }
         let chain = CertificateChain(validated: encodings, sent: encodings)
@@ -39,12 +52,13 @@ struct AlternativeServiceTrustTests {
             events.transportDidEnd(TransportEnd())
         }
         let (evaluator, clock, url) = (Undecided(), TestClock(), "https://www.example.com/")
-        let store = AlternativeServiceStore(hasHTTP3: true) { Date() }
+        let (store, failures) = (AlternativeServiceStore(hasHTTP3: true) { Date() }, Failures())
         try store.receive("h3=\":443\"", from: url)
         var configuration = SessionConfiguration()
         configuration.alternativeServices = store
         configuration.serverTrustManager = ServerTrustManager(everyHost: evaluator)
         configuration.timeouts.total = nil
+        configuration.eventMonitors = [failures]
         let session = Session(configuration: configuration, transport: transport, clock: clock)
         let hasEnded = Locked(false)
         let status = Task {
@@ -58,8 +72,11 @@ struct AlternativeServiceTrustTests {
         }
         #expect(try await status.value == .ok)
         #expect(transport.attempts.map { $0.request["Alt-Used"] } == ["www.example.com", nil, nil])
-        // The service has not failed.
-        #expect(try store.used(url) != nil)
+        #expect(try store.used(url) == nil)
+        _ = try await session.data(url)
+        let others = transport.attempts.dropFirst()
+        #expect(others.count > 2 && others.allSatisfy { $0.request["Alt-Used"] == nil })
         await session.shutdown()
+        #expect(failures.all == ["h3 at www.example.com:443 timeout_connect"])
     }
 }

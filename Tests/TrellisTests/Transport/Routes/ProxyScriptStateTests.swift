@@ -178,7 +178,7 @@ struct ProxyScriptStateTests {
         #expect(try await ask(access) == "proxy http://p1:1: from the PAC script")
         access.pass(601)
         let waiting = Task { try await ask(access) }
-        while access.counts[0] < 2 { await Task.yield() }
+        while access.counts[0] < 2, !Task.isCancelled { await Task.yield() }
         access.patience.open()
         #expect(try await waiting.value == "proxy http://p2:1: from the PAC script")
         // Further requests do not wait at all.
@@ -186,7 +186,9 @@ struct ProxyScriptStateTests {
         gate.open()
         access.pass(2)
         // The new script has no results yet.
-        while try await ask(access) != "proxy http://p4:1: from the PAC script" { await Task.yield() }
+        while try await ask(access) != "proxy http://p4:1: from the PAC script", !Task.isCancelled {
+            await Task.yield()
+        }
         #expect(access.counts == [2, 4])
     }
 

@@ -34,7 +34,7 @@ struct ResolverCacheTests {
         }
 
         /// Waits until a number of lookups were begun.
-        func begun(_ count: Int) async { while asked.count < count { await Task.yield() } }
+        func begun(_ count: Int) async { while asked.count < count, !Task.isCancelled { await Task.yield() } }
 
         func end(_ result: Result<ResolvedAddresses, any Error>) {
             let reply = state.withLock { $0.pending.removeFirst().reply }
@@ -58,7 +58,9 @@ struct ResolverCacheTests {
         Task { try await cache.addresses(of: name, family, clock: clock.engineSide).map(\.description) }
     }
 
-    private func settle(waiting count: Int) async { while cache.waitingCount != count { await Task.yield() } }
+    private func settle(waiting count: Int) async {
+        while cache.waitingCount != count, !Task.isCancelled { await Task.yield() }
+    }
 
     @Test func equalNamesShareALookup() async throws {
         let tasks = (1...5).map { _ in ask() }
@@ -142,7 +144,7 @@ struct ResolverCacheTests {
         await resolver.begun(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        while resolver.state.withLock({ $0.cancelled }) == 0 { await Task.yield() }
+        while resolver.state.withLock({ $0.cancelled }) == 0, !Task.isCancelled { await Task.yield() }
         // The next caller is served by a lookup of its own, and not by the one that ends late.
         let next = ask()
         await resolver.begun(2)

@@ -24,7 +24,9 @@ struct SharedEvaluationsTests {
             if let failure { throw failure }
         }
 
-        func hasBegun(_ number: Int) async { while count.withLock({ $0 }) < number { await Task.yield() } }
+        func hasBegun(_ number: Int) async {
+            while count.withLock({ $0 }) < number, !Task.isCancelled { await Task.yield() }
+        }
     }
 
     /// Starts a call, and returns its result: `nil` if it has been accepted.

@@ -9,7 +9,11 @@ final class BackgroundValidations: Sendable {
             var isCancelled = false
         }
 
+        /// Forbids that anything which the validation has received is stored.
+        let revoke: @Sendable () -> Void
         private let state = Locked(State())
+
+        init(revoke: @escaping @Sendable () -> Void) { self.revoke = revoke }
 
         var task: Task<Void, Never>? { state.withLock { $0.task } }
 
@@ -38,9 +42,13 @@ final class BackgroundValidations: Sendable {
 
     /// Begins a validation, unless the session is being shut down.
     ///
-    /// - Parameter actor: The actor that knows the operations of the session.
-    func begin(in actor: SessionActor, _ work: @escaping @Sendable () async -> Void) {
-        let validation = Validation()
+    /// - Parameters:
+    ///   - actor: The actor that knows the operations of the session.
+    ///   - revoke: Forbids that anything which the validation has received is stored, if the session ends before the validation.
+    func begin(
+        in actor: SessionActor, _ work: @escaping @Sendable () async -> Void, revoke: @escaping @Sendable () -> Void
+    ) {
+        let validation = Validation(revoke: revoke)
         // The end of the session finds a validation only with its task.
         running.withLock { validations in
             validations[ObjectIdentifier(validation)] = validation
@@ -55,10 +63,12 @@ final class BackgroundValidations: Sendable {
         }
     }
 
-    /// Cancels the validations, and waits until they have ended, at most for `limit`: a storage or a handler of the user's may take longer.
-    func end(within limit: Duration) async {
+    /// Cancels the validations, and waits until they have ended, at most for `limit` on a clock: a storage or a handler of the user's may
+    /// take longer. A validation that has not ended then stores nothing.
+    func end(within limit: Duration, on clock: any EngineClock) async {
         let tasks = running.withLock { Array($0.values) }.compactMap(\.task)
         for task in tasks { task.cancel() }
-        await waitForEnd(of: tasks, within: limit)
+        if await waitForEnd(of: tasks, within: limit, on: clock) { return }
+        for validation in running.withLock({ Array($0.values) }) { validation.revoke() }
     }
 }

@@ -70,7 +70,7 @@ extension CacheLookup {
     /// Returns whether a response is also one to other requests for the URL. A request that says `no-store`, or one user's with
     /// credentials in a cache of many, must not remove what is stored for the others (RFC 9111, sections 5.2.1.5 and 3.5).
     func isForOthers(_ received: StoredHead) -> Bool {
-        guard !fields.directives.contains("no-store") else { return false }
+        guard !fields.directives.contains(.noStore) else { return false }
         let directives = CacheFreshness.directives(of: received, received.values, policy).0
         return !CacheStorability.isForOneUser(directives, policy, fields)
     }

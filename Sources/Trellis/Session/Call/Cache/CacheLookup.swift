@@ -17,14 +17,18 @@ final class CacheLookup: Sendable {
 
     /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
     init(
-        _ request: Request, _ policy: CachePolicy, _ preparation: RequestPreparation, hasLeft: Bool
+        _ request: Request, _ cache: HTTPCache, _ preparation: RequestPreparation, hasLeft: Bool
     ) throws(TrellisError) {
-        (self.request, self.policy) = (request, policy)
-        url = try preparation.url(of: request)
-        fields = try preparation.cacheFields(of: request, url, hasLeft: hasLeft)
-        decodes = request.decodesContent ?? preparation.configuration.decodesContent
+        let url = try preparation.url(of: request)
+        let fields = try preparation.cacheFields(of: request, url, hasLeft: hasLeft)
+        let policy = cache.policy
         let partition = Self.partition(of: request, url, fields, policy, preparation.routes)
-        key = partition.map { [url] in CacheKey(url: url.canonicalText, partition: $0) }
+        key = partition.map { CacheKey(url: url.canonicalText, partition: $0) }
+        decodes = request.decodesContent ?? preparation.configuration.decodesContent
+        self.request = request
+        self.url = url
+        self.fields = fields
+        self.policy = policy
     }
 
     /// Returns the partition of a request: empty, or a digest of its credentials and of its destination; `nil` if there is no digest.
@@ -66,14 +70,21 @@ final class CacheLookup: Sendable {
 
     /// Indicates whether the response to an equal request is as good as one of its own.
     var isLikeOthers: Bool {
-        request.method == .get && request.cacheMode == .default && policy.maximumCollapsedWait > .zero
-            && fields.directives.isEmpty && !fields.isConditional && !fields.presence.contains(.range)
+        request.method == .get && (request.cacheMode == .default || request.cacheMode == .forceCache)
+            && policy.maximumCollapsedWait > .zero && fields.directives.isEmpty && !fields.isConditional
+            && !fields.presence.contains(.range)
     }
 
     /// Returns the decision about the request.
     ///
     /// - Parameter entries: The stored responses that are usable (``usable(_:)``).
     func decision(about entries: [CacheEntry], at now: CacheTime) -> CacheDecision {
+        // The decision of nearly all requests whose URL is not known, without the parts that it is made of.
+        if entries.isEmpty, request.method == .get, request.cacheMode == .default,
+            !fields.directives.contains(.onlyIfCached)
+        {
+            return .forward(.uriMiss, validating: nil)
+        }
         let decision = CacheDecision.decision(for: asked, entries.map(candidate), at: now)
         switch decision {
         // The bytes of a part are no beginning of a body that could be decoded.
@@ -90,7 +101,7 @@ final class CacheLookup: Sendable {
 
     /// Returns the stored responses that may answer requests.
     func usable(_ entries: [CacheEntry]) -> [CacheEntry] {
-        entries.allSatisfy(isUsable) ? entries : entries.filter(isUsable)
+        entries.isEmpty || entries.allSatisfy(isUsable) ? entries : entries.filter(isUsable)
     }
 
     private func isUsable(_ entry: CacheEntry) -> Bool { entry.facts(policy).isUsable(length: entry.body.length) }

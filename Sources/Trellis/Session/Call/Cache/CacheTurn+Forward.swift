@@ -59,7 +59,8 @@ extension CacheTurn {
 
     /// Returns the head of a response that was just received.
     func head(of answer: StepResponse, _ start: CacheTime) -> StoredHead {
-        StoredHead(answer.response.head, requestTime: start, responseTime: cache.now, cache.policy)
+        StoredHead(
+            answer.response.head, requestTime: start, responseTime: cache.now, decidingLengths: cache.decidingLengths)
     }
 
     /// Returns the conditions for the validation of a stored response; none if the request has conditions of its own.
@@ -134,6 +135,11 @@ extension CacheTurn {
         } catch {
             // The old head is validated again.
             note(error)
+        }
+        // A removal has come meanwhile, or the session has ended without waiting for the storage.
+        guard ticket.isValid else {
+            note(await cache.removeInvalid(key))
+            return (head, false)
         }
         return (head, true)
     }

@@ -29,7 +29,7 @@ struct CacheTurn {
     init(_ pipeline: Pipeline, _ cache: HTTPCache, _ request: Request, asked: Request) throws {
         (self.pipeline, self.cache, self.asked) = (pipeline, cache, asked)
         lookup = try CacheLookup(
-            request, cache.policy, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
+            request, cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
     }
 
     /// Returns the response to the request: a stored one, or that of the server.
@@ -89,7 +89,7 @@ struct CacheTurn {
 
     /// Indicates whether nothing about the request forbids to store the bytes before a stored part.
     private var mayStoreParts: Bool {
-        !lookup.fields.directives.contains("no-store") && pipeline.steps.cachedResponseHandler == nil
+        !lookup.fields.directives.contains(.noStore) && pipeline.steps.cachedResponseHandler == nil
             && !(cache.policy.isShared && lookup.fields.presence.contains(.authorization))
     }
 

@@ -65,8 +65,8 @@ final class DirectCacheTurn: Sendable {
     ) throws(TrellisError) -> (Data, Response) {
         var status = CacheStatus(reason)
         status.key = lookup.key?.url
-        let head = StoredHead(response.head, requestTime: start, responseTime: cache.now, cache.policy)
-        let stored = response.isBodyCut ? nil : headToStore(head, &status)
+        let head = StoredHead(
+            response.head, requestTime: start, responseTime: cache.now, decidingLengths: cache.decidingLengths)
         let decoded: Data
         do {
             decoded = try response.isBodyCut ? body : self.decoded(body, head, limit)
@@ -78,15 +78,14 @@ final class DirectCacheTurn: Sendable {
             failure.url = URLRedaction.redact(lookup.url.text)
             throw failure
         }
-        if let stored {
-            store(stored, body, &status, observer)
-        } else {
+        let isKept = response.isBodyCut ? false : keep(head, body, &status, observer)
+        if !isKept {
             ticket.settle(.notStored)
             removeReplaced(by: head)
         }
         cache.record(status)
         observer?.tell(.cacheUsed(status))
-        return (decoded, response.with(status))
+        return (decoded, response.adding(status))
     }
 
     /// Ends the passage without a response: the call begins another one, or another request takes its place.
@@ -102,24 +101,27 @@ final class DirectCacheTurn: Sendable {
         return try coded.decoded(body, limit: limit.bytes)
     }
 
-    /// Returns the head with which a response is stored; `nil` if the response is not stored.
-    private func headToStore(_ received: StoredHead, _ status: inout CacheStatus) -> CachedHead? {
+    /// Stores a response if that is allowed. Returns whether it is, even if the storage fails.
+    private func keep(
+        _ received: StoredHead, _ body: Data, _ status: inout CacheStatus, _ observer: CallObserver?
+    ) -> Bool {
         if let refusal = lookup.refusal(of: received) {
             status.detail = refusal.detail
-            return nil
+            return false
         }
         guard immediate.stores == true else {
             status.detail = "handler"
-            return nil
+            return false
         }
         var head = CachedHead(received, request: lookup.fields.headers)
         let facts = head.judge(cache.policy)
         if case .refused(let reason) = lookup.storability(of: facts, method: .get) {
             status.detail = reason.token
-            return nil
+            return false
         }
         status.secondsToLive = facts.timeToLive(at: received.responseTime)
-        return head
+        store(head, body, &status, observer)
+        return true
     }
 
     private func store(

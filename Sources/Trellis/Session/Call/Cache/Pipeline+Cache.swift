@@ -36,13 +36,18 @@ extension Session {
         background.cachedResponseHandler = steps.cachedResponseHandler
         (background.redirectHandler, background.exchangeObserver) = (.doNotFollow, steps.exchangeObserver)
         let call = backgroundCall(for: request, AttachedSteps(background))
-        validations.begin(in: actor) {
+        let work = { @Sendable in
             // A failure leaves the stored response as it is.
             if let answer = try? await call.run() {
                 let body = StreamResponse(answer).body
                 do { for try await _ in body {} } catch {}
             }
             leader.settle(.stored)
+        }
+        validations.begin(in: actor, work) {
+            // An entry that a storage makes visible later, in spite of that, is removed again.
+            steps.cache?.exchanges.invalidate(leader.key)
+            leader.settle(.left)
         }
     }
 }

@@ -21,18 +21,22 @@ extension Session {
         _ request: Request, _ hits: ImmediateHits, _ start: EngineInstant, hasConditions: Bool
     ) -> CacheBeginning {
         guard request.attachment == nil, request.extras == nil, request.method == .get, request.body == nil,
-            !hub.isObserved, !life.isShutDown, !configuration.hasUpgrades, !Task.isCancelled,
-            var request = try? preparation.completingURL(of: request)
+            !hub.isObserved, !life.isShutDown, !configuration.hasUpgrades, !Task.isCancelled
         else { return .call }
-        if let jar = hits.cookies { request = jar.addingCookies(to: request) }
-        guard let lookup = try? CacheLookup(request, hits.immediate.cache.policy, preparation, hasLeft: false) else {
+        var completed = request
+        if preparation.urlDefaults != nil {
+            guard let complete = try? preparation.completingURL(of: request) else { return .call }
+            completed = complete
+        }
+        if hits.hasCookies, let jar = hits.cookies { completed = jar.addingCookies(to: completed) }
+        guard let lookup = try? CacheLookup(completed, hits.immediate.cache, preparation, hasLeft: false) else {
             return .call
         }
-        let limit = request.maximumBodySize ?? configuration.maximumBodySize
+        let limit = completed.maximumBodySize ?? configuration.maximumBodySize
         switch DirectCacheTurn.begin(lookup, hits.immediate, limit: limit) {
         case .waiting: return .call
         case .sending(let turn):
-            guard preparation.mustWait(for: request, clock) else { return .sending(turn) }
+            guard preparation.mustWait(for: completed, clock) else { return .sending(turn) }
             turn.leave()
             return .call
         case .stored(let answer):
@@ -44,7 +48,7 @@ extension Session {
             return .stored(
                 CollectedAnswer(
                     body: answer.body, response: answer.response(callID: Call.nextID(), total: total),
-                    sender: .cache(request)))
+                    sender: .cache(completed)))
         }
     }
 }

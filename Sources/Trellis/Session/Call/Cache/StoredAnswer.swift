@@ -34,7 +34,7 @@ extension CacheLookup {
     /// Returns a stored response whose body is in memory as the response to the request; `nil` if the body is elsewhere, is to be decoded,
     /// or is too large, so that the way through the steps reports that.
     func answer(_ entry: CacheEntry, _ use: CacheDecision.Use, limit: ByteLimit) -> StoredAnswer? {
-        guard !use.isValidatedAfterwards, let body = entry.body as? MemoryBody else { return nil }
+        guard !use.isValidatedAfterwards, let body = entry.memoryBody else { return nil }
         let (head, range) = head(entry, use)
         guard !limit.isExceeded(by: range.count), range.isEmpty || !isDecoded(entry) else { return nil }
         var status = CacheStatus(nil)

@@ -1,0 +1,194 @@
+import FoundationEssentials
+import Glibc
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// The engine takes a switched connection without TLS from libcurl: its handle is released, and the socket is open, counted and observed
+/// until the connection ends.
+@Suite(.timeLimit(.minutes(1)))
+struct TakenConnectionTests {
+    private final class Observer: ConnectionObserver, ConnectionObservation {
+        let begun = Locked(0)
+        let ended = Locked(0)
+
+        func begin(_ url: String) -> any ConnectionObservation {
+            begun.withLock { $0 += 1 }
+            return self
+        }
+        func change(isIdle: Bool) {}
+        func end() { ended.withLock { $0 += 1 } }
+    }
+
+    /// The state of an engine with its connections.
+    private struct Counts: Equatable {
+        var inLibcurl = 0
+        var taken = 0
+        var open = 0
+        var isBusy = false
+
+        init() {}
+
+        init(inLibcurl: Int, taken: Int, open: Int, isBusy: Bool) {
+            (self.inLibcurl, self.taken, self.open, self.isBusy) = (inLibcurl, taken, open, isBusy)
+        }
+
+        init(_ engine: CurlEngine) {
+            inLibcurl = engine.multi?.runningCount ?? 0
+            taken = engine.connectOnlyTransfers.takenCount
+            open = engine.openSocketCount
+            isBusy = engine.isBusy
+        }
+    }
+
+    private static let oneTaken = Counts(inLibcurl: 0, taken: 1, open: 1, isBusy: true)
+
+    private func counts(_ run: SwitchRun) async -> Counts { await run.run.onEngine { Counts(run.run.engine) } }
+
+    private func socket(of connection: SwitchedConnection, _ run: SwitchRun) async -> Int32 {
+        await run.run.onEngine { connection.transfer.handshake?.socket ?? -1 }
+    }
+
+    /// Sends bytes, and reads them back.
+    private func echo(_ text: String, _ connection: SwitchedConnection) async throws {
+        try await connection.write(Data(text.utf8))
+        let bytes = try await connection.read(text.utf8.count)
+        #expect(bytes == Array(text.utf8))
+    }
+
+    private func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
+
+    @Test func libcurlHasTheConnectionNoMore() async throws {
+        let server = try LoopbackServer.echo()
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        try await echo("before", connection)
+        #expect(await counts(run) == Self.oneTaken)
+        for number in 0..<20 { try await echo("message \(number)", connection) }
+        #expect(await counts(run) == Self.oneTaken)
+        connection.close()
+        try await run.end.opened()
+        #expect(await counts(run) == Counts())
+        await run.run.finish()
+        try await server.waitUntilAllClosed()
+        #expect(server.acceptedCount == 1 && server.errors.isEmpty)
+    }
+
+    /// Bytes that follow the head in the same packet are the first ones, whether a frame is complete in them or not.
+    @Test func bytesBehindTheHeadAreKept() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            try connection.write(LoopbackServer.switching + String(repeating: "x", count: 5_000))
+            while case let bytes = try connection.read(), !bytes.isEmpty { try connection.write(bytes) }
+        }
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        let first = try await connection.read(5_000)
+        #expect(first == [UInt8](repeating: UInt8(ascii: "x"), count: 5_000))
+        try await echo("and then", connection)
+        #expect(await counts(run) == Self.oneTaken)
+        connection.close()
+        try await run.end.opened()
+        await run.run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// The number of a socket that was closed belongs to another file at once. A second closing, also that of libcurl at the end of the
+    /// engine, would close that file.
+    @Test func theSocketIsClosedOnce() async throws {
+        let server = try LoopbackServer.echo()
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        try await echo("hello", connection)
+        let number = await socket(of: connection, run)
+        #expect(isOpen(number))
+        connection.close()
+        try await run.end.opened()
+        try await server.waitUntilAllClosed()
+        let other = fcntl(1, F_DUPFD_CLOEXEC, number)
+        defer { close(other) }
+        try #require(other == number)
+        await run.run.finish()
+        #expect(isOpen(other))
+    }
+
+    @Test func theEndOfTheEngineClosesTheSocket() async throws {
+        let server = try LoopbackServer.echo()
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        try await echo("hello", connection)
+        let number = await socket(of: connection, run)
+        #expect(isOpen(number))
+        await run.run.finish()
+        #expect(!isOpen(number))
+        await #expect(throws: ConnectionClosed.self) { try await connection.read() }
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func cancellingTheTransferClosesTheSocket() async throws {
+        let server = try LoopbackServer.echo()
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        try await echo("hello", connection)
+        await run.run.onEngine { connection.transfer.cancel() }
+        await #expect(throws: ConnectionClosed.self) { try await connection.read() }
+        try await server.waitUntilAllClosed()
+        #expect(await counts(run) == Counts())
+        await run.run.finish()
+    }
+
+    @Test func itsObservationEndsWithTheConnection() async throws {
+        let server = try LoopbackServer.echo()
+        let observer = Observer()
+        var configuration = EngineConfiguration()
+        configuration.connectionObserver = observer
+        let run = SwitchRun(run: EngineRun(configuration))
+        let connection = try await run.connect(server.url())
+        try await echo("hello", connection)
+        #expect(await counts(run) == Self.oneTaken)
+        #expect(observer.begun.withLock { $0 } == 1 && observer.ended.withLock { $0 } == 0)
+        connection.close()
+        try await run.end.opened()
+        #expect(observer.ended.withLock { $0 } == 1)
+        await run.run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func theMeasurementsOfLibcurlAreKept() async throws {
+        let server = try LoopbackServer.echo()
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        let text = String(repeating: "a", count: 100_000)
+        try await echo(text, connection)
+        let report = await run.run.onEngine { connection.transfer.measurements }
+        #expect(report.peerAddress == "127.0.0.1" && report.peerPort == Int(server.port))
+        #expect(report.connect > 0 && report.firstByte >= report.connect && !report.reusedConnection)
+        let head = try #require(server.requests.first).headBytes.count
+        #expect(report.bytesSent == Int64(head + text.utf8.count))
+        #expect(report.bytesReceived == Int64(LoopbackServer.switching.utf8.count + text.utf8.count))
+        connection.close()
+        try await run.end.opened()
+        await run.run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// Other connections are made, used and closed beside one that was taken, and the idle ones are closed for want of descriptors.
+    @Test func otherConnectionsAreClosedBesideIt() async throws {
+        let server = try LoopbackServer.echo()
+        let other = try LoopbackServer.http { _ in .init(200) }
+        let run = SwitchRun()
+        let connection = try await run.connect(server.url())
+        try await echo("hello", connection)
+        let outcome = await run.run.perform(try EngineRun.get(other.url()))
+        #expect(outcome.head?.status == 200)
+        #expect(await counts(run) == Counts(inLibcurl: 0, taken: 1, open: 2, isBusy: true))
+        await run.run.onEngine { run.run.engine.closeIdleConnections(to: nil) }
+        try await other.waitUntilAllClosed()
+        try await echo("still there", connection)
+        connection.close()
+        try await run.end.opened()
+        await run.run.finish()
+        try await server.waitUntilAllClosed()
+    }
+}
