@@ -29,6 +29,8 @@ struct Launcher {
     /// Runs a client once. Throws an error if the run fails, or not all bytes arrive.
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
         defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
+        // The disk does not still write what the client before has written.
+        if ["download-file", "download-stored"].contains(benchmark.work) { sync() }
         let words = commands.words(client, benchmark, servers)
         let serverBegun = servers.originCPUSeconds
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)

@@ -57,15 +57,16 @@ struct WebSocketFloodTests {
         executor.submit { turns.watch(wire, on: executor) }
         wire.send(flood + ServerFrame.text("end"))
         #expect(try await connection.receive() == .text("end"))
-        #expect(turns.end().count > parts / 2)
+        // One part would be answered between two turns.
+        #expect(turns.end().count > 2)
         // The answer to the last ping is written after the message was passed on.
         let last = Self.number(count - 1)
         try await wire.state.wait { ClientFrame.all(in: $0.written).last?.payload == last }
         let answers = wire.frames
         #expect(answers.allSatisfy { $0.first == 0x8A })
-        // Of each part, the first pings and the last one.
+        // Of each part, the first pings and the last one, as far as earlier answers are sent by then.
         let most = parts * WebSocketConnection.largestBacklog
-        #expect(answers.count > most / 2 && answers.count <= most)
+        #expect(answers.count >= WebSocketConnection.largestBacklog && answers.count <= most)
         #expect(answers.prefix(15).map(\.payload) == (0..<15).map { Self.number($0) })
         wire.end()
         try await wire.waitUntilClosed()
