@@ -341,6 +341,10 @@ check "stores in a curl command" 1 "$(grep -c -- "--hsts $folder/hsts-of-curl --
 check "pins in a curl command" 1 "$(grep -c 'curl does not ask the evaluator of 127.0.0.1, such as pins' <<<"$out")"
 check "a token" "--oauth2-bearer s3cret" \
     "$(curl_arguments "$url/" --user s3cret --auth bearer --show-secrets | grep -A1 bearer | xargs)"
+client --curl "$url/" --json '{"user":"ann","password":"s3cret"}'
+check "JSON without its secrets" 1 "$(grep -cF '{"user":"ann","password":"REDACTED"}' <<<"$out")"
+client --curl "$url/" --json '{"user":"ann","password":"s3cret"}' --show-secrets
+check "JSON with its secrets" 1 "$(grep -cF '{"user":"ann","password":"s3cret"}' <<<"$out")"
 # Prints some options, each with the argument after the option.
 curl_options() { # PATTERN ARGUMENT…
     local pattern=$1
@@ -392,7 +396,8 @@ expect_report "NDJSON" "[r['ok'], r['items']]" "[True, [{'b': 1.0, 'a': 'ü'}, [
 client "$url/ndjson" --stream ndjson --limit 2
 check "NDJSON as it came" '{"b": 1.0, "a": "\u00fc"}|[12345678901234567890]|0' "$(tr '\n' '|' <"$folder/out")$status"
 expect_report "a line that is no JSON" \
-    "[r['ok'], len(r['items']), r['error']['kind'], 'line 5' in r['error']['message']]" "[False, 3, 'serialization', True]" 1 \
+    "[r['ok'], len(r['items']), r['error']['kind'], 'line 5 of the response is no JSON: ' in r['error']['message']]" \
+    "[False, 3, 'serialization', True]" 1 \
     "$url/ndjson/bad" --stream ndjson
 check "its attempt" "[1, 1, True]" "$(report "[r['attempts'], r['error']['attempts'], r['metrics']['first_byte_s'] > 0]")"
 # Texts that JSONDecoder accepts as JSON, and others; a report that held one of them would not be JSON either.
@@ -954,6 +959,10 @@ expect_usage_reason "'extra' is no URL" "$url/" extra
 expect_usage_reason "'BAR' is no URL" FOO BAR "$url/"
 expect_usage_reason "Several URLs go with --output FOLDER" "$url/" "$url/"
 expect_usage_reason "--doh: " "$url/" --doh nope
+expect_usage_reason "Unknown option '--jsno'. Did you mean '--json'?" "$url/" --jsno x
+expect_usage_reason "Unknown option '--nope'" "$url/" --nope
+check "no suggestion of an option that is too different" '0 1' \
+    "$(grep -c 'Did you mean' "$folder/err") $(grep -cF "See 'trellis --help'" "$folder/err")"
 client GET
 check "a method alone" "1 1" "$status $(grep -c '(a method needs a URL: trellis -X GET URL)$' "$folder/err")"
 client ws://127.0.0.1:1/
@@ -1199,6 +1208,11 @@ for mode in default no-cache; do
 done
 expect_report 'another folder' 'r["from_cache"]' False 0 "$cached/1" --cache "$folder/other-cache"
 expect_report '--cache-mode only-if-cached' 'r["from_cache"], r["status"]' "(False, 504)" 0 "$cached/4" --cache "$cache" --cache-mode only-if-cached
+check "the reason why there is no body" 1 "$(grep -cxF 'trellis: no stored response can be used, and nothing was sent (only-if-cached)' "$folder/err")"
+client "$cached/4" --cache "$cache" --cache-mode only-if-cached
+check "the reason in a pipe" '1  0' "$(grep -cF '(only-if-cached)' "$folder/err") $out $status"
+client "$cached/stale?0" --cache "$cache" --cache-mode only-if-cached
+check "no reason for a stored response" '0 0' "$(grep -cF '(only-if-cached)' "$folder/err") $status"
 check "the folder is its user's alone" 700 "$(stat -c %a "$cache")"
 client "$cached/1" --cache "$folder/cached"
 check "a folder that is a file is no obstacle" 0 "$status"
@@ -1573,10 +1587,11 @@ check "ws: a cut connection" "websocket 1006 False 1" \
 status=${PIPESTATUS[0]}
 check "ws: dropped messages" "1 1" "$(grep -c 'messages were dropped' "$folder/err") $status"
 talk '' "$ws/deny" --report json
-check "ws: a refusal" "unacceptable_status 403 1" "$(report "r['error']['kind']") $(report "r['status']") $status"
+check "ws: a refusal" "unacceptable_status 403 $ws/deny 1" \
+    "$(report "r['error']['kind']") $(report "r['status']") $(report "r['url']") $status"
 talk 'x\n' "$ws/echo" --subprotocol a --subprotocol b --limit 1 --report json
-check "ws: the report" "True 101 a 1 1" \
-    "$(report "r['ok']") $(report "r['status']") $(report "r['subprotocol']") $(report "r['sent']") $(report "r['received']")"
+check "ws: the report" "True $ws/echo 101 a 1 1" "$(report "r['ok']") $(report "r['url']") \
+$(report "r['status']") $(report "r['subprotocol']") $(report "r['sent']") $(report "r['received']")"
 talk '' "$ws/ask" --echo --report json
 check "ws: --echo" "a question True 1" "$(report "r['close']['reason']") $(report "r['ok']") $(report "r['sent']")"
 # The message cannot be sent back any more.

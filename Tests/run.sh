@@ -86,10 +86,11 @@ finish() {
     local name
     for name in "${failed[@]}"; do
         printf '\n=== again, what %s said\n' "$name"
-        grep -E '✘|✗|↳|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' \
-            "$(log_of "$name")" 2>/dev/null | cut -c1-400 | tail -30
+        # The details of a known issue (━) would push those of a failure out of the last lines.
+        awk '/━ Test / { known = 1; next } !/↳/ { known = 0 } !known' "$(log_of "$name")" 2>/dev/null |
+            grep -E '✘|✗|↳|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' | cut -c1-400 | tail -30
         # A step that does not name its failure with one of these words tells it in its last lines.
-        [ "${PIPESTATUS[0]}" -eq 0 ] || tail -10 "$(log_of "$name")" 2>/dev/null | cut -c1-400
+        [ "${PIPESTATUS[1]}" -eq 0 ] || tail -10 "$(log_of "$name")" 2>/dev/null | cut -c1-400
     done
     echo "Tests failed: $summary"
     exit 1
@@ -144,7 +145,7 @@ tests_without_end() {
     # Arguments of a test may contain the end of a line, or none before the line of the result.
     awk '/◇ Test .* started\.$/ && !/Test (case|run) / { sub(/^.*◇ Test /, ""); sub(/ started\.$/, ""); open[$0] = 1 }
         / Test .* (passed|failed) after / {
-            sub(/^.*(✔|✘) Test /, ""); sub(/ (passed|failed) after .*$/, ""); sub(/ with [0-9]+ test cases?$/, "")
+            sub(/^.*(✔|✘|━) Test /, ""); sub(/ (passed|failed) after .*$/, ""); sub(/ with [0-9]+ test cases?$/, "")
             delete open[$0]
         }
         END { for (name in open) print "error: did not end: " name }' "$1"

@@ -20,8 +20,8 @@ def check(name, wanted, got):
 origin = Origin()
 url = "http://" + origin.authority
 gateway = Gateway(program, url, "--idle-timeout", "2", "--client-timeout", "4")
-subprocess.run([program, url], check=True, capture_output=True)
-libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", origin.take()[0].get("User-Agent")).groups()))
+version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", version).groups()))
 check("one line tells the port", ["listening on 127.0.0.1:%d\n" % gateway.port, True], [gateway.line, gateway.port > 0])
 for part in (gateway_messages, gateway_refusals, gateway_connections, gateway_ends):
     part.run(check, gateway, origin)

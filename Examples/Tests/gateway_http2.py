@@ -8,7 +8,7 @@ sys.path[:0] = [here, os.path.join(here, "..", "..", "Tests", "Peers")]
 
 import h2.events  # noqa: E402
 from certificates import Authority  # noqa: E402
-from gateway_peers import Gateway, Origin, request  # noqa: E402
+from gateway_peers import Gateway, request  # noqa: E402
 from http2_connection import Connection  # noqa: E402
 from peer import Connections  # noqa: E402
 
@@ -275,9 +275,8 @@ def run(gateway, is_secure):
 loop = asyncio.new_event_loop()
 threading.Thread(target=loop.run_forever, daemon=True).start()
 authority, secure_port, plain_port = asyncio.run_coroutine_threadsafe(listen(), loop).result()
-first = Origin()
-subprocess.run([sys.argv[1], "http://" + first.authority], check=True, capture_output=True)
-libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", first.take()[0].get("User-Agent")).groups()))
+version = subprocess.run([sys.argv[1], "--version"], check=True, capture_output=True, text=True).stdout
+libcurl = tuple(map(int, re.search(r"libcurl/(\d+)\.(\d+)", version).groups()))
 for kind, url, options in [("prior knowledge", "http://127.0.0.1:%d" % plain_port, ["--http", "2-prior-knowledge"]),
                            ("TLS", "https://127.0.0.1:%d" % secure_port, ["--cacert", authority.path])]:
     gateway = Gateway(sys.argv[1], url, *options)

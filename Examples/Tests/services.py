@@ -16,6 +16,20 @@ def check(name, wanted, got):
     print("\t".join(["services: " + name, json.dumps(wanted), json.dumps(got)]), flush=True)
 
 
+def outcome(reader, path, kept=False):
+    """Sends a request, and reads its response. Returns the status, the body and whether the response is the last of its connection,
+    "unanswered" if the connection ended without a byte, or "cut" if the response is not complete."""
+    try:
+        fields = b"" if kept else b"Connection: close\r\n"
+        reader.socket.sendall(b"GET %s HTTP/1.1\r\nHost: front.example\r\n%s\r\n" % (path.encode(), fields))
+        response = reader.response()
+    except ConnectionError:
+        return "cut" if reader.buffer else "unanswered"
+    if response is None:
+        return "cut" if reader.buffer else "unanswered"
+    return [response.status, response.body.decode(), response.get("Connection") == "close"] if response.is_complete else "cut"
+
+
 class Service:
     """The running service-example in front of an origin."""
 
@@ -26,23 +40,28 @@ class Service:
         self.line = self.process.stdout.readline().decode()
         self.port = int(self.line.rsplit(":", 1)[1]) if self.line.startswith("listening on ") else 0
 
+    def connect(self):
+        return Reader(socket.create_connection(("127.0.0.1", self.port), timeout=20))
+
     def get(self, path):
-        """Sends a request on a connection of its own. Returns the status and the body, "refused" if there was no connection, "unanswered" if
-        the connection ended without a byte, or "cut" if the response is not complete."""
+        """Sends a request on a connection of its own. Returns its status and its body, "refused" if there was no connection, or the outcome
+        that is no response."""
         try:
-            sock = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+            reader = self.connect()
         except ConnectionError:
             return "refused"
-        with sock:
-            reader = Reader(sock)
-            try:
-                sock.sendall(b"GET %s HTTP/1.1\r\nHost: front.example\r\nConnection: close\r\n\r\n" % path.encode())
-                response = reader.response()
-            except ConnectionError:
-                return "cut" if reader.buffer else "unanswered"
-            if response is None:
-                return "cut" if reader.buffer else "unanswered"
-            return [response.status, response.body.decode()] if response.is_complete else "cut"
+        with reader.socket:
+            result = outcome(reader, path)
+            return result if isinstance(result, str) else result[:2]
+
+    def refuses(self):
+        try:
+            self.connect().socket.close()
+            return False
+        except ConnectionRefusedError:
+            return True
+        except ConnectionError:
+            return False
 
     def end(self):
         out, err = self.process.communicate(timeout=30)
@@ -89,56 +108,86 @@ def user(number):
 
 # --- SIGTERM under load
 
-service = Service(origin, HTTP_TIMEOUTS_TOTAL="20")
+# The clients play a load balancer: they send requests as long as the service says that it is healthy. Between the answer of a client's
+# probe and the arrival of its next request passes far less time than the announcement takes.
+service = Service(origin, HTTP_TIMEOUTS_TOTAL="20", ANNOUNCEMENT="3")
 check("one line tells the port", "listening on 127.0.0.1:%d\n" % service.port, service.line)
 check("a user of the service behind", user(700), service.get("/users/700"))
 check("a user that is not there", 404, service.get("/users/404")[0])
 check("the state of the session", [200, "running\n"], service.get("/health"))
 
-slow, fast, counter = {}, [], iter(range(1000, 10**9))
+slow, fast, probes, numbers = {}, [], [], iter(range(1000, 10**9))
 lock = threading.Lock()
 
 
+def is_healthy():
+    probes.append(service.get("/health"))
+    return probes[-1] == [200, "running\n"]
+
+
+def next_number():
+    with lock:
+        return next(numbers)
+
+
 def load():
-    while True:
-        with lock:
-            number = next(counter)
-        outcome = service.get("/users/%d" % number)
-        if outcome == "refused":
-            return
-        fast.append((number, outcome))
+    """Sends each request on a connection of its own."""
+    while is_healthy():
+        number = next_number()
+        fast.append((number, service.get("/users/%d" % number)))
+
+
+def load_on_kept_connections():
+    """Sends requests on a connection until a response is the last one of it."""
+    while is_healthy():
+        try:
+            reader = service.connect()
+        except ConnectionError:
+            fast.append((0, "refused"))
+            continue
+        with reader.socket:
+            is_last = False
+            while not is_last:
+                number = next_number()
+                result = outcome(reader, "/users/%d" % number, kept=True)
+                is_last = isinstance(result, str) or result[2]
+                fast.append((number, result if isinstance(result, str) else result[:2]))
 
 
 slow_threads = in_threads([lambda number=number: slow.__setitem__(number, service.get("/users/%d" % number)) for number in range(1, 17)])
 check("slow requests are in flight", True, wait_for(lambda: len(held) == 16))
-fast_threads = in_threads([load] * 6)
-check("the load has begun", True, wait_for(lambda: len(fast) >= 100))
+idle = service.connect()
+check("a response before SIGTERM is not the last one of its connection", user(800) + [False], outcome(idle, "/users/800", kept=True))
+fast_threads = in_threads([load, load_on_kept_connections] * 4)
+check("the load has begun", True, wait_for(lambda: len(fast) >= 200))
 service.process.terminate()
 for thread in fast_threads:
     thread.join(20)
-check("after SIGTERM, connections are refused", [False, "refused"],
-      [any(thread.is_alive() for thread in fast_threads), service.get("/users/700")])
+check("after SIGTERM, the load ends", [False, False], [any(thread.is_alive() for thread in fast_threads), service.refuses()])
+check("because the end is announced", [[503, "shutting down\n"]] * 8, [probe for probe in probes if probe[0] != 200])
+late = service.connect()
+check("what comes all the same is served, with the last response of its connection", user(900) + [True],
+      outcome(late, "/users/900", kept=True))
+check("an error is announced too", [404, True], outcome(service.connect(), "/users/404", kept=True)[::2])
+check("after the announcement, connections are refused", True, wait_for(service.refuses))
 check("requests in flight are waited for", [None, {}], [service.process.poll(), slow])
+check("idle connections end without a byte", ["", ""], [idle.rest().decode(), late.rest().decode()])
 release.set()
 for thread in slow_threads:
     thread.join(20)
 check("and are answered", {number: user(number) for number in range(1, 17)}, dict(sorted(slow.items())))
-lost = [(number, outcome) for number, outcome in fast if outcome not in (user(number), "unanswered")]
-check("every other response is complete, or its connection was not accepted", [], lost)
-# A connection in the queue of the listening socket is reset when that socket is closed, and the next one of its client is refused.
-unanswered = sum(outcome == "unanswered" for _, outcome in fast)
-check("at most one request of each client was not accepted", True, unanswered <= len(fast_threads))
-complete = sum(outcome == user(number) for number, outcome in fast)
-# 16 slow requests, and two before the load.
-total = complete + 16 + 2
-check("every request that was accepted has a response", [0, "ended after %d requests\n" % total, ""], service.end())
-check("and so has every request to the service behind", complete + 16 + 1, len(answered))
+lost = [(number, result) for number, result in fast if result != user(number)]
+check("every request of the load is answered completely", [], lost)
+# The requests that are not of the load: 16 slow ones, and five at the beginning and at the end.
+total = len(fast) + 16 + 5
+check("the service has got no others", [0, "ended after %d requests\n" % total, ""], service.end())
+check("and has sent each to the service behind", len(fast) + 16 + 3, len(answered))
 
 # --- The end of the grace
 
 release.clear()
 held.clear()
-service = Service(origin, GRACE="0.3")
+service = Service(origin, GRACE="0.3", ANNOUNCEMENT="0")
 slow_threads = in_threads([lambda: slow.__setitem__(0, service.get("/users/0"))])
 check("a slow request is in flight", True, wait_for(lambda: len(held) == 1))
 service.process.terminate()
@@ -152,7 +201,7 @@ release.set()
 service = Service(origin, HTTP_TIMEOUTS_CONNECT="soon")
 status, out, err = service.end()
 check("a setting that cannot be used ends the program", [78, "", True],
-      [status, out, "the setting timeouts.connect cannot be used: a number or none is expected" in err])
+      [status, out, "the setting http.timeouts.connect cannot be used: a number or none is expected" in err])
 
 # --- Without sockets
 

@@ -2,8 +2,8 @@
 
 #include "CCurl.h"
 
-// XXH64 (xxHash specification, version 0.1.1, "XXH64 algorithm description"), for bytes in one piece on little-endian machines. Elsewhere the
-// result differs, so that files are of use to machines of one kind only.
+// XXH64 (xxHash specification, version 0.1.1, "XXH64 algorithm description"), on little-endian machines. Elsewhere the result differs, so
+// that files are of use to machines of one kind only.
 static const uint64_t prime1 = 0x9e3779b185ebca87u, prime2 = 0xc2b2ae3d27d4eb4fu, prime3 = 0x165667b19e3779f9u,
                       prime4 = 0x85ebca77c2b2ae63u, prime5 = 0x27d4eb2f165667c5u;
 
@@ -19,14 +19,35 @@ static inline uint64_t word(const uint8_t *bytes) {
   return value;
 }
 
-uint64_t ccurl_checksum(const void *start, size_t length, uint64_t seed) {
-  const uint8_t *bytes = start, *end = bytes + length;
+static inline void begin_lanes(uint64_t lanes[4], uint64_t seed) {
+  lanes[0] = seed + prime1 + prime2;
+  lanes[1] = seed + prime2;
+  lanes[2] = seed;
+  lanes[3] = seed - prime1;
+}
+
+// Mixes all complete groups of 32 bytes into the lanes. Returns the start of the rest.
+static inline const uint8_t *mix(uint64_t lanes[4], const uint8_t *bytes, const uint8_t *end) {
+  // In variables of their own, the lanes stay in registers.
+  uint64_t first = lanes[0], second = lanes[1], third = lanes[2], fourth = lanes[3];
+  for (; end - bytes >= 32; bytes += 32) {
+    first = mixed(first, word(bytes));
+    second = mixed(second, word(bytes + 8));
+    third = mixed(third, word(bytes + 16));
+    fourth = mixed(fourth, word(bytes + 24));
+  }
+  lanes[0] = first;
+  lanes[1] = second;
+  lanes[2] = third;
+  lanes[3] = fourth;
+  return bytes;
+}
+
+// Returns the checksum of `length` bytes, of which the last `length` % 32 are at `bytes` and the others have been mixed into the lanes.
+static uint64_t ended(const uint64_t lanes[4], const uint8_t *bytes, uint64_t length, uint64_t seed) {
+  const uint8_t *end = bytes + length % 32;
   uint64_t hash = seed + prime5;
   if (length >= 32) {
-    uint64_t lanes[4] = {seed + prime1 + prime2, seed + prime2, seed, seed - prime1};
-    for (; end - bytes >= 32; bytes += 32) {
-      for (int lane = 0; lane < 4; lane++) lanes[lane] = mixed(lanes[lane], word(bytes + 8 * lane));
-    }
     hash = rotated(lanes[0], 1) + rotated(lanes[1], 7) + rotated(lanes[2], 12) + rotated(lanes[3], 18);
     for (int lane = 0; lane < 4; lane++) hash = merged(hash, lanes[lane]);
   }
@@ -42,4 +63,37 @@ uint64_t ccurl_checksum(const void *start, size_t length, uint64_t seed) {
   hash = (hash ^ hash >> 33) * prime2;
   hash = (hash ^ hash >> 29) * prime3;
   return hash ^ hash >> 32;
+}
+
+uint64_t ccurl_checksum(const void *start, size_t length, uint64_t seed) {
+  const uint8_t *bytes = start;
+  uint64_t lanes[4];
+  begin_lanes(lanes, seed);
+  return ended(lanes, mix(lanes, bytes, bytes + length), length, seed);
+}
+
+void ccurl_checksum_begin(struct ccurl_running_checksum *checksum, uint64_t seed) {
+  begin_lanes(checksum->lanes, seed);
+  checksum->seed = seed;
+  checksum->length = 0;
+}
+
+void ccurl_checksum_add(struct ccurl_running_checksum *checksum, const void *start, size_t length) {
+  if (length == 0) return;
+  const uint8_t *bytes = start, *end = bytes + length;
+  size_t filled = checksum->length % 32;
+  checksum->length += length;
+  if (filled > 0) {
+    size_t room = 32 - filled;
+    memcpy(checksum->rest + filled, bytes, length < room ? length : room);
+    if (length < room) return;
+    mix(checksum->lanes, checksum->rest, checksum->rest + 32);
+    bytes += room;
+  }
+  bytes = mix(checksum->lanes, bytes, end);
+  memcpy(checksum->rest, bytes, (size_t)(end - bytes));
+}
+
+uint64_t ccurl_checksum_end(const struct ccurl_running_checksum *checksum) {
+  return ended(checksum->lanes, checksum->rest, checksum->length, checksum->seed);
 }

@@ -15,8 +15,8 @@ int ccurl_route_open(bool follows_addresses, bool follows_all, int buffer_size) 
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd < 0) return -1;
   struct sockaddr_nl address = {.nl_family = AF_NETLINK};
-  if (follows_addresses || follows_all) address.nl_groups |= RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
-  if (follows_all) address.nl_groups |= RTMGRP_LINK | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+  if (follows_addresses || follows_all) address.nl_groups |= RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
+  if (follows_all) address.nl_groups |= RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
   // The kernel answers at once; the limit is for a kernel that does not.
   struct timeval limit = {.tv_sec = 1};
   (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

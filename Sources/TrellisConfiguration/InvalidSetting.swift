@@ -5,8 +5,13 @@ import Trellis
 public struct InvalidSetting: Error, Sendable, Hashable {
     /// The key of the setting as in ``SessionSetting/key``, without the scope of the reader.
     public let key: String
+    /// The key with the scope of the reader, as providers have it: `http.timeouts.connect`. The variable of the environment is then
+    /// `HTTP_TIMEOUTS_CONNECT`.
+    public var scopedKey: String { scope.isEmpty ? key : "\(scope).\(key)" }
     /// The reason in words. The values of secret settings are not in it.
     public let reason: String
+    /// The scope of the reader; empty if it has none.
+    private(set) var scope = ""
 
     init(_ key: String, reason: String) { (self.key, self.reason) = (key, reason) }
 
@@ -15,11 +20,18 @@ public struct InvalidSetting: Error, Sendable, Hashable {
         // The description of such an error may have the URL, which may be a secret.
         self.init(key, reason: (failure as? TrellisError)?.reason.description ?? "\(failure)")
     }
+
+    /// Returns the error of a reader with a scope.
+    func within(_ scope: String) -> InvalidSetting {
+        var error = self
+        error.scope = scope
+        return error
+    }
 }
 
 extension InvalidSetting: CustomStringConvertible {
-    /// The failure as a sentence, with the key.
-    public var description: String { "the setting \(key) cannot be used: \(reason)" }
+    /// The failure as a sentence, with the key and its scope.
+    public var description: String { "the setting \(scopedKey) cannot be used: \(reason)" }
 }
 
 /// The reason why the value of a setting cannot be used.

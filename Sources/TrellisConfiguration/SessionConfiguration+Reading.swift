@@ -35,10 +35,14 @@ extension SessionConfiguration {
             } catch let error as CancellationError {
                 throw error
             } catch {
-                throw InvalidSetting(setting.key, error)
+                throw InvalidSetting(setting.key, error).within(reader.scope)
             }
         }
-        self = try draft.completed()
+        do throws(InvalidSetting) {
+            self = try draft.completed()
+        } catch {
+            throw error.within(reader.scope)
+        }
     }
 }
 #else

@@ -18,7 +18,7 @@ extension SessionSetting {
         texts("queryItems", "The query items of URLs without items of these names, as `name=value`", isSecret: true) {
             $0.configuration.defaultQueryItems = try queryItems($1)
         },
-        text("userAgent", default: "the program and the system", "The field `User-Agent`; none if empty") {
+        text("userAgent", default: "the program and Trellis", "The field `User-Agent`; none if empty") {
             $0.configuration.userAgent = try $1.isEmpty ? nil : fieldValue($1)
         },
         text("accept", default: "*/*", "The field `Accept`; none if empty") {

@@ -86,7 +86,7 @@ extension SessionSetting {
     ) -> SessionSetting {
         let words = choices.map(\.0).joined(separator: ", ")
         return SessionSetting(key, .string, unit: words, default: value, meaning) {
-            try await $0.string(key, isSecret: false)
+            try await $0.string(key, isSecret: false, expecting: "one of \(words)")
         } _: { draft, text in
             guard let choice = choices.first(where: { $0.0 == text }) else {
                 throw SettingProblem("'\(text)' is none of \(words)")

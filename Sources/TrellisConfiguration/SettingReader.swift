@@ -13,8 +13,19 @@ struct SettingReader {
 
     let config: ConfigReader
 
-    func string(_ key: String, isSecret: Bool) async throws -> String? {
-        try await config.fetchString(forKey: ConfigKey(key), isSecret: isSecret)
+    /// The prefix of the reader's keys; empty if it has none. A reader tells it in its description alone.
+    var scope: String {
+        let match = config.description.firstMatch(of: #/^ConfigReader\[keyPrefix: (.*), providers: /#)
+        return match.map { String($0.output.1) } ?? ""
+    }
+
+    /// Reads a text.
+    ///
+    /// - Parameter expectation: The text that is expected, in words.
+    func string(_ key: String, isSecret: Bool, expecting expectation: String = "a text") async throws -> String? {
+        try await Self.expecting("\(expectation) is expected") {
+            try await config.fetchString(forKey: ConfigKey(key), isSecret: isSecret)
+        }
     }
 
     func bool(_ key: String) async throws -> Bool? {

@@ -8,7 +8,7 @@ public import Trellis
 /// ```swift
 /// let session = Session(configuration: configuration)
 /// let group = ServiceGroup(
-///     services: [SessionService(session, grace: .seconds(20)), server],
+///     services: [SessionService(session, grace: .seconds(20)), server, ShutdownAnnouncement()],
 ///     gracefulShutdownSignals: [.sigterm], logger: logger)
 /// try await group.run()
 /// ```

@@ -1,5 +1,6 @@
 private import Synchronization
 public import Testing
+private import Trellis
 public import TrellisTesting
 
 /// A trait that gives every case of a test a transport of its own, which all requests of the case use, in whichever session they are made,
@@ -15,7 +16,7 @@ public import TrellisTesting
 /// The reach of the transport is that of `withTransport(_:_:)`. Cases have different transports, also of a parameterized test, and may
 /// run in parallel. The problems that the transport finds, such as a request without a route, are issues of the test: each is recorded at
 /// the place in the code that expects something else, or at the trait if there is none. So are errors that the handler of a server throws,
-/// and planned faults of which none has begun.
+/// and planned faults of which none has begun. A problem whose error ends the test is that error's issue alone.
 ///
 /// On a suite, the trait applies to each of its tests; the transport or the server of a test replaces that of its suite. What is then not
 /// requested of the replaced transport, such as its routes, is no issue. Traits with other layers add these to the parts of the traits
@@ -48,11 +49,20 @@ public struct TransportTrait: TestTrait, SuiteTrait, TestScoping {
                 try await surroundings.run { try await function() }
             }
         } catch {
-            record((try? await surroundings.finish(hasFailed: true)) ?? [])
+            record(Self.without(error, (try? await surroundings.finish(hasFailed: true)) ?? []))
             throw error
         }
         // The absence of requests to a transport that was replaced is no problem, as after an error.
         record(try await surroundings.finish(hasFailed: scope.isReplaced))
+    }
+
+    /// Returns the problems without the one that is the reason of an error. The error is an issue of the test when it is thrown out of the
+    /// test, with the same words. Errors that the test has handled are not thrown, and their problems stay.
+    private static func without(_ error: any Error, _ problems: [TestProblem]) -> [TestProblem] {
+        guard case .other(let text) = (error as? TrellisError)?.reason else { return problems }
+        var problems = problems
+        if let told = problems.firstIndex(where: { $0.description == text }) { problems.remove(at: told) }
+        return problems
     }
 
     private func record(_ problems: [TestProblem]) {

@@ -24,7 +24,7 @@ import sys
 import time
 
 import peer
-from real_servers import free_port, start
+from real_servers import SQUID_QUIET, free_port, start
 
 USER, PASSWORD = "zelda", "pr0xySecret"
 
@@ -41,14 +41,7 @@ cache_mem 8 MB
 logformat peer %un %rm %ru %{{Proxy-Authorization}}>h %{{Authorization}}>h %{{Cookie}}>h
 access_log stdio:{folder}/access.log peer
 buffered_logs off
-cache_log /dev/null
-cache_store_log none
-netdb_filename none
-pid_filename none
-shutdown_lifetime 0 seconds
-pinger_enable off
-via on
-"""
+""" + SQUID_QUIET
 
 TINYPROXY = """
 Port {port}

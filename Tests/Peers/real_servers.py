@@ -151,6 +151,17 @@ BasicAuth ada s3cret
 {ports}
 """
 
+# The last lines of the configuration of squid in all tests: no other files, no process for pings, and an end without a delay.
+SQUID_QUIET = """\
+cache_log /dev/null
+cache_store_log none
+netdb_filename none
+pid_filename none
+shutdown_lifetime 0 seconds
+pinger_enable off
+via on
+"""
+
 SQUID = """
 http_port 127.0.0.1:{port}
 https_port 127.0.0.1:{tls_port} tls-cert={folder}/chain.pem tls-key={folder}/chain.pem
@@ -168,14 +179,7 @@ http_access allow all
 cache deny all
 cache_mem 8 MB
 access_log none
-cache_log /dev/null
-cache_store_log none
-netdb_filename none
-pid_filename none
-shutdown_lifetime 0 seconds
-pinger_enable off
-via on
-"""
+""" + SQUID_QUIET
 
 PAC = "function FindProxyForURL(url, host) { return 'PROXY 127.0.0.1:9; PROXY 127.0.0.1:%d' }"
 

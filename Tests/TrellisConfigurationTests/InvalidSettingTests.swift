@@ -50,7 +50,32 @@ struct InvalidSettingTests {
         let error = await error([key: value])
         #expect(error?.key == key)
         #expect(error?.reason == reason)
-        #expect(error?.description == "the setting \(key) cannot be used: \(reason)")
+        #expect(error?.scopedKey == "http.\(key)")
+        #expect(error?.description == "the setting http.\(key) cannot be used: \(reason)")
+    }
+
+    /// A number in place of a word, as in a file.
+    @Test func theWordsThatAreExpectedAreTold() async {
+        let words = "one of automatic, http1Only, http2PriorKnowledge, http3Preferred, http3Only is expected ("
+        #expect(await error(["httpVersion": .int(2)])?.reason.hasPrefix(words) == true)
+        #expect(await error(["userAgent": .int(2)])?.reason.hasPrefix("a text is expected (") == true)
+    }
+
+    @Test func theScopeIsThatOfTheReader() async {
+        func key(_ scopes: [ConfigKey], _ key: String, _ value: String) async -> String? {
+            let name = (scopes + [ConfigKey(key)]).map(\.description).joined(separator: ".")
+            let values = [AbsoluteConfigKey(ConfigKey(name)): ConfigValue(.string(value), isSecret: false)]
+            let whole = ConfigReader(provider: InMemoryProvider(values: values))
+            let reader = scopes.reduce(whole) { $0.scoped(to: $1) }
+            let error = await #expect(throws: InvalidSetting.self) {
+                try await SessionConfiguration(reading: reader)
+            }
+            return error?.scopedKey
+        }
+        #expect(await key([], "engines", "many") == "engines")
+        #expect(await key(["shop", "http.api"], "engines", "many") == "shop.http.api.engines")
+        // A setting that means nothing without another one.
+        #expect(await key(["http"], "proxy.username", "ann") == "http.proxy.username")
     }
 
     @Test(

@@ -28,4 +28,12 @@ struct CassettesPageTraitTests {
         #expect(text.contains(#"path: recorded "/users/7", asked "/users/8""#))
         #expect(text.contains("TRELLIS_CASSETTES=all swift test --filter CassettesPageTraitTests"))
     }
+
+    /// The error that ends a test is its only issue, if there is no recording, and if there is no cassette.
+    @Test(arguments: ["users", "missing"])
+    func aRecordingThatIsMissingIsReportedOnce(_ name: String) async throws {
+        let found = try await issues(.trellis(.cassette(name, mode: .none))) { _ = try await API.user(8) }
+        let error = try #require(found.first?.error as? TrellisError)
+        #expect(found.count == 1 && error.description.contains("TRELLIS_CASSETTES="))
+    }
 }

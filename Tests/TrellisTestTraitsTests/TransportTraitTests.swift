@@ -132,6 +132,31 @@ struct TransportTraitTests {
         #expect(comment.contains("path: expected /users/1, was /users/2"))
     }
 
+    /// The error that ends a test tells of the request without a route, so that there is no second issue with the same words. Requests
+    /// whose errors the test has handled are issues.
+    @Test(arguments: [0, 1, 2])
+    func aRequestWhoseErrorEndsTheTestIsOneIssue(_ handled: Int) async throws {
+        let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
+            for _ in 0..<handled { _ = try? await API.user(2) }
+            _ = try await API.user(2)
+        }
+        let errors = found.compactMap { $0.error as? TrellisError }
+        #expect(errors.count == 1 && found.count == 1 + handled)
+        #expect(errors.first?.description.contains("no route for GET http://api.example/users/2") == true)
+        let network = try await issues(.trellis(.noNetwork)) { _ = try await API.user(1) }
+        #expect(network.count == 1 && network.first?.error is TrellisError)
+    }
+
+    /// An error of the test's own does not tell of a request without a route.
+    @Test func aRequestWithoutARouteIsAnIssueBesideAnotherError() async throws {
+        struct Odd: Error {}
+        let found = try await issues(.trellis(.router { $0.route(.get, "/users/1").respond(with: .text("1")) })) {
+            _ = try? await API.user(2)
+            throw Odd()
+        }
+        #expect(found.count == 2 && found.contains { $0.error is Odd })
+    }
+
     /// A test that fails by itself has no further issues about the requests that it did not reach.
     @Test func aTestThatThrowsHasNoIssueAboutItsOtherRoutes() async throws {
         struct Odd: Error {}

@@ -6,6 +6,8 @@ public struct Work: Sendable {
     public enum Kind: String, Sendable {
         /// Small requests: a GET, a GET whose header fields are read, and a POST of JSON.
         case get, headers, json
+        /// The requests of `get`, answered without a body.
+        case emptyGet = "empty-get"
         /// The requests of `get`, with an adapter and a retry policy if the client has such features.
         case adaptedGet = "adapted-get"
         /// The requests of `get`, with an event monitor if the client has such a feature.
@@ -93,7 +95,13 @@ public struct Work: Sendable {
     }
 
     /// The length of the body of a small response, in bytes.
-    var bodyLength: Int { kind == .cachedDiskGet ? 4096 : 11 }
+    var bodyLength: Int {
+        switch kind {
+        case .cachedDiskGet: 4096
+        case .emptyGet: 0
+        default: 11
+        }
+    }
 
     /// Indicates whether each request has another URL.
     var hasUnlikeURLs: Bool { kind == .unlikeGet || kind == .missedGet }

@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
     workload work = workload_parse(argc, argv);
     measure_raise_file_limit();
     const char *kind = work.kind;
-    if (strcmp(kind, "get") == 0 || strcmp(kind, "headers") == 0 || strcmp(kind, "json") == 0) {
+    if (strcmp(kind, "get") == 0 || strcmp(kind, "empty-get") == 0 || strcmp(kind, "headers") == 0 || strcmp(kind, "json") == 0) {
         run_closed_loop(&work);
     } else if (strcmp(kind, "in-flight") == 0 || strcmp(kind, "cancel") == 0) {
         run_crowd(&work);

@@ -147,7 +147,8 @@ enum Catalogue {
     /// The counts of instructions, the first of which the others are compared with.
     ///
     /// One request at a time over TLS: before libcurl 8.4, each request in flight has its own connection, and how many there were would
-    /// decide the number of handshakes, each of which costs as much as thirty requests.
+    /// decide the number of handshakes, each of which costs as much as thirty requests. Its responses have no body: nginx writes the head
+    /// and the body of a response over HTTP/2 one after the other, and time would decide whether the client reads them at once.
     private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
         let counted = [
             "small-get/64", "small-get-on-executor/64", "adapted-get/64", "observed-get/64", "realistic-get/64",
@@ -156,8 +157,12 @@ enum Catalogue {
         ]
         guard counted.contains(timed.name) else { return nil }
         var benchmark = timed
+        if case .nginxTLS = timed.target {
+            (benchmark.work, benchmark.target) = ("empty-get", .nginxTLS("/empty"))
+            benchmark.summary = "GET of no bytes over TLS and HTTP/2"
+        }
         benchmark.name = "instructions/" + timed.name.prefix { $0 != "/" }
-        benchmark.summary = "instructions a request takes, by callgrind: \(timed.summary)"
+        benchmark.summary = "instructions a request takes, by callgrind: \(benchmark.summary)"
         benchmark.shape = .instructions
         // Whether the default adds a second engine depends on time, which counts of instructions must not.
         benchmark.engines = 1

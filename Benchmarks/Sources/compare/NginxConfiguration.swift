@@ -67,6 +67,7 @@ struct NginxConfiguration {
     private static var locations: String {
         """
         location = /small { default_type text/plain; return 200 'hello world'; }
+        location = /empty { default_type text/plain; return 200 ''; }
         location = /fresh { default_type text/plain; \(fresh) return 200 'hello world'; }
         location = /fresh-file { \(fresh) }
         location = /fresh-large { \(fresh) rewrite ^ /large break; }

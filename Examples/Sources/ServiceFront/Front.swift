@@ -16,13 +16,18 @@ public enum Front {
         public init(name: String) { self.name = name }
     }
 
-    /// Returns a router with the routes `users/:id`, and `health`, the state of the session: 200 while it accepts requests, 503 afterwards.
+    /// Returns a router with the routes `users/:id`, and `health`, the state of the session: 200 while it accepts requests, 503 after the
+    /// announcement of the shutdown.
     ///
-    /// - Parameter onRequest: A function that is called with each request for a user that the service has accepted.
+    /// - Parameters:
+    ///   - announcement: The announcement, from whose beginning on responses have the field `Connection: close`.
+    ///   - onRequest: A function that is called with each request for a user that the service has accepted.
     public static func router(
-        _ service: SessionService, onRequest: @escaping @Sendable () -> Void = {}
+        _ service: SessionService, announcement: ShutdownAnnouncement = ShutdownAnnouncement(),
+        onRequest: @escaping @Sendable () -> Void = {}
     ) -> Router<BasicRequestContext> {
         let router = Router()
+        router.add(middleware: LastResponses(announcement: announcement))
         router.add(middleware: UpstreamErrors())
         router.get("users/:id") { _, context in
             onRequest()
@@ -30,11 +35,32 @@ public enum Front {
             return try await service.session.decode(User.self, from: "users/\(id)")
         }
         router.get("health") { _, _ in
-            Hummingbird.Response(
-                status: service.health.acceptsRequests ? .ok : .serviceUnavailable,
-                body: .init(byteBuffer: ByteBuffer(string: "\(service.health)\n")))
+            let (health, isEnding) = (service.health, announcement.hasBegun)
+            return Hummingbird.Response(
+                status: health.acceptsRequests && !isEnding ? .ok : .serviceUnavailable,
+                body: .init(byteBuffer: ByteBuffer(string: isEnding ? "shutting down\n" : "\(health)\n")))
         }
         return router
+    }
+}
+
+/// Responses that are the last ones of their connections from the announcement of the shutdown on: the client opens a new connection, and
+/// the load balancer connects it with another process. A connection that the client does not close is closed with the server.
+struct LastResponses<Context: RequestContext>: RouterMiddleware {
+    let announcement: ShutdownAnnouncement
+
+    func handle(
+        _ request: Hummingbird.Request, context: Context,
+        next: @concurrent (Hummingbird.Request, Context) async throws -> Hummingbird.Response
+    ) async throws -> Hummingbird.Response {
+        var response: Hummingbird.Response
+        do {
+            response = try await next(request, context)
+        } catch let error as any HTTPResponseError {
+            response = try error.response(from: request, context: context)
+        }
+        if announcement.hasBegun { response.headers[.connection] = "close" }
+        return response
     }
 }
 

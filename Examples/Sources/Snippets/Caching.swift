@@ -12,10 +12,11 @@ func explain(_ url: String) async throws {
 }
 
 /// Uses a cache on disk.
-func cacheOnDisk(_ configuration: inout SessionConfiguration) async {
+func cacheOnDisk(_ configuration: inout SessionConfiguration, session: Session) async {
     let storage = DiskCacheStorage(directory: "/var/cache/fetcher", maximumSize: 1 << 30)
     configuration.steps.cache = HTTPCache(storage: storage)
-    // At the end of the process:
+    // At the end of the process, after the last request:
+    await session.shutdown()
     await storage.close()  // saves the index, and lets another process own the folder
 }
 

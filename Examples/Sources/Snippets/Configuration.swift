@@ -13,7 +13,7 @@ func makeSession() async throws -> Session {
         let configuration = try await SessionConfiguration(reading: config.scoped(to: "http"), defaults: defaults)
         return Session(configuration: configuration)
     } catch let error as InvalidSetting {
-        // the setting timeouts.connect cannot be used: a number or none is expected (…)
+        // the setting http.timeouts.connect cannot be used: a number or none is expected (…)
         print(error)
         throw error
     }

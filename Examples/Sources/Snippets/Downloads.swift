@@ -1,5 +1,23 @@
 import Trellis
 
+/// The code of the article about downloads.
+func downloadImage(with session: Session) async throws -> DownloadedFile {
+    let download = session.downloadRequest(
+        "https://example.com/big.iso", to: .file("big.iso"), checksum: .sha256("9f86d0…"))
+    for await progress in download.progress {
+        print(progress.fraction ?? 0, progress.bytesPerSecond ?? 0, progress.estimatedTimeLeft ?? .zero)
+    }
+    let file = try await download.value
+    return file
+}
+
+func keepImage(with session: Session) async throws {
+    let file = try await session.download(
+        "https://example.com/big.iso", to: .file("big.iso", [.keepIfItMatches, .removePreviousFile]),
+        checksum: .sha256("9f86d0…"))
+    print(file.isExisting ? "existing" : "downloaded")
+}
+
 struct Item: Sendable {
     var url: String
     var name: String

@@ -84,8 +84,9 @@ extension Client {
         if outcome.failure == nil, let jar { outcome.fail(jar, after: elapsed) }
         try? await report?.end(outcome)
         if let certificates = certificates(of: outcome) { await board.say(certificates) }
-        guard let failure = outcome.failure else { return true }
         let title = options.urls.count > 1 ? "\(options.title(download.index)): " : ""
+        if let remark = remark(on: outcome, title: title) { await board.say(remark) }
+        guard let failure = outcome.failure else { return true }
         await board.say(complaint(failure, about: url, title: title))
         if let kept { await board.say("trellis: \(title)\(Self.explanation(kept))") }
         return false

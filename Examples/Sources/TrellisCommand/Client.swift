@@ -76,6 +76,7 @@ struct Client {
             if outcome.failure == nil, !(error is ReaderHasGone) { outcome.failure = RequestFailure(error) }
         }
         if let certificates = certificates(of: outcome) { Terminal.error.print(certificates) }
+        if let remark = remark(on: outcome) { Terminal.error.print(remark) }
         if let failure = outcome.failure { complain(failure) }
         return outcome.failure == nil
     }
@@ -144,8 +145,8 @@ struct Client {
                 if count == options.limit { return false }
             }
         case .ndjson:
-            for try await item in response.chunks.jsonLines(decoding: StreamItem.json(line:)) {
-                try await output.item(item)
+            for try await json in response.chunks.jsonLines(decoding: JSON.text(ofLine:)) {
+                try await output.item(.json(json.text))
                 count += 1
                 if count == options.limit { return false }
             }
@@ -188,8 +189,9 @@ struct Client {
 
     /// Returns the message about a failure, with advice on how to correct the failure if its cause is likely.
     func complaint(_ failure: RequestFailure, about url: String, title: String = "") -> String {
+        // The framework itself names the URL that begins with a host.
         let mayMissScheme =
-            failure.kind == "invalid_url" && !url.isEmpty
+            failure.kind == "invalid_url" && !url.isEmpty && !failure.message.contains("did you mean")
             && url[...].cut(at: ":")?.after.utf8.starts(with: "//".utf8) != true
         // The URL without its secrets, if the framework has removed them.
         let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""

@@ -12,7 +12,7 @@ enum Main {
             fflush(nil)
             _exit(status)
         }
-        let options = Options.parseOrExit()
+        let options = Options.parseOrEnd()
         let interruption = Interruption()
         let work = Task {
             let client = Client(options)

@@ -1,4 +1,5 @@
 public import ArgumentParser
+import TerminalKit
 public import Trellis
 
 /// The options about the cache.
@@ -24,6 +25,16 @@ struct CacheOptions: ParsableArguments {
 extension CacheMode: @retroactive ExpressibleByArgument {}
 
 extension Client {
+    /// Returns the reason why there is no body, if the cache has nothing to respond with and must not ask the server; `nil` for any other
+    /// response.
+    func remark(on outcome: Outcome, title: String = "") -> String? {
+        guard let status = outcome.response?.cacheStatus ?? outcome.metrics.cacheStatus,
+            status.detail == CacheMode.onlyIfCached.rawValue
+        else { return nil }
+        return Terminal.error.styled("trellis: ", .yellow) + title
+            + "no stored response can be used, and nothing was sent (only-if-cached)"
+    }
+
     /// The time for which responses are still validated in the background after the response of the run.
     private static let backgroundTime: Duration = .seconds(10)
 

@@ -32,19 +32,23 @@ enum StreamItem: Sendable {
     }
 }
 
-extension StreamItem {
-    /// Returns the item of a line of NDJSON. Its numbers, escapes and names stay as received.
+/// A JSON text of a line of NDJSON. The error of a line that is none has the name of the type: `line 5 of the response is no JSON`.
+struct JSON: Sendable {
+    /// The text as received, on one line.
+    let text: String
+
+    /// Returns the text of a line. Its numbers, escapes and names stay as received.
     ///
     /// - Throws: ``JSONGrammar/Mistake`` for a line that is not JSON, because a report that contains the text would not be JSON either.
-    static func json(line: Data) throws -> StreamItem {
+    static func text(ofLine line: Data) throws -> JSON {
         // A byte order mark (RFC 8259, section 8.1, allows a parser to ignore it) and white space around the text are removed.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = line.starts(with: mark) ? line.dropFirst(mark.count) : line
         try JSONGrammar.check(text)
         let isPart = { (byte: UInt8) in ![0x20, 0x09, 0x0A, 0x0D].contains(byte) }
         guard let start = text.firstIndex(where: isPart), let end = text.lastIndex(where: isPart) else {
-            return .json("null")
+            return JSON(text: "null")
         }
-        return .json(String(decoding: text[start...end], as: UTF8.self))
+        return JSON(text: String(decoding: text[start...end], as: UTF8.self))
     }
 }

@@ -27,7 +27,7 @@ enum Subcommands {
             }
             return await command.perform()
         } catch {
-            type.exit(withError: error)
+            type.end(with: error)
         }
     }
 }

@@ -64,4 +64,15 @@ void ccurl_digest_free(void *_Nullable digest);
 // Returns the checksum XXH64 of bytes, which detects damage. It is not made against attackers.
 uint64_t ccurl_checksum(const void *_Nullable bytes, size_t length, uint64_t seed);
 
+// The same checksum of bytes that arrive in parts.
+struct ccurl_running_checksum {
+  uint64_t lanes[4], seed, length;
+  // The last length % 32 bytes, which are not in the lanes yet.
+  uint8_t rest[32];
+};
+void ccurl_checksum_begin(struct ccurl_running_checksum *_Nonnull checksum, uint64_t seed);
+void ccurl_checksum_add(struct ccurl_running_checksum *_Nonnull checksum, const void *_Nullable bytes, size_t length);
+// Returns the checksum of the bytes up to now, after which more may be added.
+uint64_t ccurl_checksum_end(const struct ccurl_running_checksum *_Nonnull checksum);
+
 #endif

@@ -93,8 +93,8 @@ void ccurl_socket_shut_down(int fd);
 int ccurl_socket_address(int fd, uint8_t *_Nonnull bytes);
 
 // Opens a netlink route socket (rtnetlink(7)), which needs no rights, for the network namespace of the calling thread. The kernel notifies
-// the socket of changes: of the machine's addresses, or of its links, addresses and routes. `buffer_size` limits what it stores; 0 is the
-// system's size. Returns -1 if there is no such socket.
+// the socket of changes: of the machine's links and addresses, or of its links, addresses and routes. `buffer_size` limits what it stores;
+// 0 is the system's size. Returns -1 if there is no such socket.
 int ccurl_route_open(bool follows_addresses, bool follows_all, int buffer_size);
 // Requests all links (RTM_GETLINK), addresses (RTM_GETADDR) or routes (RTM_GETROUTE).
 bool ccurl_route_request(int fd, uint16_t type, uint32_t sequence);

@@ -61,6 +61,12 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
     /// The last component of a path that is not empty; the complete path if every component is empty.
     package var lastPathComponent: SubSequence { split(atByte: "/").last ?? self[...] }
 
+    /// The text without the spaces and control characters at its end.
+    package var withoutTrailingBlanks: String {
+        guard let last = utf8.lastIndex(where: { $0 > 0x20 }) else { return "" }
+        return String(decoding: utf8[...last], as: UTF8.self)
+    }
+
     /// Returns the text with `replacement` in place of each ASCII character that equals `mark`.
     package func replacing(byte mark: Unicode.Scalar, with replacement: String) -> String {
         let mark = UInt8(ascii: mark)

@@ -9,3 +9,21 @@ package enum Checksum64 {
         unsafe bytes.withUnsafeBytes { bytes in unsafe ccurl_checksum(bytes.baseAddress, bytes.count, seed) }
     }
 }
+
+/// The checksum ``Checksum64`` of bytes that arrive in parts.
+package struct RunningChecksum64: Sendable {
+    private var state = ccurl_running_checksum()
+
+    /// Creates the checksum of no bytes.
+    package init(seed: UInt64) { unsafe ccurl_checksum_begin(&state, seed) }
+
+    /// Adds bytes.
+    package mutating func add(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { bytes in unsafe ccurl_checksum_add(&state, bytes.baseAddress, bytes.count) }
+    }
+
+    /// The checksum of the bytes up to now.
+    package var value: UInt64 {
+        unsafe withUnsafePointer(to: state) { unsafe ccurl_checksum_end($0) }
+    }
+}

@@ -18,13 +18,18 @@ enum Callbacks {
         }
     }
 
-    /// The callback for libcurl's log: its texts, the heads of requests, and the undecoded bytes of the body.
+    /// The callback for libcurl's log: its texts, the heads of requests, the lines of heads, and the undecoded bytes of the body.
     static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
-        guard [CURLINFO_DATA_IN, CURLINFO_TEXT, CURLINFO_HEADER_OUT].contains(kind) else { return 0 }
+        let kinds = [CURLINFO_DATA_IN, CURLINFO_TEXT, CURLINFO_HEADER_IN, CURLINFO_HEADER_OUT]
+        guard kinds.contains(kind) else { return 0 }
         unsafe withTransfer(context) { transfer in
             let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
             if kind == CURLINFO_HEADER_OUT {
                 if unsafe bytes.hasPrefix("CONNECT ") { transfer?.didAskForTunnel() }
+                return
+            }
+            if kind == CURLINFO_HEADER_IN {
+                unsafe transfer?.readTunnelLine(bytes)
                 return
             }
             guard kind == CURLINFO_TEXT else {
@@ -82,7 +87,9 @@ enum Callbacks {
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
         guard let context = unsafe context, let address = unsafe address else { return CURL_SOCKET_BAD }
         let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-        guard let transfer = handle.transfer, transfer.mayOpenSocket() else { return CURL_SOCKET_BAD }
+        guard let transfer = handle.transfer, transfer.mayOpenSocket(), handle.proveTunnel() else {
+            return CURL_SOCKET_BAD
+        }
         unsafe transfer.reportConnection(to: address)
         handle.isProxySecured = false
         let path = handle.route?.socketPath

@@ -4,7 +4,7 @@ private import Glibc
 /// The files in which this system keeps the certificate authorities that it trusts.
 enum CertificateBundle {
     /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, libcurl's own setting, or the usual path of a distribution.
-    static let system: String? = candidates.first(where: isReadable)
+    static let system: String? = candidates.first(where: isReadable).map(absolute)
 
     /// The path of a directory with the same authorities by hash, for OpenSSL; `nil` if there is none. OpenSSL reads them one by one, so
     /// that a large number of them costs nothing. A file of the user's or of libcurl's own choice has other authorities than the
@@ -18,9 +18,6 @@ enum CertificateBundle {
         }
     }()
 
-    /// The contents of the file with all authorities; empty if there is none.
-    static let systemText = system.flatMap { FileManager.default.contents(atPath: $0) }.map { [UInt8]($0) } ?? []
-
     private static var candidates: [String] {
         let environment = ProcessInfo.processInfo.environment["SSL_CERT_FILE"]
         return [environment, LibcurlFeatures.current.certificateFile].compactMap { $0 } + distributionFiles
@@ -33,6 +30,12 @@ enum CertificateBundle {
         "/etc/ssl/ca-bundle.pem",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     ]
+
+    /// Returns the absolute path of a file, which stays that of the file when the process changes its folder. libcurl also names the TLS
+    /// sessions of a relative path by the file (`realpath`), so that another spelling of the path would not leave them.
+    static func absolute(_ path: String) -> String {
+        path.utf8.first == UInt8(ascii: "/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+    }
 
     private static func isReadable(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 }

@@ -1,10 +1,10 @@
 import CCurl
 
-/// The retirement of connections from local addresses that the machine has lost. The kernel keeps such a connection, but sends nothing on
-/// it, so that a request there would only wait until its time is over.
+/// The retirement of connections from local addresses that the machine has lost, or whose link has lost its carrier or was shut down. The
+/// kernel keeps such a connection, but sends nothing on it, so that a request there would only wait until its time is over.
 ///
-/// No request is ended: the address may return before the peer notices, for example if the machine changes from one access point to
-/// another. Connections from other addresses are not touched.
+/// No request is ended: the address or the carrier may return before the peer notices, for example if the machine changes from one access
+/// point to another. Connections from other addresses are not touched.
 extension CurlEngine {
     /// Retires the connections from local addresses that the machine has lost.
     func retireConnections(where isLost: (IPAddress) -> Bool) {
@@ -17,28 +17,48 @@ extension CurlEngine {
         return unsafe multi.sockets.endedPorts.contains(port)
     }
 
-    /// Handles the notifications of changed addresses.
+    /// Handles the notifications of changed addresses and links.
     func addressesDidChange(_ multi: MultiHandle) {
         switch multi.addressChanges?.arrivals() {
         case .messages(let messages):
-            let lost = messages.filter { $0.kind == NetlinkMessage.Kind.deletedAddress }
-                .compactMap { NetworkState.address(in: $0.payload)?.address }
-            if !lost.isEmpty { retire(multi) { Set(lost).contains($0) } }
-        case .overrun: retireAfterOverrun()
+            let removals = messages.filter { $0.kind == NetlinkMessage.Kind.deletedAddress }
+            let lost = Set(removals.compactMap { NetworkState.address(in: $0.payload)?.address })
+            if !lost.isEmpty { retire(multi) { lost.contains($0) } }
+            let links = Set(messages.compactMap { multi.lostLinks.take($0) })
+            if !links.isEmpty { retireConnections(on: links) }
+        case .overrun:
+            // The notifications that a link has come back may be among those that were lost.
+            multi.lostLinks = LostLinks()
+            retireAfterOverrun()
         case .failure, nil: multi.ignoreAddressChanges()
         }
     }
 
     /// Retires connections after notifications were lost, by comparison with all addresses that the machine has.
     private func retireAfterOverrun() {
+        readAddresses { engine, state in
+            let addresses = state.carriedAddresses
+            // Every address of 127.0.0.0/8 is one of the machine, and a socket that is not connected has the address 0.
+            engine.retireConnections { !addresses.contains($0) && !$0.isLoopback && $0.bytes.contains { $0 > 0 } }
+        }
+    }
+
+    /// Retires the connections from the addresses of links that have lost their carrier, or were shut down.
+    private func retireConnections(on links: Set<Int32>) {
+        readAddresses { engine, state in
+            let addresses = state.addresses(on: links)
+            if !addresses.isEmpty { engine.retireConnections { addresses.contains($0) } }
+        }
+    }
+
+    /// Calls `body` on the engine's thread with the links and addresses of the machine, unless there are no connections.
+    private func readAddresses(_ body: @escaping @Sendable (CurlEngine, NetworkState) -> Void) {
+        guard let multi, unsafe multi.sockets.openCount > 0 else { return }
         // The socket belongs to the network of this thread. Reading may wait for other programs, and so another thread reads.
         guard let socket = RouteSocket(.nothing) else { return }
         BlockingThreadPool.begin {
-            guard let addresses = socket.readAddresses() else { return }
-            self.submit {
-                // Every address of 127.0.0.0/8 is one of the machine, and a socket that is not connected has the address 0.
-                self.retireConnections { !addresses.contains($0) && !$0.isLoopback && $0.bytes.contains { $0 > 0 } }
-            }
+            guard let state = socket.readAddresses() else { return }
+            self.submit { body(self, state) }
         }
     }
 

@@ -21,4 +21,26 @@ extension EasyHandle {
 
     /// Indicates whether libcurl has an error text for the failure.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }
+
+    /// Returns the failure of the current transfer for libcurl's result.
+    func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
+        var detail = unsafe String(cString: errorBuffer)
+        if let route, route.hasOwnAddresses, let url = transfer?.options.url {
+            detail = RouteNames(route).restoringHosts(in: detail, for: url)
+        }
+        var failure = EngineFailure(code, detail: detail)
+        if failure.kind == .connect { failure = explained(failure) }
+        if failure.kind == .source, let name = route?.parts.interface { failure = failure.from(name) }
+        if let handshake {
+            failure = handshake.explained(failure)
+            if failure.isOfTLSPeer { return failure }
+        }
+        guard let proxy = route?.proxy else { return failure }
+        let outcome = unsafe ProxyOutcome(
+            connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),
+            isConnected: ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
+            isSecured: proxy.scheme != .https && ccurl_get_offset(curl, CURLINFO_APPCONNECT_TIME_T) > 0,
+            socksError: ccurl_get_long(curl, CURLINFO_PROXY_ERROR))
+        return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure
+    }
 }

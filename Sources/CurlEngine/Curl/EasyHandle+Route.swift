@@ -83,7 +83,7 @@ extension EasyHandle {
         set(CURLOPT_HTTPPROXYTUNNEL, isDigest ? 1 : 0)
         // GSSAPI is not offered to a SOCKS proxy.
         set(CURLOPT_SOCKS5_AUTH, 1 << 0)
-        let scheme = isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
+        let scheme = isDigest && proxy?.needsProofs != true ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
         return unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK
             && accepts(CURLOPT_PROXYUSERNAME, decodes ? nil : credentials?.username)
             && accepts(CURLOPT_PROXYPASSWORD, decodes ? nil : credentials?.password)
@@ -91,16 +91,33 @@ extension EasyHandle {
     }
 
     /// Sets the credentials of an HTTP proxy behind a SOCKS proxy with credentials: libcurl would send the HTTP proxy those of the other.
-    /// Digest authentication is there only with a libcurl that separates them.
+    /// A libcurl that separates them has Digest authentication; with others, the proofs are made for each connection (``proveTunnel()``).
     private func setProxyHeader(_ proxy: EngineConfiguration.ProxyServer?) -> Bool {
-        unsafe ccurl_free(proxyHeaderList)
-        unsafe proxyHeaderList = nil
-        if let proxy, proxy.first?.credentials != nil, proxy.credentials?.isDigest != true {
-            let value = proxy.credentials.map {
-                " Basic " + Data("\($0.username):\($0.password)".utf8).base64EncodedString()
-            }
-            unsafe proxyHeaderList = HeaderLines(line: "Proxy-Authorization:\(value ?? "")").packed()
-            guard unsafe proxyHeaderList != nil else { return false }
+        guard let proxy, proxy.first?.credentials != nil, proxy.needsProofs || proxy.credentials?.isDigest != true
+        else { return setProxyLines(nil) }
+        guard let credentials = proxy.credentials, !credentials.isDigest else { return setProxyAuthorization(nil) }
+        let pair = Data("\(credentials.username):\(credentials.password)".utf8).base64EncodedString()
+        return setProxyAuthorization("Basic \(pair)")
+    }
+
+    /// Sets the field `Proxy-Authorization`, which takes the place of libcurl's own one; `nil` for no such field.
+    func setProxyAuthorization(_ value: String?) -> Bool {
+        var lines = HeaderLines()
+        if let value {
+            guard lines.append(name: "Proxy-Authorization", value: value) else { return false }
+        } else {
+            lines.suppress("Proxy-Authorization")
+        }
+        return setProxyLines(lines)
+    }
+
+    private func setProxyLines(_ lines: HeaderLines?) -> Bool {
+        let last = unsafe proxyHeaderList
+        defer { unsafe ccurl_free(last) }
+        unsafe proxyHeaderList = lines?.packed()
+        guard unsafe lines == nil || proxyHeaderList != nil else {
+            _ = unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, nil)
+            return false
         }
         return unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, proxyHeaderList) == CURLE_OK
     }

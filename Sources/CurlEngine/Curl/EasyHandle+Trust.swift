@@ -34,7 +34,7 @@ extension EasyHandle {
     func applyToProxy(_ trust: TransferTrust) -> Bool { apply(trust.proxy, .proxy) }
 
     private func apply(_ rules: TransferTrust.Rules, _ options: Options) -> Bool {
-        guard setVersions(rules, options), setAuthorities(rules.authorities, options) else { return false }
+        guard setVersions(rules, options), setAuthorities(rules, options) else { return false }
         if let lists = rules.revocationLists {
             guard accepts(options.revocationFile, lists.path) else { return false }
         }
@@ -59,25 +59,25 @@ extension EasyHandle {
         return unsafe ccurl_set_long(curl, options.version, Int(minimum) | Int(maximum)) == CURLE_OK
     }
 
-    private func setAuthorities(_ authorities: TransferTrust.Authorities, _ options: Options) -> Bool {
-        switch authorities {
+    private func setAuthorities(_ rules: TransferTrust.Rules, _ options: Options) -> Bool {
+        switch rules.authorities {
         case .unverified:
             set(options.verifiesPeer, 0)
             set(options.verifiesHost, 0)
             return true
         case .unread: return false
         case .system:
-            guard let bundle = CertificateBundle.system else { return true }
+            guard let bundle = rules.system.path else { return true }
             // With a directory of certificates, libcurl would not cache the parsed bundle.
             return accepts(options.folder, nil) && accepts(options.file, bundle)
         case .pem(let text, withSystem: false):
             // libcurl's own file is not read if there is a text.
             return accepts(options.folder, nil) && accepts(options.blob, text)
         case .pem(let text, withSystem: true):
-            if let directory = CertificateBundle.systemDirectory {
+            if let directory = rules.system.directory {
                 return accepts(options.folder, directory) && accepts(options.blob, text)
             }
-            return accepts(options.folder, nil) && accepts(options.blob, text + [10] + CertificateBundle.systemText)
+            return accepts(options.folder, nil) && accepts(options.blob, text + [10] + rules.system.contents)
         }
     }
 

@@ -112,7 +112,6 @@ final class EasyHandle {
         if isReset {
             unsafe curl_easy_reset(curl)
             setCommonOptions()
-            hasOwnHeaders = false
             isPristine = true
             route = nil
             trust = apply(options.trust) ? options.trust : nil
@@ -150,22 +149,37 @@ final class EasyHandle {
             set(CURLOPT_REQUEST_TARGET, nil as String?)
             hasTarget = false
         }
+        if keptHeaderBytes > Self.maximumKeptHeaderBytes { forgetHeaders() }
     }
+
+    /// The maximum size of the header lines that stay set after their transfer, in bytes. There may be hundreds of handles.
+    private static let maximumKeptHeaderBytes = 4 << 10
+    /// The size of the header lines of the last transfer, in bytes.
+    var keptHeaderBytes: Int { headerLines.bytes.count }
 
     /// Sets the header lines of a transfer; `nil` stands for the default lines. The lines of the last transfer are still set, because
     /// many requests have the same lines.
     private func setHeaders(_ lines: HeaderLines?) -> Bool {
-        if hasOwnHeaders, let lines, headerLines.areSame(as: lines) { return true }
-        if lines == nil, !hasOwnHeaders { return true }
-        let list = unsafe lines?.packed()
-        guard unsafe list != nil || (lines?.count ?? 0) == 0 else { return false }
-        let present = unsafe lines == nil ? defaultHeaderList : list
-        unsafe set(CURLOPT_HTTPHEADER, present)
+        guard let lines else {
+            if hasOwnHeaders { forgetHeaders() }
+            return true
+        }
+        if hasOwnHeaders, headerLines.areSame(as: lines) { return true }
+        let list = unsafe lines.packed()
+        guard unsafe list != nil || lines.count == 0 else { return false }
+        unsafe set(CURLOPT_HTTPHEADER, list)
         unsafe ccurl_free(headerList)
         unsafe headerList = list
-        headerLines = lines ?? HeaderLines(lines: [])
-        hasOwnHeaders = lines != nil
+        (headerLines, hasOwnHeaders) = (lines, true)
         return true
+    }
+
+    /// Sets the default header lines, and releases those of the last transfer.
+    func forgetHeaders() {
+        unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
+        unsafe ccurl_free(headerList)
+        unsafe headerList = nil
+        (headerLines, hasOwnHeaders) = (HeaderLines(lines: []), false)
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
@@ -329,7 +343,7 @@ final class EasyHandle {
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
+        forgetHeaders()
         unsafe set(CURLOPT_ERRORBUFFER, errorBuffer)
         unsafe set(CURLOPT_SHARE, shares.common ?? shares.own)
         unsafe ccurl_set_data_function(curl, CURLOPT_WRITEFUNCTION, Callbacks.body)
@@ -362,26 +376,5 @@ final class EasyHandle {
     /// Returns the measurements of the current transfer.
     func report(of transfer: Transfer) -> TransferReport {
         unsafe TransferReport(transfer, curl, peer: transfer.attempts > 0 ? peer : nil)
-    }
-
-    func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
-        var detail = unsafe String(cString: errorBuffer)
-        if let route, route.hasOwnAddresses, let url = transfer?.options.url {
-            detail = RouteNames(route).restoringHosts(in: detail, for: url)
-        }
-        var failure = EngineFailure(code, detail: detail)
-        if failure.kind == .connect { failure = explained(failure) }
-        if failure.kind == .source, let name = route?.parts.interface { failure = failure.from(name) }
-        if let handshake {
-            failure = handshake.explained(failure)
-            if failure.isOfTLSPeer { return failure }
-        }
-        guard let proxy = route?.proxy else { return failure }
-        let outcome = unsafe ProxyOutcome(
-            connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),
-            isConnected: ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
-            isSecured: proxy.scheme != .https && ccurl_get_offset(curl, CURLINFO_APPCONNECT_TIME_T) > 0,
-            socksError: ccurl_get_long(curl, CURLINFO_PROXY_ERROR))
-        return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure
     }
 }

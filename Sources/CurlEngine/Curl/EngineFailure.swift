@@ -13,6 +13,8 @@ package struct EngineFailure: Error, Sendable {
         case nameResolution
         /// The connection could not be established.
         case connect
+        /// A connection would have to be made, and the time limit for that is zero.
+        case connectLimit
         /// The interface or the address of this machine from which connections are to be made cannot be used.
         case source
         /// The TLS handshake failed.
@@ -206,7 +208,9 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_OUT_OF_MEMORY: .outOfMemory
             default: .internalError
             }
-        var text = unsafe detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+        // Some texts of libcurl 7.88 about TLS end in blanks.
+        let words = detail.withoutTrailingBlanks
+        var text = unsafe words.isEmpty ? String(cString: curl_easy_strerror(code)) : words
         // OpenSSL's reason for a first record that is not of TLS.
         if kind == .tlsHandshake, detail.containsBytes("wrong version number") {
             text += "; the peer has not answered in TLS, but perhaps in plain text"

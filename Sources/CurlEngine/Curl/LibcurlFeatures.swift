@@ -70,7 +70,8 @@ package struct LibcurlFeatures: Hashable, Sendable {
     var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
 
     /// Indicates whether libcurl has separate places for the credentials of an HTTP proxy and of a SOCKS proxy in front of it, as tried
-    /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy.
+    /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy,
+    /// so that the framework computes it (``TunnelProofs``).
     package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
 
     /// Indicates whether libcurl opens a tunnel through an HTTP proxy behind a SOCKS proxy at a Unix domain socket, as tried with 7.88,

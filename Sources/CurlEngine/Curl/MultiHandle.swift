@@ -23,9 +23,11 @@ final class MultiHandle {
     /// The engine's transfers whose connections libcurl has only made.
     var connectOnlyTransfers: ConnectOnlyTransfers?
 
-    /// The socket on which the kernel notifies of lost addresses; `nil` if connections do not follow the network, or if the system permits
-    /// no such socket.
+    /// The socket on which the kernel notifies of lost addresses and links; `nil` if connections do not follow the network, or if the
+    /// system permits no such socket.
     let addressChanges: RouteSocket?
+    /// The links of whose loss the kernel has notified the engine.
+    var lostLinks = LostLinks()
 
     init?(configuration: EngineConfiguration) {
         _ = LibcurlGlobals.shared
@@ -60,7 +62,7 @@ final class MultiHandle {
         Watchdog.shared.add(watch)
     }
 
-    /// Stops watching for lost addresses.
+    /// Stops watching for lost addresses and links.
     func ignoreAddressChanges() {
         if let addressChanges { unsafe sockets.want(addressChanges.descriptor, [], for: nil) }
     }
@@ -161,13 +163,16 @@ final class MultiHandle {
         }
         transfer.easy = nil
         easy.finish()
-        guard !hasFailed, transfer.attempts <= 1, !transfer.options.switchesProtocols,
+        guard !hasFailed, !transfer.mayHaveBeenRepeated, !transfer.options.switchesProtocols,
             unsafe idleHandles.count < Self.maximumIdleHandles
         else { return }
         unsafe idleHandles.append(easy)
     }
 
     private static let maximumIdleHandles = 256
+
+    /// The easy handles without a transfer.
+    var unusedHandles: [EasyHandle] { unsafe idleHandles }
 
     /// Passes the paused directions of a transfer to libcurl.
     func applyPause(_ transfer: Transfer) {

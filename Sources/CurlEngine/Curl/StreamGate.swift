@@ -336,7 +336,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func didEnd(_ transfer: Transfer) {
         guard transfer.streamUse != .none, let origin = knownOrigin(transfer) else { return }
         let hadPlace = transfer.streamUse == .connecting || transfer.streamUse == .reserved
-        if hadPlace, transfer.attempts == 0, !transfer.isCancelled, !transfer.mustStartAgain { origin.hasFailed = true }
+        let hasTried = transfer.options.mayConnect && !transfer.isCancelled
+        if hadPlace, transfer.attempts == 0, hasTried, !transfer.mustStartAgain { origin.hasFailed = true }
         leave(transfer, origin)
         release(origin)
     }

@@ -3,8 +3,8 @@ extension SwitchedConnection {
     /// Moves bytes between the socket and the buffers, as far as that is possible now.
     func serve(_ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers) -> SwitchHandshake.Step {
         let isBlocked = !send(channel)
-        if state.withLock({ $0.end != nil }) { return .end }
-        let step = receive(channel, connections)
+        guard let room = roomToReceive() else { return .end }
+        let step = receive(channel, connections, room)
         guard case .wait(let interest) = step else { return step }
         return .wait(isBlocked ? interest.union(.write) : interest)
     }
@@ -58,12 +58,19 @@ extension SwitchedConnection {
         for writer in writers { writer.reply.resume(with: .failure(failure)) }
     }
 
-    /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
-    private func receive(_ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers) -> SwitchHandshake.Step {
-        let room = state.withLock { state in
+    /// Returns the number of bytes that the buffer for the reader takes now; `nil` if the connection has ended on this side.
+    private func roomToReceive() -> Int? {
+        state.withLock { state -> Int? in
+            guard state.end == nil else { return nil }
             let receives = !state.isFull && !state.hasPeerEnded && state.receiveFailure == nil
             return receives ? Self.readAhead - state.received.count : 0
         }
+    }
+
+    /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
+    private func receive(
+        _ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers, _ room: Int
+    ) -> SwitchHandshake.Step {
         guard room > 0 else { return .wait([]) }
         guard let buffer = unsafe connections.buffer else {
             didFail(EngineFailure(kind: .outOfMemory, message: "no memory to receive"))
@@ -128,9 +135,9 @@ extension SwitchedConnection {
 
     /// Wakes the reader when no other socket is ready, so that a thread is mostly woken once for several readers.
     private func tellReader() {
-        guard state.withLock({ $0.reader != nil || $0.onReadable != nil }) else { return }
         let loop = engineExecutor.engineLoop
-        if loop.hasOneReadySocket { wakeReader() } else { loop.deliverSoon(self) }
+        if loop.hasOneReadySocket { return wakeReader() }
+        if state.withLock({ $0.reader != nil || $0.onReadable != nil }) { loop.deliverSoon(self) }
     }
 
     /// Ends the connection with a failure, which its reader gets after the received bytes.

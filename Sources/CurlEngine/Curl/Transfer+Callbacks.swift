@@ -76,6 +76,10 @@ extension Transfer {
         let isFirst = !hasOpenedSocket
         hasOpenedSocket = true
         guard !isCancelled, !mustWaitForStream, failure == nil else { return false }
+        guard options.mayConnect else {
+            failure = EngineFailure(kind: wasSentOnce ? .replayRefused : .connectLimit, message: "")
+            return false
+        }
         if !mustWaitAfterRefusal(), engine.streams.mayConnect(self) {
             if isFirst { engine.makeRoomForConnection() }
             return true
@@ -162,6 +166,7 @@ extension Transfer {
         if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {
             cause = considerRefusal(
                 clarify(easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "")))
+            cause = considerChallenge(cause)
         }
         if cause == nil, code == CURLE_OK { cause = brokenStream() }
         if cause == nil, !isHeldUp { cause = finishDecoding() }

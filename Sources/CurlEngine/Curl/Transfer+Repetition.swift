@@ -19,6 +19,7 @@ extension Transfer {
             return false
         }
         wasRefused = isRefused
+        hasPassedEnd = false
         guard !hadStreams else { return true }
         if hasReadBody {
             failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
@@ -32,6 +33,15 @@ extension Transfer {
         }
         return false
     }
+
+    /// Indicates whether libcurl has sent the request again, or may have begun to. libcurl begins with it when the connection ends before
+    /// the response: it marks its handle, so that the body is sent from the start on the next connection, and clears the mark there.
+    var mayHaveBeenRepeated: Bool {
+        guard attempts == 1 else { return attempts > 1 }
+        return unsafe hasOpenedSocket || hasBody && !parser.hasFinalHead
+    }
+
+    private var hasBody: Bool { if case .none = options.body { false } else { true } }
 
     /// Returns whether the request may wait for a stream, after libcurl got no connection for it. libcurl itself may have sent the request
     /// before; then the request starts again from its beginning, or fails.
@@ -60,6 +70,7 @@ extension Transfer {
         hasOpenedSocket = false
         mustFinishEarly = false
         isSendingPaused = false
+        hasPassedEnd = false
         appliedPause = 0
         chunks = nil
         refusal = StreamRefusal()

@@ -62,6 +62,12 @@ package final class Transfer: @unchecked Sendable {
     var descriptor = Descriptor.ofSystem
     /// The number of requests for a tunnel, if they are counted.
     var tunnelRequests = 0
+    /// The number of requests for a tunnel that the proxy has refused, if libcurl does not make the proofs for them.
+    var tunnelRefusals = 0
+    /// The proof of the last request for a tunnel; `nil` if it had none, or libcurl has made it.
+    var tunnelProof: TunnelProof?
+    /// The challenges in the response to the last request for a tunnel, if libcurl does not answer them.
+    var tunnelChallenges: [String] = []
     /// Indicates whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
     var mustWaitForStream = false
     /// The connection that was opened for the transfer beside others; `nil` if there is none.

@@ -48,9 +48,9 @@ package final class TransferOptions: Sendable {
     package let sendPieceSize: Int
     /// The limit in bytes on all heads of a response together, and on the trailers.
     package let maximumHeaderBytes: Int
-    /// Indicates whether connecting may take longer than libcurl's own limit of 300 seconds. libcurl keeps a timer for another limit, so
-    /// that only the transfers that need one have it.
-    package let mayConnectForLong: Bool
+    /// The time limit for making a connection in nanoseconds; `nil` if there is none. The engine only distinguishes the limits of
+    /// ``mayConnect`` and ``mayConnectForLong``.
+    package let connectLimit: UInt64?
     /// Indicates whether the delegate gets the certificates of the server before the request is sent. Connections for such transfers resume
     /// no TLS session, because the validated chain is known only after a complete handshake.
     package let readsCertificates: Bool
@@ -70,7 +70,8 @@ package final class TransferOptions: Sendable {
         body: Body = .none,
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
-        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10, mayConnectForLong: Bool = false,
+        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10,
+        connectLimit: UInt64? = TransferOptions.libcurlConnectLimit,
         readsCertificates: Bool = false, hasTrailers: Bool = false, switchesProtocols: Bool = false, rank: Int = 0
     ) {
         self.url = url
@@ -85,7 +86,7 @@ package final class TransferOptions: Sendable {
         self.receiveBufferSize = receiveBufferSize
         self.sendPieceSize = sendPieceSize
         self.maximumHeaderBytes = maximumHeaderBytes
-        self.mayConnectForLong = mayConnectForLong
+        self.connectLimit = connectLimit
         self.readsCertificates = readsCertificates
         self.hasTrailers = hasTrailers
         self.switchesProtocols = switchesProtocols
@@ -95,7 +96,7 @@ package final class TransferOptions: Sendable {
     /// The name of the pool of connections that the transfer can use: the origin, the route if it is not direct, and the number of the
     /// rules of TLS if they are not the first ones.
     package var pool: String {
-        route.number == 0 && trust.number == 0 ? url.origin : trust.pool(route.pool(to: url.origin))
+        route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.pool(to: url.origin))
     }
 
     /// The same options without the header line `Expect: 100-continue`.
@@ -106,9 +107,19 @@ package final class TransferOptions: Sendable {
             body: body,
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes,
-            mayConnectForLong: mayConnectForLong, readsCertificates: readsCertificates, hasTrailers: hasTrailers,
+            connectLimit: connectLimit, readsCertificates: readsCertificates, hasTrailers: hasTrailers,
             switchesProtocols: switchesProtocols, rank: rank)
     }
+
+    /// libcurl's own limit on connecting: 300 seconds, in nanoseconds.
+    package static let libcurlConnectLimit: UInt64 = 300_000_000_000
+
+    /// Indicates whether connecting may take longer than libcurl's own limit. libcurl keeps a timer for another limit, so that only the
+    /// transfers that need one have it.
+    package var mayConnectForLong: Bool { connectLimit.map { $0 > Self.libcurlConnectLimit } ?? true }
+
+    /// Indicates whether a connection may be made. With a limit of zero, the transfer fails unless it finds an existing connection.
+    var mayConnect: Bool { connectLimit != 0 }
 
     /// Indicates whether libcurl must resume no TLS session, neither with the server nor with an `https` proxy: its option is for both.
     var forbidsResumption: Bool {

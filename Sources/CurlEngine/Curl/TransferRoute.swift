@@ -80,6 +80,8 @@ package final class TransferRoute: Sendable {
     let number: Int
     /// Indicates whether libcurl does not look up all names of the route itself.
     let hasOwnAddresses: Bool
+    /// The proofs for requests for a tunnel; `nil` if libcurl makes them, or there are none.
+    let proofs: (any TunnelProofs)?
     /// The last addresses of names whose addresses are ``Addresses/found(name:)``.
     private let found = Locked<(server: [String], proxy: [String])>(([], []))
 
@@ -89,11 +91,13 @@ package final class TransferRoute: Sendable {
     package static let direct = TransferRoute(Parts(), number: 0)
 
     /// Creates a route with its own connections.
-    package convenience init(_ parts: Parts) {
-        self.init(parts, number: Self.count.add(1, ordering: .relaxed).newValue)
+    ///
+    /// - Parameter proofs: The proofs for requests for a tunnel, if the proxy needs some (``EngineConfiguration/ProxyServer/needsProofs``).
+    package convenience init(_ parts: Parts, proofs: (any TunnelProofs)? = nil) {
+        self.init(parts, number: Self.count.add(1, ordering: .relaxed).newValue, proofs)
     }
 
-    private init(_ parts: Parts, number: Int) {
+    private init(_ parts: Parts, number: Int, _ proofs: (any TunnelProofs)? = nil) {
         var parts = parts
         socketPath = Self.socketPath(of: parts)
         if socketPath != nil {
@@ -103,6 +107,7 @@ package final class TransferRoute: Sendable {
         }
         self.parts = parts
         self.number = number
+        self.proofs = proofs
         hasOwnAddresses = parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp
     }
 

@@ -25,6 +25,8 @@ package final class TransferTrust: Sendable {
     package struct Rules: Sendable {
         /// The certificate authorities that are trusted.
         package var authorities = Authorities.system
+        /// The file of the system's authorities.
+        package var system = SystemAuthorities.Version.first
         /// The certificate revocation lists, which must cover every certificate of a chain; `nil` if revocation is not checked.
         package var revocationLists: MemoryFile?
         /// Indicates whether the peer must send a stapled OCSP response (RFC 6066, section 8).
@@ -56,7 +58,7 @@ package final class TransferTrust: Sendable {
         fileprivate var forbidsResumption: Bool { requiresStapledResponse || (!verifies && identity != nil) }
 
         /// Indicates whether certificates are verified.
-        var verifies: Bool { if case .unverified = authorities { false } else { true } }
+        package var verifies: Bool { if case .unverified = authorities { false } else { true } }
     }
 
     /// The rules for servers.
@@ -78,8 +80,9 @@ package final class TransferTrust: Sendable {
 
     /// Creates rules with connections of their own.
     ///
-    /// - Parameter number: The number of the rules, which must be another one for each object that is used for the same host. libcurl must
-    ///   be able to distinguish their connections: by their contents, or by ``marked(_:_:)``.
+    /// - Parameter number: The number of the rules, which must be another one for each object that is used for the same host, unless they
+    ///   differ only in the version of the system's file; 0 is for rules without sources. libcurl must be able to distinguish their
+    ///   connections: by their contents, or by ``marked(_:_:)``.
     package init(server: Rules, proxy: Rules, number: Int) {
         self.server = server
         self.proxy = proxy
@@ -96,16 +99,16 @@ package final class TransferTrust: Sendable {
         }
     }
 
+    /// Indicates whether the pool of connections with these rules has no name of its own.
+    var isFirst: Bool { number == 0 && server.system.number == 0 }
+
     /// Returns the name of the pool of connections with these rules. The name has no blank.
-    package func pool(_ name: String) -> String { number == 0 ? name : "\(name)|trust-\(number)" }
+    package func pool(_ name: String) -> String {
+        if isFirst { return name }
+        return number == 0 ? "\(name)|system-\(server.system.number)" : "\(name)|trust-\(number)"
+    }
 
     /// Returns a PEM text with a line in front that contains a number. Parsers ignore the line, but libcurl compares texts as a whole, so
     /// that it uses neither connections nor TLS sessions of a text with another number.
     package static func marked(_ pem: [UInt8], _ number: Int) -> [UInt8] { "# \(number)\n".utf8 + pem }
-
-    /// One of the system's authorities as PEM, so that rules that trust the system can be marked. Empty if there is none.
-    package static let systemExample: [UInt8] = {
-        let text = CertificateBundle.systemText, mark = Array("-----END CERTIFICATE-----".utf8)
-        return text.firstRange(of: mark).map { Array(text[..<$0.upperBound]) + [10] } ?? []
-    }()
 }

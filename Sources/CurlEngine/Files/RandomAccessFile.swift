@@ -49,7 +49,8 @@ package final class RandomAccessFile: Sendable {
     /// Creates a file that only its user may read, and locks it, so that other processes see that it is being written; `nil` if the
     /// folder does not exist.
     ///
-    /// - Throws: The system's reason, also if there is a file at the path.
+    /// - Throws: The system's reason, also if there is a file at the path; ``isRemoved`` if another process has taken the new file for an
+    ///   abandoned one.
     package static func created(path: String) throws(FileFailure) -> RandomAccessFile? {
         try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> RandomAccessFile? in
             try createFile(path)
@@ -63,14 +64,25 @@ package final class RandomAccessFile: Sendable {
             throw .system
         }
         var status = stat()
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
-            let failure = FileFailure.system
+        do throws(FileFailure) {
+            try FileOperationHook.watching(.lock(path: path)) { () throws(FileFailure) -> Void in
+                guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                    throw errno == EWOULDBLOCK ? isRemoved : FileFailure.system
+                }
+            }
+            guard unsafe fstat(descriptor, &status) == 0 else { throw FileFailure.system }
+            // Before the file was locked, another process may have locked and deleted it.
+            guard status.st_nlink > 0 else { throw isRemoved }
+        } catch {
             close(descriptor)
             _ = unsafe unlink(path)
-            throw failure
+            throw error
         }
         return RandomAccessFile(path, descriptor, status)
     }
+
+    /// The failure of a new file that ``removeAbandoned(path:)`` has deleted, or is about to delete, because it was not locked yet.
+    package static let isRemoved = FileFailure(why: "another process has deleted the new file")
 
     /// Deletes a file that ``created(path:)`` created, unless it is still being written.
     package static func removeAbandoned(path: String) {

@@ -7,6 +7,7 @@ struct NetlinkMessage {
         static let done: UInt16 = 3
         static let overrun: UInt16 = 4
         static let newLink: UInt16 = 16
+        static let deletedLink: UInt16 = 17
         static let getLink: UInt16 = 18
         static let newAddress: UInt16 = 20
         static let deletedAddress: UInt16 = 21

@@ -7,6 +7,18 @@ package struct NetworkState: Hashable, Sendable {
         var isUsable: Bool
         /// Indicates whether the link is a mobile modem.
         var isCellular: Bool
+        /// Indicates whether the link is the loopback.
+        var isLoopback = false
+    }
+
+    /// The flags of a link (netdevice(7)).
+    struct LinkFlags: Hashable {
+        let bits: UInt32
+
+        /// IFF_LOOPBACK.
+        var isLoopback: Bool { bits & 0x08 != 0 }
+        /// IFF_UP and IFF_RUNNING, not on the loopback. A link that does not know whether it has a carrier is running.
+        var isUsable: Bool { bits & 0x01 != 0 && bits & 0x40 != 0 && !isLoopback }
     }
 
     /// An address of the machine on a link.
@@ -67,8 +79,18 @@ package struct NetworkState: Hashable, Sendable {
             })
     }
 
-    /// The addresses of the machine.
-    var ownAddresses: Set<IPAddress> { Set(addresses.map(\.address)) }
+    /// The addresses on links that have a carrier, and on the loopback.
+    var carriedAddresses: Set<IPAddress> {
+        let carried = addresses.filter { address in
+            links[address.link].map { $0.isUsable || $0.isLoopback } ?? true
+        }
+        return Set(carried.map(\.address))
+    }
+
+    /// Returns the addresses on some links.
+    func addresses(on links: Set<Int32>) -> Set<IPAddress> {
+        Set(addresses.filter { links.contains($0.link) }.map(\.address))
+    }
 
     private var usableRoutes: [DefaultRoute] {
         defaultRoutes.filter { route in
@@ -107,21 +129,24 @@ package struct NetworkState: Hashable, Sendable {
         }
     }
 
+    /// Reads the number and the flags of the link of a message; `nil` if the message describes a bridge's port.
+    static func link(in payload: NetlinkBytes) -> (index: Int32, flags: LinkFlags)? {
+        // `struct ifinfomsg`; a bridge's port has another family than 0.
+        guard payload.uint8(at: 0) == 0, let index = payload.uint32(at: 4), let bits = payload.uint32(at: 8)
+        else { return nil }
+        return (Int32(bitPattern: index), LinkFlags(bits: bits))
+    }
+
     private mutating func addLink(_ payload: NetlinkBytes) {
-        // `struct ifinfomsg`; a family other than 0 describes a bridge's port.
-        guard payload.uint8(at: 0) == 0, let index = payload.uint32(at: 4).map(Int32.init(bitPattern:)),
-            let flags = payload.uint32(at: 8)
-        else { return }
+        guard let (index, flags) = Self.link(in: payload) else { return }
         let attributes = payload.attributes(from: 16)
         let (name, information) = (attributes[3]?.array ?? [], attributes[18]?.attributes(from: 0))
         let driver = information?[1]?.array.prefix { $0 != 0 } ?? []
-        // IFF_UP, IFF_RUNNING and IFF_LOOPBACK. A link that does not know whether it has a carrier is running.
-        let isUsable = flags & 0x01 != 0 && flags & 0x40 != 0 && flags & 0x08 == 0
         // By their names: udev calls mobile modems `ww…`, and phones have `rmnet…`. A modem without either has its driver's name.
         let isCellular =
             name.starts(with: "ww".utf8) || name.starts(with: "rmnet".utf8) || driver.elementsEqual("wwan".utf8)
             || driver.elementsEqual("rmnet".utf8)
-        links[index] = Link(isUsable: isUsable, isCellular: isCellular)
+        links[index] = Link(isUsable: flags.isUsable, isCellular: isCellular, isLoopback: flags.isLoopback)
     }
 
     /// Reads the address of a message; `nil` if the message has none.

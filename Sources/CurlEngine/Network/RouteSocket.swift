@@ -8,7 +8,7 @@ final class RouteSocket: Sendable {
     enum Subject {
         /// No changes.
         case nothing
-        /// Changes of the machine's addresses.
+        /// Changes of the machine's addresses, and of the links that have them.
         case addresses
         /// Changes of links, addresses and routes.
         case everything
@@ -75,8 +75,8 @@ final class RouteSocket: Sendable {
         read([NetlinkMessage.Kind.getLink, NetlinkMessage.Kind.getAddresses, NetlinkMessage.Kind.getRoutes])
     }
 
-    /// Reads the addresses of the machine, as ``readState()`` does.
-    func readAddresses() -> Set<IPAddress>? { read([NetlinkMessage.Kind.getAddresses])?.ownAddresses }
+    /// Reads the links and the addresses of the machine without its routes, as ``readState()`` does.
+    func readAddresses() -> NetworkState? { read([NetlinkMessage.Kind.getLink, NetlinkMessage.Kind.getAddresses]) }
 
     private func read(_ requests: [UInt16]) -> NetworkState? {
         // Replies that an earlier reading has left after its failure have the same numbers.

@@ -70,6 +70,9 @@ package enum BlockingThreadPool {
     /// Starts `body` on a waiting thread, and does not wait for its end.
     package static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
 
+    /// Starts `body` as ``begin(_:)`` does, with the calling task's ``FileOperationHook``.
+    package static func beginWithHook(_ body: @escaping @Sendable () -> Void) { threads.add(preservingHook(body)) }
+
     /// Runs `body` at once if the calling thread is one for work that may wait; otherwise starts it on such a thread, and does not wait for
     /// its end.
     static func runOrBegin(_ body: @escaping @Sendable () -> Void) {

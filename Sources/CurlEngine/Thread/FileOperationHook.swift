@@ -20,7 +20,7 @@ package enum FileOperationHook {
         case close(path: String)
         /// A listing of the files in a folder.
         case list(path: String)
-        /// An attempt to take a ``FileLock``.
+        /// An attempt to take a ``FileLock``, or to lock a new ``RandomAccessFile``.
         case lock(path: String)
 
         /// Indicates whether the operation changes the bytes or the names of files, or brings changes to the disk.

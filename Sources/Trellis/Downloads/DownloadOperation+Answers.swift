@@ -93,7 +93,7 @@ extension DownloadOperation {
 
     /// Begins the file with a response that carries the complete representation.
     private mutating func begin(_ new: Representation, _ answer: StreamResponse) async throws -> Bool {
-        for validator in run.validation.validators(withDefaults: true) { _ = try await answer.validate(validator) }
+        try await answer.validate(run.validation.validators(withDefaults: true))
         try checkSize(new.total, answer.response)
         if file == nil {
             if let place = try path(for: answer.response) {

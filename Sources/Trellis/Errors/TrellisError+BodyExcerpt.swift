@@ -36,7 +36,7 @@ extension TrellisError {
         /// - Parameter type: The `Content-Type` of the body; empty if it has none.
         func line(ofType type: String) -> String? {
             guard let body = text, !body.isEmpty else { return nil }
-            let shown = HARRedaction.excerpt(body, type: type)
+            let shown = BodyRedaction.excerpt(body, type: type)
             let start = shown.prefix(Self.shownLimit)
             let words = start.split { $0.isWhitespace || $0.isNewline }.joined(separator: " ")
             let line = String(String.UnicodeScalarView(words.unicodeScalars.filter { !$0.isControl }))

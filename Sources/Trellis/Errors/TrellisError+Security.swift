@@ -42,8 +42,8 @@ extension TrellisError {
         case noPassphrase(String)
         /// The passphrase is not that of the key.
         case wrongPassphrase(String)
-        /// The key is not that of the certificate.
-        case mismatch
+        /// The key in one source is not that of the certificate in another one, or in the same one.
+        case mismatch(key: String, certificate: String)
         /// The certificate or its key cannot be used, for example because it is too weak.
         case unusable(String)
     }
@@ -175,7 +175,8 @@ extension TrellisError.ClientIdentityFailure: CustomStringConvertible {
         case .noPassphrase(let name):
             "the key of the client certificate in \(name) is encrypted, and there is no passphrase"
         case .wrongPassphrase(let name): "the passphrase for \(name) is wrong"
-        case .mismatch: "the key is not that of the client certificate"
+        case .mismatch(let key, let certificate):
+            "the key in \(key) is not that of the client certificate in \(certificate)"
         case .unusable(let why): "the client certificate cannot be used: \(why)"
         }
     }

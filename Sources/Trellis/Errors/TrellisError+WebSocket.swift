@@ -32,11 +32,19 @@ extension TrellisError {
         case conversation
     }
 
+    /// Returns the error as one of a WebSocket, whose URL has the scheme `ws` or `wss` in place of that of the handshake's request.
+    func ofWebSocket(_ part: WebSocketPart) -> TrellisError {
+        var error = self
+        error.webSocketPart = part
+        error.url = error.url?.withWebSocketScheme
+        error.response = error.response?.withWebSocketScheme
+        return error
+    }
+
     /// The WebSocket in words, in place of the method and the URL of its handshake; `nil` for other requests, and without a URL.
     var webSocketWords: String? {
         guard let webSocketPart, let url else { return nil }
-        // The schemes of a WebSocket's URL and of its handshake's differ only in their beginning (RFC 6455, section 3).
-        let name = url.utf8.starts(with: "http".utf8) ? "ws\(url.dropFirst(4))" : url
+        let name = url.withWebSocketScheme
         return webSocketPart == .handshake ? "WebSocket handshake with \(name)" : "WebSocket \(name)"
     }
 }

@@ -25,6 +25,8 @@ public struct TrellisError: Error, Sendable {
     /// Indicates whether the limit on connecting was reached because the trust in the server was not known in time: its evaluator had not
     /// decided, or a file of certificates had not been read. Another proxy would not help.
     var isTrustTimeout = false
+    /// Indicates whether no connection was tried, because the limit on connecting is zero. Nothing is known about the host then.
+    var isUntried = false
     /// Indicates whether the session was shut down before the request was made.
     var isRefused = false
     /// The error that caused this one, for example an error that a body's source threw.

@@ -49,7 +49,8 @@ struct Deadlines: Sendable {
         consider(.total, limits.total, from: start)
         switch progress {
         case .parked, .queued: break
-        case .connecting: consider(.connect, limits.connect, from: connectStart)
+        // The engine begins no connection with a limit of zero. The millisecond is for finding one that exists.
+        case .connecting: consider(.connect, limits.connect.map { $0 == 0 ? 1_000_000 : $0 }, from: connectStart)
         case .sending where !isHeld:
             if let lastSend { consider(.responseHead, limits.responseHead, from: lastSend) }
             consider(.idle, limits.idle, from: lastMove)

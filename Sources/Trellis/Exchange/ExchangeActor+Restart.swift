@@ -13,8 +13,15 @@ extension ExchangeActor {
         return isStale && prepared.streamedBody?.isReplayable != false
     }
 
+    /// Returns the error for a failure.
+    func error(for failure: TransportFailure) -> TrellisError {
+        var error = TrellisError(reason(for: failure))
+        error.isUntried = failure.reason == .timedOut(.connect) && prepared.limits.connect == 0
+        return error
+    }
+
     /// Returns the error reason for a failure. A body that libcurl cannot send again may still be replayable for a retrier.
-    func reason(for failure: TransportFailure) -> TrellisError.Reason {
+    private func reason(for failure: TransportFailure) -> TrellisError.Reason {
         guard failure.reason == .bodyFailed(.notReplayable), prepared.streamedBody?.isReplayable != false else {
             return failure.reason
         }

@@ -57,6 +57,7 @@ extension ExchangeActor {
     private func fail(after timeout: TrellisError.Timeout) {
         var error = TrellisError(.timedOut(timeout))
         error.detail = reasonForWaiting
+        error.isUntried = timeout == .connect && prepared.limits.connect == 0
         fail(error)
     }
 }

@@ -390,7 +390,7 @@ actor ExchangeActor: EngineActor {
         trailers = end.trailers
         if let failure = end.failure {
             keepCertificates(of: failure)
-            return mayRestart(after: failure) ? restart() : fail(TrellisError(reason(for: failure)))
+            return mayRestart(after: failure) ? restart() : fail(error(for: failure))
         }
         guard state.progress == .receiving else {
             return fail(TrellisError(.invalidResponse(.malformed("it ended before its head"))))

@@ -70,7 +70,7 @@ package final class CallObserver: Sendable {
 }
 
 extension CallObserver: ReadingObserver {
-    /// Sends the event of a validation; `error` is `nil` if the response was accepted.
+    /// Sends the event of a validation by all conditions of a reader; `error` is `nil` if the response was accepted.
     package func didValidate(_ error: (any Error)?) { tell(.validated(error)) }
 
     /// Sends the event of a serialization; `error` is `nil` if it succeeded.

@@ -20,8 +20,8 @@ extension RequestEvent.Kind {
     var detail: EventDetail {
         switch self {
         case .created, .resumed, .suspended, .adapted, .upgraded, .redirected, .retrying, .rateLimited, .circuitOpened,
-            .circuitClosed, .hedging, .coalesced, .cacheUsed, .cacheFailed, .finished, .validated, .serialized,
-            .downloadContinued, .fileMoved, .failed, .eventsDropped:
+            .circuitClosed, .hedging, .coalesced, .cacheUsed, .cacheFailed, .cookiesFailed, .finished, .validated,
+            .serialized, .downloadContinued, .fileMoved, .failed, .eventsDropped:
             .calls
         case .alternativeSelected, .alternativeFailed, .proxySelected, .trustFilesChanged, .queued, .admitted,
             .informational, .head, .exchangeEnded:

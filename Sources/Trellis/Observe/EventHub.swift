@@ -16,6 +16,8 @@ final class EventHub: Sendable {
         var observers: [Observer] = []
         /// The number of the newest observer.
         var last = 0
+        /// Indicates whether the session has ended, so that no observer is added.
+        var hasEnded = false
 
         /// The number of changes of the observers.
         var version = 0
@@ -71,7 +73,8 @@ final class EventHub: Sendable {
     /// The number of events that were dropped for each monitor of all calls, in the order of the configuration.
     var droppedCounts: [Int] { monitorQueues.map(\.droppedCount) }
 
-    /// Returns a subscription to the events from now on. If its reader is slow, the newest events are kept.
+    /// Returns a subscription to the events from now on, which has ended if the session has. If its reader is slow, the newest events
+    /// are kept.
     func subscribe() -> EventSubscription {
         let queue = EventQueue(capacity: bufferSize, isForMonitor: false)
         let id = add(queue, .connections)
@@ -102,14 +105,18 @@ final class EventHub: Sendable {
         deliveries.withLock { $0[id] = Monitoring(queue: queue, task: task) }
     }
 
-    /// Adds an observer of all calls, and returns its number.
+    /// Adds an observer of all calls, and returns its number. After the end of the session, ends the queue instead.
     private func add(_ queue: EventQueue, _ detail: EventDetail) -> Int {
-        state.withLock { state in
+        let (id, hasEnded) = state.withLock { state in
             state.last += 1
-            state.observers.append(Observer(id: state.last, queue: queue, detail: detail))
-            publish(&state)
-            return state.last
+            if !state.hasEnded {
+                state.observers.append(Observer(id: state.last, queue: queue, detail: detail))
+                publish(&state)
+            }
+            return (state.last, state.hasEnded)
         }
+        if hasEnded { queue.finish() }
+        return id
     }
 
     private func remove(_ id: Int) {
@@ -129,16 +136,24 @@ final class EventHub: Sendable {
     /// Returns the observers of all calls.
     func known() -> Known { state.withLock { Known(version: $0.version, observers: $0.observers) } }
 
-    /// Ends the monitors, and waits until they have handled their events, at most for `limit`.
-    func finishMonitors(within limit: Duration) async {
+    /// Ends all observers with the session, and waits until the monitors have handled their events, at most for `limit`. The readers of
+    /// sequences read the events that they have, too.
+    func finish(within limit: Duration) async {
+        let observers = state.withLock { state in
+            state.hasEnded = true
+            defer {
+                state.observers = []
+                publish(&state)
+            }
+            return state.observers
+        }
+        for observer in observers { observer.queue.finish() }
         let ending = deliveries.withLock { deliveries in
             defer { deliveries = [:] }
             return deliveries
         }
-        for (id, delivery) in ending {
-            remove(id)
-            delivery.queue.finish()
-        }
+        // The monitors of single requests are no observers of all calls.
+        for delivery in ending.values { delivery.queue.finish() }
         await waitForEnd(of: ending.values.map(\.task), within: limit)
     }
 

@@ -1,5 +1,10 @@
 import HTTPTypes
 
+extension RequestEvent: CustomStringConvertible {
+    /// The event as one line of text without secrets, as a ``RequestLog`` writes it at the level ``RequestLog/Level/verbose``.
+    public var description: String { logLine() }
+}
+
 /// The events as lines of a ``RequestLog``.
 extension RequestEvent {
     /// Indicates whether the event is the end of its call.
@@ -13,8 +18,13 @@ extension RequestEvent {
     /// Indicates whether the event tells of lost events.
     var isOfLoss: Bool { if case .eventsDropped = kind { true } else { false } }
 
-    /// Indicates whether the event tells of a failure of the cache, which ends no call.
-    var isOfCacheFailure: Bool { if case .cacheFailed = kind { true } else { false } }
+    /// Indicates whether the event tells of a failure of the cache or of the storage of cookies, which ends no call.
+    var isOfStorageFailure: Bool {
+        switch kind {
+        case .cacheFailed, .cookiesFailed: true
+        default: false
+        }
+    }
 
     /// Returns the event as one line of text, without secrets.
     ///
@@ -82,6 +92,7 @@ extension RequestEvent {
         case .coalesced(let other): ("coalesced with call \(other)", nil)
         case .cacheUsed(let status): ("cache: \(status)", nil)
         case .cacheFailed(let error): ("cache failed", error)
+        case .cookiesFailed(let error): ("cookies failed", error)
         case .finished(let response): ("\(response.status.code)", nil)
         case .validated(let error): (error == nil ? "accepted" : "refused", error)
         case .serialized(let time, let error): ("\(error == nil ? "read" : "not read") in \(time.rounded)", error)

@@ -13,7 +13,7 @@ public import HTTPTypes
 /// | has a rule for proxies | … `adapted`, `proxySelected`, `queued` … |
 /// | is the first to notice changed files of certificates | … `adapted`, `trustFilesChanged`, `queued` … |
 /// | is redirected | … `exchangeEnded`, `redirected`, `queued` … |
-/// | is retried | … `exchangeEnded`, `validated` per condition of its reader, `retrying`, `adapted` … |
+/// | is retried | … `exchangeEnded`, `validated` if its reader has conditions, `retrying`, `adapted` … |
 /// | makes a connection | … `admitted`, `connecting` per address that is tried, `handshaking` for https, `connected` … |
 /// | waits for the lookup of a name | … `admitted`, `lookingUp`, `lookedUp`, `connecting` … |
 /// | has a ``SessionConfiguration/resolver`` | … `adapted`, `lookingUp`, `lookedUp`, `queued` … |
@@ -25,9 +25,10 @@ public import HTTPTypes
 /// | opens the circuit of its host, or closes it | … `exchangeEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
 /// | asks a cache | … `adapted`, then `cacheUsed` for a hit, or an exchange and `cacheUsed` |
+/// | finds that its file of cookies cannot be used | … `cookiesFailed` before the `queued` or after the `exchangeEnded` of a hop … |
 /// | shares the response of another call | `created`, `coalesced`, `finished` |
 /// | belongs to a download | … `finished`, `downloadContinued` for the rest of a file, and at the end of the last one `fileMoved` |
-/// | reads its response as a value | … `finished`, `validated` per condition, `serialized` |
+/// | reads its response as a value | … `finished`, `validated`, `serialized` |
 /// | is cancelled | … `exchangeEnded` if an exchange was under way, `failed` |
 /// | fails | … `exchangeEnded` if an exchange was under way, `failed` |
 ///
@@ -163,10 +164,13 @@ public struct RequestEvent: Sendable {
         case cacheUsed(CacheStatus)
         /// A failure of the cache's storage, after it has worked before. Requests are sent, and their responses are not stored.
         case cacheFailed(any Error)
+        /// A failure of the file of a ``CookieFile``, after it has worked before, or at its first use. Requests have the cookies in memory,
+        /// and those that could not be written are written later. The error is a ``CookieFile/Failure``.
+        case cookiesFailed(any Error)
         /// The response that the caller gets.
         case finished(Response)
-        /// The check of a condition that the reader sets for the response, with an error if the response does not meet the
-        /// condition.
+        /// The check of all conditions that the reader sets for the response, with the first error if the response does not meet
+        /// them.
         case validated((any Error)?)
         /// The end of a serializer with its duration, and with an error if the serializer has not made a value from the response.
         case serialized(Duration, (any Error)?)

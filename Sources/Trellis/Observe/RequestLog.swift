@@ -8,7 +8,7 @@ import CurlEngine
 /// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the response
 /// ```
 ///
-/// A line also tells the first of several failures of the cache, which end no request.
+/// A line also tells the first of several failures of the cache or of a ``CookieFile``, which end no request.
 ///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
 /// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``.
@@ -22,7 +22,7 @@ import CurlEngine
 public struct RequestLog: EventMonitor {
     /// The events that are written.
     public enum Level: Sendable, Hashable, CaseIterable {
-        /// The ends of calls, the first of several failures of the cache, and the number of lost events.
+        /// The ends of calls, the first of several failures of the cache or of a ``CookieFile``, and the number of lost events.
         case calls
         /// All events.
         case verbose
@@ -64,7 +64,7 @@ public struct RequestLog: EventMonitor {
 
     /// Writes the line of an event, if the level has one.
     public func handle(_ event: RequestEvent) async {
-        guard level != .calls || event.isEndOfCall || event.isOfCacheFailure || event.isOfLoss else { return }
+        guard level != .calls || event.isEndOfCall || event.isOfStorageFailure || event.isOfLoss else { return }
         await write(event.logLine(withHeaders: level == .headers))
     }
 }

@@ -1,5 +1,6 @@
 import CurlEngine
 package import FoundationEssentials
+import Synchronization
 
 /// A source of the chunks of a body.
 package protocol ChunkSource: AnyObject, Sendable {
@@ -7,6 +8,8 @@ package protocol ChunkSource: AnyObject, Sendable {
     var request: Request? { get }
     /// The observer of the validations and serializations of the body; `nil` if there is none.
     var observer: (any ReadingObserver)? { get }
+    /// The time from the call to this moment in nanoseconds; `nil` if unknown.
+    var elapsedTime: Int64? { get }
     /// Returns the next chunk; `nil` at the end.
     func next() async throws -> Data?
     /// Returns the response with its trailers and final metrics, once the rest of the body has been read.
@@ -31,6 +34,8 @@ extension ChunkSource {
     package var observer: (any ReadingObserver)? { nil }
     /// `nil`, unless a source measures its transfer.
     package var metrics: Metrics? { get async { nil } }
+    /// `nil`, unless a source knows the beginning of its call.
+    package var elapsedTime: Int64? { nil }
 
     /// Does nothing: a reader that does not read has the same effect a little later.
     package func hold(_ isHeld: Bool) {}
@@ -40,28 +45,139 @@ extension ChunkSource {
 /// dropped.
 final class TransferToken: Sendable {
     let source: any ChunkSource
+    /// The end of the reading of the body, for readers that come after it.
+    private let ending = Atomic(BodyReadingEnd.none)
 
     init(_ source: any ChunkSource) { self.source = source }
 
     deinit { source.cancel(explicitly: false) }
+
+    /// Ends the reading of the body, unless it has ended.
+    func end(_ end: BodyReadingEnd) { _ = ending.compareExchange(expected: .none, desired: end, ordering: .relaxed) }
+
+    /// Ends the reading of the body before its end, and the transfer with it, unless they have ended.
+    func breakOff() {
+        end(.brokenOff)
+        source.cancel(explicitly: false)
+    }
+
+    /// The error of a further reader of the body; `nil` if the reading of the body has not ended.
+    var errorOfFurtherReader: TrellisError? { ending.load(ordering: .relaxed).error }
+
+    /// The error of a reader that finds the transfer cancelled, in a task that is not cancelled.
+    var errorOfCancelledTransfer: TrellisError {
+        errorOfFurtherReader ?? TrellisError(.cancelled(.explicitly), phase: .receiving)
+    }
+}
+
+/// The end of the reading of a body, which is read once.
+enum BodyReadingEnd: UInt8, AtomicRepresentable {
+    /// The reading has not ended.
+    case none
+    /// A reader has reached the end of the body.
+    case complete
+    /// A reader has left before the end of the body, or the response was not accepted.
+    case brokenOff
+
+    /// The error of a further reader; `nil` if the reading has not ended.
+    fileprivate var error: TrellisError? {
+        switch self {
+        case .none: nil
+        case .complete: TrellisError(.other("the body of the response was already read"), phase: .receiving)
+        case .brokenOff:
+            TrellisError(
+                .other("the body of the response was already read, and its transfer ended before the end"),
+                phase: .receiving)
+        }
+    }
+}
+
+/// The reader of a body in chunks. A reader that is released ends the transfer, and a reader that comes after that, or after the end of the
+/// body, gets an error.
+final class ChunkReader: Sendable {
+    let source: any ChunkSource
+    /// The token of the response, so that dropping the response alone does not end the transfer.
+    private let token: TransferToken
+    /// The response of the body, for errors.
+    private let response: Response
+    /// Indicates whether this reader has ended the reading of the body.
+    private let hasEnded = Atomic(false)
+
+    init(_ token: TransferToken, _ response: Response) {
+        source = token.source
+        self.token = token
+        self.response = response
+    }
+
+    deinit { token.breakOff() }
+
+    /// Returns the next chunk; `nil` at the end.
+    ///
+    /// - Throws: The errors of the source; ``TrellisError`` of kind ``TrellisError/Kind/other`` if another reader has ended the reading of
+    ///   the body; `CancellationError` only in a cancelled task.
+    func next() async throws -> Data? {
+        if let error = token.errorOfFurtherReader, !hasEnded.load(ordering: .relaxed) { throw completed(error) }
+        do {
+            let chunk = try await source.next()
+            if chunk == nil { end(.complete) }
+            return chunk
+        } catch is CancellationError {
+            guard Task.isCancelled else { throw completed(token.errorOfCancelledTransfer) }
+            end(.brokenOff)
+            throw CancellationError()
+        } catch {
+            throw completed(error)
+        }
+    }
+
+    private func end(_ end: BodyReadingEnd) {
+        hasEnded.store(true, ordering: .relaxed)
+        token.end(end)
+    }
+
+    /// Returns an error about the body, completed with its request, its response and the metrics of its call.
+    func completed(_ error: any Error) -> any Error { source.completed(error, reading: response) }
+}
+
+extension ChunkSource {
+    /// Returns an error about the body, completed with the request, the response and the metrics of the call. An error that names a request
+    /// is that of the transfer, and any other than a ``TrellisError`` is the user's: neither is changed.
+    func completed(_ error: any Error, reading response: Response) -> any Error {
+        guard var error = error as? TrellisError, error.url == nil else { return error }
+        error.method = request?.method
+        // The request of a response has been sent.
+        if error.phase == .composing { error.phase = .receiving }
+        error.url = URLRedaction.redact(response.url)
+        error.response = response
+        error.metrics = response.metrics
+        // The metrics of the response end with its head.
+        if let elapsedTime { error.metrics.totalTime = max(elapsedTime, error.metrics.totalTime) }
+        return error
+    }
 }
 
 /// The reader of a body as a stream of the standard library. A reader that is released ends the transfer if it has asked for a
 /// chunk.
 final class StreamReader: Sendable {
     /// The token of the response, so that dropping the response alone does not end the transfer.
-    private let response: TransferToken
-    /// The token of the reader; `nil` if no chunk has been asked for.
-    private let token = Locked<TransferToken?>(nil)
+    private let token: TransferToken
+    private let response: Response
+    /// The reader of the chunks; `nil` if no chunk has been asked for.
+    private let reader = Locked<ChunkReader?>(nil)
 
-    init(_ response: TransferToken) { self.response = response }
+    init(_ token: TransferToken, _ response: Response) {
+        self.token = token
+        self.response = response
+    }
 
     /// Returns the next chunk; `nil` at the end.
     func next() async throws -> Data? {
-        token.withLock { token in
-            if token == nil { token = TransferToken(response.source) }
+        let reader = self.reader.withLock { reader in
+            let known = reader ?? ChunkReader(token, response)
+            reader = known
+            return known
         }
-        return try await response.source.next()
+        return try await reader.next()
     }
 }
 

@@ -61,7 +61,7 @@ public struct Response: Sendable {
     /// The final head.
     public var head: ResponseHead { storage.head }
 
-    /// The URL that was requested, as it was sent.
+    /// The URL that was requested, as it was sent. That of a WebSocket has the scheme `ws` or `wss`.
     public var url: String { storage.url }
 
     /// The heads with a status of 1xx before the final head, such as 103 Early Hints (RFC 8297).
@@ -108,6 +108,13 @@ public struct Response: Sendable {
         Response(
             head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
             redirects: redirects, isBodyCut: isBodyCut)
+    }
+
+    /// The response with the URL of a WebSocket in place of that of its handshake.
+    var withWebSocketScheme: Response {
+        Response(
+            head: head, url: url.withWebSocketScheme, informational: informational, trailers: trailers,
+            metrics: metrics, redirects: redirects, isBodyCut: isBodyCut)
     }
 
     /// The redirects that led to this response, in their order.

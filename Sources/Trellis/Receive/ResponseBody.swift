@@ -3,8 +3,8 @@ public import FoundationEssentials
 /// The body of a response as an asynchronous sequence of chunks, as they are received.
 ///
 /// The reader sets the pace. While the reader is busy, received bytes are joined to chunks of up to 256 KiB; when 1 MiB waits, the
-/// transfer is paused until the reader has taken half of it. A body is read once, by one reader at a time; leaving the loop ends the
-/// transfer.
+/// transfer is paused until the reader has taken half of it. A body is read once: leaving the loop ends the transfer, and a further
+/// reader gets an error of kind ``TrellisError/Kind/other``.
 ///
 /// The memory of a large chunk is reused when the last copy of the chunk is released: copy small pieces of large chunks that are kept
 /// for long (`Data(Array(piece))`).
@@ -13,26 +13,34 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public typealias Element = Data
 
     private let token: TransferToken
+    private let response: Response
 
-    init(_ token: TransferToken) { self.token = token }
+    init(_ token: TransferToken, of response: Response) {
+        self.token = token
+        self.response = response
+    }
 
     /// Returns an iterator that reads the body.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: TransferToken(token.source), response: token) }
+    public func makeAsyncIterator() -> Iterator { Iterator(ChunkReader(token, response)) }
+
+    /// Returns an error about the body, completed with its request, its response and the metrics of its call.
+    func completed(_ error: TrellisError) -> any Error { token.source.completed(error, reading: response) }
 
     /// The iterator over the chunks of a body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
-        private let reader: TransferToken
-        private let response: TransferToken
+        // A single reference, because the readers of elements are passed on with their iterators.
+        private let reader: ChunkReader
 
-        init(reader: TransferToken, response: TransferToken) {
-            self.reader = reader
-            self.response = response
-        }
+        init(_ reader: ChunkReader) { self.reader = reader }
+
+        /// Returns an error about the body, completed with its request, its response and the metrics of its call.
+        func completed(_ error: any Error) -> any Error { reader.completed(error) }
 
         /// Returns the next chunk; `nil` at the end.
         ///
-        /// - Throws: ``TrellisError`` if the body does not reach its end; `CancellationError` in a cancelled task.
-        public mutating func next() async throws -> Data? { try await reader.source.next() }
+        /// - Throws: ``TrellisError`` if the body does not reach its end, and of kind ``TrellisError/Kind/other`` if the body was already
+        ///   read; `CancellationError` in a cancelled task.
+        public mutating func next() async throws -> Data? { try await reader.next() }
 
         /// Returns the next chunk, as ``next()`` does. Runs on the actor of the caller, regardless of the argument.
         public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> Data? {
@@ -76,7 +84,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         var all = Data()
         for try await chunk in self {
             guard all.count + chunk.count <= limit else {
-                throw TrellisError(.invalidResponse(.bodyTooLarge(limit: limit)), phase: .receiving)
+                throw completed(TrellisError(.invalidResponse(.bodyTooLarge(limit: limit)), phase: .receiving))
             }
             all.append(chunk)
         }

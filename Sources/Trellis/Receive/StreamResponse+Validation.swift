@@ -15,7 +15,7 @@ extension StreamResponse {
     ///   ``TrellisError/Kind/unacceptableContentType``; `CancellationError` in a cancelled task.
     @discardableResult
     public func validate() async throws -> StreamResponse {
-        try await validate(.successfulStatus).validate(.acceptedContentType)
+        try await validate([.successfulStatus, .acceptedContentType])
     }
 
     /// Checks for a status in a range, such as `..<400`.
@@ -61,21 +61,25 @@ extension StreamResponse {
     /// - Throws: ``TrellisError``, or the error that a validator of your own throws; `CancellationError` in a cancelled task.
     @discardableResult
     public func validate(_ validator: Validator) async throws -> StreamResponse {
-        try await validate(validator, patience: .seconds(1))
+        try await validate([validator])
     }
 
-    /// Checks a condition.
+    /// Checks conditions in their order.
     ///
     /// - Parameter patience: The maximum time that the error waits for the beginning of the body.
-    package func validate(_ validator: Validator, patience: Duration) async throws -> StreamResponse {
+    @discardableResult
+    package func validate(
+        _ validators: [Validator], patience: Duration = .seconds(1)
+    ) async throws -> StreamResponse {
+        guard !validators.isEmpty else { return self }
         let request = source.request ?? Request(response.url)
         let answer = Answer(request: request, response: response, body: nil, observer: source.observer)
         do {
-            try await validator.validate(answer)
+            try await validators.validate(answer)
         } catch let error as TrellisError where error.response != nil {
             throw try await refuse(error, patience: patience)
         } catch {
-            source.cancel(explicitly: false)
+            breakOff()
             throw error
         }
         return self
@@ -87,7 +91,7 @@ extension StreamResponse {
     func refuse(_ error: TrellisError, patience: Duration = .seconds(1)) async throws -> TrellisError {
         var error = error
         error.bodyExcerpt = await excerpt(within: patience)
-        source.cancel(explicitly: false)
+        breakOff()
         try Task.checkCancellation()
         return error
     }

@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// A response whose body is received as it is read.
 ///
-/// Read the body once, in one of its forms. Leaving the loop over it ends the transfer, and so does dropping the response
-/// before its body is read.
+/// Read the body once, in one of its forms: a second reading is an error of kind ``TrellisError/Kind/other``. Leaving the loop over the
+/// body ends the transfer, and so does dropping the response before its body is read.
 public struct StreamResponse: Sendable {
     /// The response up to its head, with metrics up to the head and without trailers.
     public let response: Response
@@ -25,12 +25,12 @@ public struct StreamResponse: Sendable {
     /// between the end of the body and the cancellation of the task matters, use ``chunks``, ``bytes`` or ``lines-swift.property``, which
     /// throw `CancellationError`, or call `Task.checkCancellation()` after the loop.
     public var body: AsyncThrowingStream<Data, any Error> {
-        let reader = StreamReader(token)
+        let reader = StreamReader(token, response)
         return AsyncThrowingStream { try await reader.next() }
     }
 
     /// The body in chunks.
-    public var chunks: ResponseBody { ResponseBody(token) }
+    public var chunks: ResponseBody { ResponseBody(token, of: response) }
 
     /// The body as a sequence of bytes.
     public var bytes: ByteSequence { chunks.bytes }
@@ -40,11 +40,23 @@ public struct StreamResponse: Sendable {
 
     /// Returns the response with its trailers and with metrics up to the end. The unread rest of the body is read and dropped.
     ///
-    /// - Throws: ``TrellisError`` if the body does not reach its end; `CancellationError` in a cancelled task.
-    public func finalResponse() async throws -> Response { try await token.source.finalResponse() }
+    /// - Throws: ``TrellisError`` if the body does not reach its end, and of kind ``TrellisError/Kind/other`` if a reader has left it
+    ///   before; `CancellationError` in a cancelled task.
+    public func finalResponse() async throws -> Response {
+        do {
+            let final = try await source.finalResponse()
+            token.end(.complete)
+            return final
+        } catch is CancellationError where !Task.isCancelled {
+            throw source.completed(token.errorOfCancelledTransfer, reading: response)
+        }
+    }
 
     /// Ends the transfer; its reader gets an error of kind ``TrellisError/Kind/cancelled``.
     public func cancel() { token.source.cancel(explicitly: true) }
+
+    /// Ends the transfer of a response that is not accepted.
+    func breakOff() { token.breakOff() }
 }
 
 /// The forms in which a ``ResponseBody`` can be read, with their default limits. For other limits, use ``chunks``.

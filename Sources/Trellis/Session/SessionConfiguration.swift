@@ -1,3 +1,4 @@
+package import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 
@@ -26,19 +27,21 @@ public struct SessionConfiguration: Sendable {
     public var tlsForHosts: [HostPattern: TLSConfiguration] = [:]
     /// The protocol versions that may be used. The default is ``HTTPVersionPolicy/automatic``.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// Indicates whether the session stops using connections from a local address that this machine has lost: an idle one is closed, and
-    /// one in use gets no further request. No request is ended, and connections from other addresses are not touched. The default is
-    /// `true`.
+    /// Indicates whether the session stops using connections from a local address that this machine has lost, or whose link has lost its
+    /// carrier or was shut down: an idle one is closed, and one in use gets no further request. No request is ended, and connections from
+    /// other addresses are not touched. The default is `true`.
     ///
     /// The kernel keeps such connections but sends nothing on them, so that requests on them would wait until their time is over. The
-    /// kernel notifies each engine of lost addresses on a netlink socket, without polling and without special rights. If the system permits
-    /// no such socket, the connections remain in use.
+    /// kernel notifies each engine of lost addresses and links on a netlink socket, without polling and without special rights. If the
+    /// system permits no such socket, the connections remain in use.
     ///
     /// A session with ``alternativeServices`` also forgets those that are not said to persist when the machine's default routes, or its
     /// addresses on their links, change.
     public var followsNetworkChanges = true
     /// The reachability according to which downloads wait.
     package var reachability = NetworkReachability.shared
+    /// The system's file of certificate authorities.
+    package var systemAuthorities = SystemAuthorities.shared
     /// The base URL of requests with relative URLs, for example `"https://api.example.com/v2/"`; if `nil`, a relative URL is an error. The
     /// base is converted once, when the session is created. A base that cannot be converted, or is not absolute itself, makes each request
     /// with a relative URL fail.

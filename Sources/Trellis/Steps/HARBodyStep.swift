@@ -79,6 +79,7 @@ private final class HARBodySource: ChunkSource {
     var transfer: any ChunkSource { token.source.transfer }
     var request: Request? { token.source.request }
     var observer: (any ReadingObserver)? { token.source.observer }
+    var elapsedTime: Int64? { token.source.elapsedTime }
     var metrics: Metrics? { get async { await token.source.metrics } }
 
     func next() async throws -> Data? {

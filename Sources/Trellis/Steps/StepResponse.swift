@@ -56,7 +56,7 @@ public struct StepResponse: Sendable {
     /// The body in chunks, which can be read once. For ``Session/data(_:headers:timeouts:interceptor:)`` and its like the
     /// body is already in memory, for ``Session/stream(_:headers:timeouts:interceptor:)`` it arrives as it is read: a step that
     /// reads it must return a new response.
-    public var body: ResponseBody { ResponseBody(reader) }
+    public var body: ResponseBody { ResponseBody(reader, of: response) }
 
     /// The body, if it is in memory; `nil` if the body is still to be received.
     public var data: Data? { if case .data(let data) = content { data } else { nil } }

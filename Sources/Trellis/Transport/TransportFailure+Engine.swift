@@ -18,6 +18,7 @@ extension TransportFailure {
         case .malformedURL: .invalidRequest(.url(text))
         case .nameResolution: .connectionFailed(.nameResolution(text))
         case .connect: .connectionFailed(.unreachable(text))
+        case .connectLimit: .timedOut(.connect)
         case .source: .connectionFailed(.source(text))
         case .tlsHandshake: .securityFailed(.handshake(text))
         case .tlsVersion(.server): .securityFailed(.version(text))

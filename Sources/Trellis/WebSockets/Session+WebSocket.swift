@@ -64,9 +64,8 @@ extension Session {
 
     @inline(never)
     private static func handshakeError(_ error: any Error) -> any Error {
-        guard var error = error as? TrellisError else { return error }
-        error.webSocketPart = .handshake
-        return error
+        guard let error = error as? TrellisError else { return error }
+        return error.ofWebSocket(.handshake)
     }
 
     /// Returns the checked request of a handshake.

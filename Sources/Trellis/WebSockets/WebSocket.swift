@@ -19,8 +19,11 @@ public import FoundationEssentials
 ///
 /// Releasing the last reference to the socket, and to its streams of messages, closes the connection.
 public final class WebSocket: Sendable {
-    /// The server's response to the handshake, of status 101, with the metrics up to it.
-    public let response: Response
+    /// The server's response to the handshake, of status 101, with the metrics up to it. Its URL has the scheme `ws` or `wss`, those of its
+    /// redirects are the URLs of the handshake's requests, with `http` or `https`.
+    public var response: Response { answer.withWebSocketScheme }
+    /// The response with the URL of the handshake. It is not copied with another one, because many thousands of connections may be open.
+    private let answer: Response
     /// The subprotocol that the server has chosen of ``WebSocketOptions/subprotocols``; `nil` if it has chosen none.
     public let subprotocol: String?
     /// The extensions that the server has accepted, as in its `Sec-WebSocket-Extensions`; empty if there are none.
@@ -29,7 +32,7 @@ public final class WebSocket: Sendable {
 
     init(_ connection: WebSocketConnection, _ agreement: WebSocketHandshake.Agreement, _ response: Response) {
         self.connection = connection
-        self.response = response
+        answer = response
         subprotocol = agreement.subprotocol
         extensions = agreement.extensions
     }

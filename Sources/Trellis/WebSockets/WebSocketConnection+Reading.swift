@@ -193,10 +193,17 @@ extension WebSocketConnection {
     static var framesPerTurn: Int { 256 }
 
     /// Handles the frames of the bytes that were read, until enough messages wait for their reader, or the frames of a turn are handled.
+    ///
+    /// Messages of as many bytes as may wait are the share of a turn too. While this side closes, nothing holds them, and few bytes may
+    /// become very many when they are decompressed.
     private func parse() {
-        var (frames, pings) = (Self.framesPerTurn, [Data]())
+        var (frames, bytes, pings) = (Self.framesPerTurn, 0, [Data]())
         do throws(WebSocketViolation) {
-            while !mustHold, let event = try reader.next(&frames) { handle(event, &pings) }
+            while !mustHold, let event = try reader.next(&frames) {
+                handle(event, &pings)
+                if case .message(let message) = event { bytes += message.byteCount }
+                if bytes >= Self.mark.bytes { frames = 0 }
+            }
             answerAll(&pings)
             isHeldUp = mustHold
             if frames == 0, !isHeldUp, !reader.isClosed { parseLater() }
@@ -211,9 +218,10 @@ extension WebSocketConnection {
         Task(executorPreference: connection.executor) { await self.parseOn() }
     }
 
-    /// Handles the frames of the next turn, and gives their messages to the callers that wait.
+    /// Handles the frames of the next turn, and gives their messages to the callers that wait. On a connection that was cut meanwhile, the
+    /// frames have no effect, and are not decompressed.
     private func parseOn() {
-        guard reading == .later else { return }
+        guard reading == .later, state.phase != .ended else { return }
         reading = .frames
         parse()
         passOn()

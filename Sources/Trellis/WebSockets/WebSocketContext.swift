@@ -9,7 +9,7 @@ struct WebSocketContext: Sendable {
     let timekeeper: @Sendable () -> EngineExecutor
     /// The life of the session; `nil` if there is no session.
     var life: SessionLife?
-    /// The URL of the connection, without its secrets; `nil` if there is none.
+    /// The URL of the handshake, without its secrets; `nil` if there is none.
     var url: String?
     /// The response to the handshake; `nil` if there is none. Its metrics are not copied, because many thousands of connections may be
     /// open.
@@ -42,17 +42,15 @@ struct WebSocketContext: Sendable {
         if let start { metrics.total = .nanoseconds(now().nanoseconds(since: start)) }
         var error = TrellisError(.timedOut(.total), method: .get, url: url, phase: .receiving, metrics: metrics)
         error.detail = "the time of the WebSocket is over"
-        error.webSocketPart = .conversation
-        return error
+        return error.ofWebSocket(.conversation)
     }
 
     /// Returns an error of the connection.
     func error(_ failure: TrellisError.WebSocketFailure, underlying: (any Error)? = nil) -> TrellisError {
-        var error = TrellisError(
+        TrellisError(
             .webSocketFailed(failure), method: .get, url: url, phase: .receiving, metrics: metrics,
-            underlying: underlying)
-        error.webSocketPart = .conversation
-        return error
+            underlying: underlying
+        ).ofWebSocket(.conversation)
     }
 
     /// Returns the error of a transport that has failed. The end of the session is not a failure of the connection.

@@ -100,7 +100,7 @@ extension Cassette {
         var response = HARDocument.Response(headers: [HARDocument.Field(name: "Content-Type", value: "text/plain")])
         response.derive()
         response.content.text = words
-        return scrubbed(response).content.text ?? HARRedaction.mark
+        return scrubbed(response).content.text ?? BodyRedaction.mark
     }
 
     /// Returns the text that a request has in common with those whose methods and URLs match.

@@ -15,7 +15,7 @@ struct CassettePerformance: Sendable {
     /// Plays the attempt, and returns its end.
     func run() async throws -> TransportEnd {
         guard !request.wire.switchesProtocols else {
-            throw TransportFailure(.unsupported("conversations are not replayed by a cassette"))
+            throw TransportFailure(noWebSocketsOf: "a cassette")
         }
         let body = try await exchange.requestBody()
         let asked = cassette.scrubbed(

@@ -54,7 +54,7 @@ public struct Toxic: Sendable, Hashable {
         return toxic
     }
 
-    /// Returns a toxic that delays bytes.
+    /// Returns a toxic that delays bytes: without a direction, those of a request and those of its response.
     public static func latency(
         _ delay: Duration, jitter: Duration = .zero, of direction: Direction? = nil
     ) -> Toxic {

@@ -89,6 +89,7 @@ final class MockExchange: CommandedTask {
     }
 
     private func respond(with response: MockResponse) async throws {
+        guard !response.lacksConnection(for: request) else { throw TransportFailure(noWebSocketsOf: "a mock") }
         for head in response.informational { try await send(head) }
         try await commands.waitUntilResumed()
         if let connection = response.connection, let events = events as? any ConnectionTransportEvents {
@@ -132,6 +133,11 @@ final class MockExchange: CommandedTask {
 }
 
 extension TransportFailure {
+    /// Returns the failure of the handshake of a WebSocket that the transport cannot play.
+    init(noWebSocketsOf transport: String) {
+        self.init(.other("\(transport) plays no WebSockets: test them with LoopbackServer.webSocket of TrellisTesting"))
+    }
+
     /// Returns the failure of an attempt whose handler has thrown an error.
     init(ofHandler error: any Error) { self = error as? TransportFailure ?? TransportFailure(.other("\(error)")) }
 }

@@ -7,6 +7,8 @@ public import Trellis
 ///
 /// As over a socket, the response to a `HEAD` request has no body and no trailers, and neither has one with the status 204 or 304
 /// (RFC 9112, section 6.3). Those of the value are dropped, and a closure that writes a body is not called; the fields stay as they are.
+///
+/// A response can refuse the handshake of a WebSocket, but not accept it: one of status 101 is an error. ``LoopbackServer`` has WebSockets.
 public struct MockResponse: Sendable {
     /// A closure that writes a body while the body is received.
     public typealias BodyWriter = @Sendable (Writer) async throws -> Void
@@ -58,6 +60,11 @@ public struct MockResponse: Sendable {
 
     /// The connection on which the server has switched protocols; `nil` if it has not.
     var connection: (any DuplexConnection)? { box?.extras.connection }
+
+    /// Returns whether the response accepts the handshake of a WebSocket, and has no connection for its messages.
+    func lacksConnection(for request: TransportRequest) -> Bool {
+        head.status == .switchingProtocols && request.wire.switchesProtocols && connection == nil
+    }
 
     private mutating func change(_ body: (inout Extras) -> Void) {
         var extras = box?.extras ?? Extras()
@@ -117,7 +124,7 @@ public struct MockResponse: Sendable {
     func sendAtOnce(
         to events: any TransportEvents, for request: TransportRequest, willEnd: () -> Void
     ) -> Bool {
-        guard case .bytes(let bytes) = content else { return false }
+        guard case .bytes(let bytes) = content, !lacksConnection(for: request) else { return false }
         let extras = box?.extras
         if let extras {
             guard extras.connection == nil else { return false }

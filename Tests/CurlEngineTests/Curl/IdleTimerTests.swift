@@ -109,6 +109,27 @@ struct IdleTimerTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// Header lines may have credentials, and a busy engine keeps handles that it does not use.
+    @Test func theHeaderLinesOfAnUnusedHandleAreReleasedInTime() async throws {
+        let server = try LoopbackServer.echo()
+        let other = try LoopbackServer.http { _ in .init(200) }
+        let connection = try await switching.connect(server.url())
+        try await echo("first", connection)
+        var lines = HeaderLines()
+        let isAdded = lines.append(name: "Authorization", value: "Bearer a")
+        #expect(isAdded)
+        _ = await run.perform(try EngineRun.get(other.url(), lines: lines))
+        let kept = await run.keptHeaderBytes
+        #expect(kept == [lines.bytes.count])
+        await advance(by: Self.lifetime)
+        let rest = await run.keptHeaderBytes
+        #expect(rest == [0])
+        connection.close()
+        try await switching.end.opened()
+        await run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
     @Test func theEndOfALongRequestSetsTheTimer() async throws {
         let mayAnswer = LoopbackServer.Gate()
         let server = try server(mayAnswer)

@@ -3,7 +3,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A handle of libcurl keeps nothing of its last transfer.
+/// A transfer gets nothing of the transfer before it on the same handle of libcurl.
 @Suite(.timeLimit(.minutes(1)))
 struct PooledHandleTests {
     private static let defaults: HeaderLines = lines("x-default", "yes")
@@ -45,6 +45,72 @@ struct PooledHandleTests {
             #expect(text == "hello")
         }
         #expect(server.requests.map { $0["x-own"] } == values)
+        await run.finish()
+    }
+
+    /// There may be hundreds of handles without a transfer.
+    @Test(arguments: [(100, true), (5_000, false)])
+    func longHeaderLinesAreReleasedAfterTheirTransfer(_ length: Int, _ areKept: Bool) async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let run = EngineRun()
+        let value = String(repeating: "a", count: length)
+        let options = TransferOptions(
+            url: try WireURL(parsing: server.url()), method: "GET", headerLines: Self.lines("x-own", value))
+        for _ in 1...2 {
+            #expect(await run.perform(options).text == "hello")
+            let sizes = await run.keptHeaderBytes
+            #expect(sizes.map { $0 > 0 } == [areKept])
+        }
+        #expect(server.requests.map { $0["x-own"] } == [value, value])
+        await run.finish()
+    }
+
+    /// Sends a request to a server that has received none, and cancels it there.
+    private static func cancel(_ options: TransferOptions, at server: LoopbackServer, _ run: EngineRun) async throws {
+        let outcome = EngineRun.Outcome()
+        await run.onEngine { run.start(options, outcome) }
+        try await server.waitUntilRequested(count: 1)
+        await run.onEngine {
+            outcome.transfer?.cancel()
+            outcome.transfer = nil
+        }
+        // The transfer is removed with the next changes.
+        for _ in 0..<4 { await run.onEngine {} }
+    }
+
+    @Test(arguments: [nil, HeaderLines(), lines("x-own", "yes")] as [HeaderLines?])
+    func theLinesOfACancelledRequestAreNotThoseOfTheNextOne(_ next: HeaderLines?) async throws {
+        let server = try LoopbackServer { connection in
+            while let request = try connection.nextRequest() {
+                if request.path == "/held" { try connection.wait(for: LoopbackServer.Gate()) }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+            }
+        }
+        let run = EngineRun()
+        func get(_ path: String, _ lines: HeaderLines?) throws -> TransferOptions {
+            TransferOptions(url: try WireURL(parsing: server.url(path)), method: "GET", headerLines: lines)
+        }
+        try await Self.cancel(get("/held", Self.lines("authorization", "Bearer a")), at: server, run)
+        #expect(await run.perform(try get("/", next)).text == "hello")
+        #expect(server.requests.map { $0["authorization"] } == ["Bearer a", nil])
+        #expect(server.requests.last?["x-own"] == (next?.count == 1 ? "yes" : nil))
+        await run.finish()
+    }
+
+    /// libcurl begins to send a request again when its connection ends before the response. The handle then has a mark, because of which
+    /// libcurl rewinds a body before the next request, even if that is one of another transfer.
+    @Test(arguments: [false, true])
+    func aHandleThatMayHaveBegunARepetitionIsNotUsedAgain(_ hasBody: Bool) async throws {
+        let server = try LoopbackServer { connection in
+            while try connection.nextRequest() != nil { try connection.wait(for: LoopbackServer.Gate()) }
+        }
+        let run = EngineRun()
+        let options = TransferOptions(
+            url: try WireURL(parsing: server.url()), method: hasBody ? "PUT" : "GET",
+            body: hasBody ? .bytes([1, 2]) : .none, mayBeReplayed: true)
+        try await Self.cancel(options, at: server, run)
+        let unused = await run.keptHeaderBytes
+        #expect(unused.count == (hasBody ? 0 : 1))
         await run.finish()
     }
 
@@ -119,5 +185,12 @@ struct PooledHandleTests {
         #expect(await run.perform(try EngineRun.get(closed.url())).end?.failure?.kind == .connect)
         #expect(await run.perform(try EngineRun.get(server.url())).end?.failure?.kind == .malformedResponse)
         await run.finish()
+    }
+}
+
+extension EngineRun {
+    /// The size of the header lines of each handle without a transfer, in bytes.
+    var keptHeaderBytes: [Int] {
+        get async { await onEngine { engine.multi?.unusedHandles.map { $0.keptHeaderBytes } ?? [] } }
     }
 }

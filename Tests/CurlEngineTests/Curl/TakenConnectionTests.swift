@@ -57,6 +57,24 @@ struct TakenConnectionTests {
         #expect(bytes == Array(text.utf8))
     }
 
+    /// Starts a server, connects an engine with it, and uses the connection.
+    private func begin(
+        _ run: SwitchRun = SwitchRun()
+    ) async throws -> (LoopbackServer, SwitchRun, SwitchedConnection) {
+        let server = try LoopbackServer.echo()
+        let connection = try await run.connect(server.url())
+        try await echo("hello", connection)
+        return (server, run, connection)
+    }
+
+    /// Ends the connection and its engine, and waits until the server knows it.
+    private func finish(_ connection: SwitchedConnection, _ run: SwitchRun, _ server: LoopbackServer) async throws {
+        connection.close()
+        try await run.end.opened()
+        await run.run.finish()
+        try await server.waitUntilAllClosed()
+    }
+
     private func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
 
     @Test func libcurlHasTheConnectionNoMore() async throws {
@@ -88,19 +106,13 @@ struct TakenConnectionTests {
         #expect(first == [UInt8](repeating: UInt8(ascii: "x"), count: 5_000))
         try await echo("and then", connection)
         #expect(await counts(run) == Self.oneTaken)
-        connection.close()
-        try await run.end.opened()
-        await run.run.finish()
-        try await server.waitUntilAllClosed()
+        try await finish(connection, run, server)
     }
 
     /// The number of a socket that was closed belongs to another file at once. A second closing, also that of libcurl at the end of the
     /// engine, would close that file.
     @Test func theSocketIsClosedOnce() async throws {
-        let server = try LoopbackServer.echo()
-        let run = SwitchRun()
-        let connection = try await run.connect(server.url())
-        try await echo("hello", connection)
+        let (server, run, connection) = try await begin()
         let number = await socket(of: connection, run)
         #expect(isOpen(number))
         connection.close()
@@ -114,10 +126,7 @@ struct TakenConnectionTests {
     }
 
     @Test func theEndOfTheEngineClosesTheSocket() async throws {
-        let server = try LoopbackServer.echo()
-        let run = SwitchRun()
-        let connection = try await run.connect(server.url())
-        try await echo("hello", connection)
+        let (server, run, connection) = try await begin()
         let number = await socket(of: connection, run)
         #expect(isOpen(number))
         await run.run.finish()
@@ -127,10 +136,7 @@ struct TakenConnectionTests {
     }
 
     @Test func cancellingTheTransferClosesTheSocket() async throws {
-        let server = try LoopbackServer.echo()
-        let run = SwitchRun()
-        let connection = try await run.connect(server.url())
-        try await echo("hello", connection)
+        let (server, run, connection) = try await begin()
         await run.run.onEngine { connection.transfer.cancel() }
         await #expect(throws: ConnectionClosed.self) { try await connection.read() }
         try await server.waitUntilAllClosed()
@@ -139,13 +145,10 @@ struct TakenConnectionTests {
     }
 
     @Test func itsObservationEndsWithTheConnection() async throws {
-        let server = try LoopbackServer.echo()
         let observer = Observer()
         var configuration = EngineConfiguration()
         configuration.connectionObserver = observer
-        let run = SwitchRun(run: EngineRun(configuration))
-        let connection = try await run.connect(server.url())
-        try await echo("hello", connection)
+        let (server, run, connection) = try await begin(SwitchRun(run: EngineRun(configuration)))
         #expect(await counts(run) == Self.oneTaken)
         #expect(observer.begun.withLock { $0 } == 1 && observer.ended.withLock { $0 } == 0)
         connection.close()
@@ -167,28 +170,28 @@ struct TakenConnectionTests {
         let head = try #require(server.requests.first).headBytes.count
         #expect(report.bytesSent == Int64(head + text.utf8.count))
         #expect(report.bytesReceived == Int64(LoopbackServer.switching.utf8.count + text.utf8.count))
-        connection.close()
-        try await run.end.opened()
-        await run.run.finish()
-        try await server.waitUntilAllClosed()
+        try await finish(connection, run, server)
     }
 
     /// Other connections are made, used and closed beside one that was taken, and the idle ones are closed for want of descriptors.
     @Test func otherConnectionsAreClosedBesideIt() async throws {
-        let server = try LoopbackServer.echo()
+        let (server, run, connection) = try await begin()
         let other = try LoopbackServer.http { _ in .init(200) }
-        let run = SwitchRun()
-        let connection = try await run.connect(server.url())
-        try await echo("hello", connection)
         let outcome = await run.run.perform(try EngineRun.get(other.url()))
         #expect(outcome.head?.status == 200)
         #expect(await counts(run) == Counts(inLibcurl: 0, taken: 1, open: 2, isBusy: true))
         await run.run.onEngine { run.run.engine.closeIdleConnections(to: nil) }
         try await other.waitUntilAllClosed()
         try await echo("still there", connection)
-        connection.close()
-        try await run.end.opened()
-        await run.run.finish()
-        try await server.waitUntilAllClosed()
+        try await finish(connection, run, server)
+    }
+
+    /// A program that this process starts does not get the socket.
+    @Test func theSocketIsClosedInOtherPrograms() async throws {
+        let (server, run, connection) = try await begin()
+        let number = await socket(of: connection, run)
+        let flags = fcntl(number, F_GETFD)
+        #expect(flags >= 0 && flags & FD_CLOEXEC != 0)
+        try await finish(connection, run, server)
     }
 }

@@ -130,7 +130,19 @@ struct NetworkStateTests {
 
     @Test func addresses() {
         let state = Self.state(Recorded.address, Recorded.pointToPoint, Recorded.address6)
-        #expect(state.ownAddresses == Set(["192.0.2.2", "10.0.0.2", "2001:db8::2"].compactMap { IPAddress($0) }))
+        let all = Set(["192.0.2.2", "10.0.0.2", "2001:db8::2"].compactMap { IPAddress($0) })
+        #expect(state.carriedAddresses == all && state.addresses(on: [3]) == all && state.addresses(on: [4]).isEmpty)
+    }
+
+    /// Addresses stay on a link without a carrier, and the loopback has none either.
+    @Test func addressesWithoutACarrier() throws {
+        let local = Self.message(20, "0208 80fe 01000000 0800 0200 7f000001")
+        let loopback = try #require(IPAddress("127.0.0.1"))
+        for link in [Recorded.vethWithoutCarrier, Recorded.vethDown] {
+            let state = Self.state(Recorded.loopback, local, link, Recorded.address)
+            #expect(state.carriedAddresses == [loopback] && state.addresses(on: [3]).count == 1)
+        }
+        #expect(Self.state(Recorded.loopback, local, Recorded.veth, Recorded.address).carriedAddresses.count == 2)
     }
 
     /// Only the addresses on the link of a default route belong to the way to other networks.

@@ -31,6 +31,8 @@ struct URLTests {
         let host = String(repeating: "abcdefg.", count: length / 8 + 1).prefix(length - 1) + "z"
         let error = await server.fails(with: .invalidURL, sending: Request("http://\(host)/"))
         #expect(error?.mayHaveSentBytes == false && error?.isRetryable == false)
+        // libcurl itself refuses a name that is longer than 65535 bytes, in other words.
+        if length < 66_000 { #expect(error?.description.contains("its host is longer than 255 bytes") == true) }
         try await server.isHealthyAndLeavesNothing()
     }
 

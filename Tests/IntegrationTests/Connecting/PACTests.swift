@@ -171,7 +171,7 @@ struct PACTests {
         let session = Self.session(.text(script))
         let request = session.request(Self.origin)
         let task = Task { try await request.data() }
-        while await session.liveRequestCount == 0, !Task.isCancelled { await Task.yield() }
+        while await request.state == .initialized, !Task.isCancelled { await Task.yield() }
         await session.shutdown()
         await expectFailure([.cancelled]) { try await task.value }
     }

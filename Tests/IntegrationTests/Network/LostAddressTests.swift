@@ -73,7 +73,7 @@ struct LostAddressTests {
         let peer = try await server(), session = await session(of: peer)
         #expect(try await session.string(url(peer, scheme)) == "198.51.100.2 1")
         async let held = session.string(url(peer, scheme, "/held"))
-        while await session.liveRequestCount == 0 {}
+        while await session.liveRequestCount == 0, !Task.isCancelled { await Task.yield() }
         await TestMachine.settle(session)
         try move()
         await TestMachine.settle(session)

@@ -111,7 +111,7 @@ struct RealTrustIdentityTests {
         switch what {
         case "mismatch":
             identity = ClientIdentity(certificate: .file(chain), key: .file(server.path("berta.key")))
-            failure = .mismatch
+            failure = .mismatch(key: server.path("berta.key"), certificate: chain)
         case "wrong passphrase":
             identity = ClientIdentity(certificate: .file(chain), key: .file(secret), passphrase: wrong)
             failure = .wrongPassphrase(secret)

@@ -59,7 +59,7 @@ enum ProxyPeer {
     }
 
     /// Returns whether the response to a Digest challenge is correct (RFC 7616, section 3.4.1).
-    private static func isDigest(of request: Request) -> Bool {
+    static func isDigest(of request: Request, nonce: String = "n1") -> Bool {
         guard let field = request["Proxy-Authorization"], field.hasPrefix("Digest ") else { return false }
         func value(_ name: String) -> String? {
             field.firstRange(of: "\(name)=").map { found in
@@ -68,11 +68,11 @@ enum ProxyPeer {
                     ? String(rest.dropFirst().prefix { $0 != "\"" }) : String(rest.prefix { $0 != "," })
             }
         }
-        guard value(" nonce") == "n1", let nc = value("nc"), let cnonce = value("cnonce"),
+        guard value(" nonce") == nonce, let nc = value("nc"), let cnonce = value("cnonce"),
             let response = value("response"),
             let a1 = hash("\(username):r:\(password)"), let a2 = hash("CONNECT:\(request.target)")
         else { return false }
-        return response == hash("\(a1):n1:\(nc):\(cnonce):auth:\(a2)")
+        return response == hash("\(a1):\(nonce):\(nc):\(cnonce):auth:\(a2)")
     }
 
     private static func hash(_ text: String) -> String? {

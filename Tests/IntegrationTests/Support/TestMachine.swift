@@ -52,6 +52,11 @@ final class TestMachine: Sendable {
         try Self.run(["ip", "-n", name, "-batch", folder("batch")])
     }
 
+    /// Changes the network of the other machine with a command of `ip`.
+    func ipOfOther(_ command: String) throws {
+        try Self.run(["ip", "-n", other] + command.split(separator: " ").map(String.init))
+    }
+
     /// Joins the machine to the network of the other one, which is at 198.51.100.1.
     func join() throws {
         try ip("address add 198.51.100.2/24 dev cable0")

@@ -103,8 +103,11 @@ struct ClientIdentityTests {
         #expect(try await failure("empty.crl", "client.key", .file) == .noCertificate(other))
         #expect(try await failure("client.pem", nil, .file) == .noKey(client))
         #expect(try await failure("client.pem", "empty.crl", .file) == .noKey(other))
-        #expect(try await failure("client.pem", "renewed.key", .tls) == .mismatch)
-        #expect(try await failure("client.p12", "renewed.key", .tls) == .mismatch)
+        let (key, store) = (try await TrustPeer.file("renewed.key"), try await TrustPeer.file("client.p12"))
+        for (name, certificate) in [("client.pem", client), ("client.p12", store)] {
+            let failure = try await failure(name, "renewed.key", .tls)
+            #expect(failure == .mismatch(key: key, certificate: certificate))
+        }
     }
 
     /// OpenSSL itself does not accept these: the key is too short for its security level, the cipher is not loaded.

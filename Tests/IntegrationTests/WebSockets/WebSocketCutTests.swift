@@ -26,13 +26,6 @@ struct WebSocketCutTests {
         try await session.webSocket("ws://far.invalid/")
     }
 
-    private static func expectLoss(_ error: TrellisError?, sourceLocation: SourceLocation = #_sourceLocation) {
-        guard case .webSocketFailed(.lost(_))? = error?.reason else {
-            Issue.record("\(String(describing: error))", sourceLocation: sourceLocation)
-            return
-        }
-    }
-
     private static func finish(_ session: Session, _ proxy: LoopbackServer) async throws {
         while await session.liveRequestCount > 0, !Task.isCancelled { await Task.yield() }
         await session.shutdown()
@@ -89,12 +82,7 @@ struct WebSocketCutTests {
         }
         let session = Session(configuration: try ProxyPeer.configuration(proxy))
         let socket = try await Self.open(session)
-        let first = try await socket.receive()
-        #expect(first == .text("first"))
-        try await socket.send("second")
-        let error = await expectFailure([.webSocket]) { try await socket.receive() }
-        Self.expectLoss(error)
-        #expect(socket.closeCode == .abnormalClosure)
+        let error = try await expectLossAfterFirst(socket)
         for _ in 0..<2 {
             let later = await expectFailure([.webSocket]) { try await socket.receive() }
             #expect(later?.reason == error?.reason)
@@ -136,7 +124,7 @@ struct WebSocketCutTests {
         let error = await expectFailure([.webSocket]) {
             while true { try await socket.send(Data(count: 1 << 20)) }
         }
-        Self.expectLoss(error)
+        expectLoss(error)
         await expectFailure([.webSocket]) { try await socket.receive() }
         #expect(socket.closeCode == .abnormalClosure)
         try await socket.close()

@@ -36,13 +36,6 @@ struct WebSocketHalfClosedTests {
         }
     }
 
-    private static func expectLoss(_ error: TrellisError?, sourceLocation: SourceLocation = #_sourceLocation) {
-        guard case .webSocketFailed(.lost(_))? = error?.reason else {
-            Issue.record("\(String(describing: error))", sourceLocation: sourceLocation)
-            return
-        }
-    }
-
     private let session = Session()
 
     /// The last bytes of the server, by their names.
@@ -60,12 +53,7 @@ struct WebSocketHalfClosedTests {
             peer.connection.shutdownWrite()
         }
         let socket = try await server.connect(session)
-        let first = try await socket.receive()
-        #expect(first == .text("first"))
-        try await socket.send("second")
-        let error = await expectFailure([.webSocket]) { try await socket.receive() }
-        Self.expectLoss(error)
-        #expect(socket.closeCode == .abnormalClosure)
+        let error = try await expectLossAfterFirst(socket)
         let rest = try await server.end()
         #expect(rest == 0)
         let late = await expectFailure([.webSocket]) { try await socket.send("late") }
@@ -79,7 +67,7 @@ struct WebSocketHalfClosedTests {
         let socket = try await server.connect(session)
         let rest = try await server.end()
         #expect(rest == 0 && socket.closeCode == .abnormalClosure)
-        Self.expectLoss(await expectFailure([.webSocket]) { try await socket.send("late") })
+        expectLoss(await expectFailure([.webSocket]) { try await socket.send("late") })
         await session.shutdown()
     }
 
@@ -96,7 +84,7 @@ struct WebSocketHalfClosedTests {
         let error = await expectFailure([.webSocket]) {
             while true { try await socket.send(Data(count: 1 << 20)) }
         }
-        Self.expectLoss(error)
+        expectLoss(error)
         mayRead.open()
         let rest = try await server.end()
         #expect(rest != nil && socket.closeCode == .abnormalClosure)

@@ -206,6 +206,48 @@ struct WebSocketResponseTests {
         try await finish(session, server)
     }
 
+    /// Informational responses come before the final one, whose fields alone count (RFC 9110, section 15.2).
+    @Test(arguments: [true, false])
+    func informationalResponsesMayComeFirst(_ isOnePacket: Bool) async throws {
+        let server = try Self.server { connection, accept in
+            let hint = "HTTP/1.1 103 Early Hints\r\nSec-WebSocket-Accept: no\r\nSec-WebSocket-Protocol: news\r\n\r\n"
+            let frame = LoopbackServer.WebSocketFrame(0x81, Array("hello".utf8))
+            let last = Array(Self.head(accept).utf8) + frame.bytes
+            if isOnePacket {
+                try connection.write(Array((hint + hint).utf8) + last)
+            } else {
+                for _ in 0..<2 {
+                    try connection.write(hint)
+                    connection.waitUntilReceived()
+                }
+                try connection.write(last)
+            }
+            try Self.answerClose(connection)
+        }
+        let session = Session()
+        try await session.withWebSocket(server.url(scheme: "ws")) { socket in
+            let message = try await socket.receive()
+            #expect(message == .text("hello") && socket.subprotocol == nil)
+        }
+        try await finish(session, server)
+    }
+
+    /// A response of status 101 has no body, whatever its fields say (RFC 9112, section 6.3).
+    @Test(arguments: ["Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n"])
+    func theBytesBehindA101AreNoBody(_ field: String) async throws {
+        let server = try Self.server { connection, accept in
+            let frame = LoopbackServer.WebSocketFrame(0x81, Array("hello".utf8))
+            try connection.write(Array(Self.head(accept, field).utf8) + frame.bytes)
+            try Self.answerClose(connection)
+        }
+        let session = Session()
+        try await session.withWebSocket(server.url(scheme: "ws")) { socket in
+            let message = try await socket.receive()
+            #expect(message == .text("hello"))
+        }
+        try await finish(session, server)
+    }
+
     // MARK: Time
 
     /// A reader does not wait for the server's answer to the Close frame.

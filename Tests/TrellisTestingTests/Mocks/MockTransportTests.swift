@@ -161,4 +161,26 @@ struct MockTransportTests {
         #expect(count == 64 << 20)
         #expect(written.isOpen)
     }
+
+    /// The error of a handshake that a mock accepts tells where WebSockets can be tested. A refusal stays a refusal.
+    @Test func aHandshakeThatIsAcceptedIsAnErrorWithAdvice() async throws {
+        let response = MockResponse(status: 101)
+        let written = MockResponse(status: 101) { try await $0.write("x") }
+        let router = MockRouter()
+        router.route(.get, "/").thenAlways(response)
+        let transports: [any Transport] = [
+            MockTransport { _ in response }, MockTransport { _ in written }, MockTransport.immediate { _ in response },
+            MockTransport(responses: [response]), InProcessTransport { _ in response }, router,
+        ]
+        for transport in transports {
+            let error = await #expect(throws: TrellisError.self) {
+                try await Session(transport: transport).webSocket("ws://mock.example/")
+            }
+            let advice = "a mock plays no WebSockets: test them with LoopbackServer.webSocket of TrellisTesting"
+            #expect(error?.reason == .other(advice))
+        }
+        let refusing = Session(transport: MockTransport { _ in MockResponse(status: 403) })
+        let error = await #expect(throws: TrellisError.self) { try await refusing.webSocket("ws://mock.example/") }
+        #expect(error?.kind == .unacceptableStatus)
+    }
 }

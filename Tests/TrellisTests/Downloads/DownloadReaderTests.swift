@@ -20,6 +20,18 @@ struct DownloadReaderTests {
         response: Response(head: ResponseHead(status: .ok), url: "http://a.example/f"), interruptions: 0,
         metrics: Metrics())
 
+    /// Reads the download in a task that is cancelled before it reads.
+    private func leave(_ download: DownloadRequest) async {
+        let gate = LoopbackServer.Gate()
+        let leaving = Task {
+            try? await gate.opened()
+            return try await download.value
+        }
+        leaving.cancel()
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+    }
+
     // MARK: One download
 
     /// A reader that leaves does not end the download for the other readers, whether it waits for the file or the
@@ -59,14 +71,7 @@ struct DownloadReaderTests {
         let download = world.download()
         let staying = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
-        let gate = LoopbackServer.Gate()
-        let leaving = Task {
-            try? await gate.opened()
-            return try await download.value
-        }
-        leaving.cancel()
-        gate.open()
-        await #expect(throws: CancellationError.self) { try await leaving.value }
+        await leave(download)
         world.sendFile(attempt)
         #expect(try await staying.value.size == 10)
     }
@@ -79,14 +84,7 @@ struct DownloadReaderTests {
         var iterator = session.downloads(of: [download]).makeAsyncIterator()
         async let outcome = iterator.next()
         let attempt = try await transport.nextAttempt()
-        let gate = LoopbackServer.Gate()
-        let leaving = Task {
-            try? await gate.opened()
-            return try await download.value
-        }
-        leaving.cancel()
-        gate.open()
-        await #expect(throws: CancellationError.self) { try await leaving.value }
+        await leave(download)
         world.sendFile(attempt)
         #expect(try await outcome?.result.get().size == 10)
     }

@@ -32,7 +32,8 @@ struct SecurityFailureTests {
     @Test(
         arguments: [
             (.required, .tls), (.refused("x"), .tls), (.file(path: "x", why: "y"), .file), (.noCertificate("x"), .file),
-            (.noKey("x"), .file), (.noPassphrase("x"), .tls), (.wrongPassphrase("x"), .tls), (.mismatch, .tls),
+            (.noKey("x"), .file), (.noPassphrase("x"), .tls), (.wrongPassphrase("x"), .tls),
+            (.mismatch(key: "x", certificate: "y"), .tls),
             (.unusable("x"), .tls), (.requiredByProxy, .tls), (.refusedByProxy("x"), .tls),
         ] as [(TrellisError.ClientIdentityFailure, TrellisError.Kind)])
     func identities(_ failure: TrellisError.ClientIdentityFailure, _ kind: TrellisError.Kind) {

@@ -23,6 +23,14 @@ struct StaleConnectionTests {
         return answer
     }
 
+    /// Expects that the request fails, and was sent once.
+    private func expectOneAttempt(_ answer: Task<Int, any Error>) async {
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .http2)
+        #expect(transport.attempts.count == 1)
+        await session.shutdown()
+    }
+
     @Test func anIdempotentRequestGoesOutOnceMore() async throws {
         let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isConnectionFailure: true)
         let second = try await transport.nextAttempt()
@@ -37,10 +45,7 @@ struct StaleConnectionTests {
     func anythingElseFails(_ method: String, _ reused: Bool, _ isConnectionFailure: Bool) async throws {
         let request = Request("http://stale.example/", method: .init(rawValue: method) ?? .get)
         let answer = try await failsFirst(request, reused: reused, isConnectionFailure: isConnectionFailure)
-        let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .http2)
-        #expect(transport.attempts.count == 1)
-        await session.shutdown()
+        await expectOneAttempt(answer)
     }
 
     /// The server may have handled the request before it closed the connection.
@@ -48,10 +53,7 @@ struct StaleConnectionTests {
         var request = Request("http://stale.example/")
         request.isSentOnce = true
         let answer = try await failsFirst(request, reused: true, isConnectionFailure: true)
-        let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .http2)
-        #expect(transport.attempts.count == 1)
-        await session.shutdown()
+        await expectOneAttempt(answer)
     }
 
     @Test func onceIsEnough() async throws {

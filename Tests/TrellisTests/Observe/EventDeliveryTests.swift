@@ -100,7 +100,7 @@ struct EventDeliveryTests {
         #expect(read == (1...7).map { "\($0)" } && quick.droppedCount == 0)
         #expect(asleep.droppedCount == 4 && hub.droppedCount == 3 + 4)
         gate.open()
-        await hub.finishMonitors(within: .seconds(30))
+        await hub.finish(within: .seconds(30))
         #expect(names.withLock { $0 } == ["1", "lost 3", "5", "6", "7"])
         for name in ["lost 4", "5", "6", "7"] { #expect(await asleep.next().map(Self.name) == name) }
     }
@@ -223,6 +223,23 @@ struct EventDeliveryTests {
         _ = try await session?.data("http://a.example/")
         session = nil
         #expect(await task.value == 8)
+    }
+
+    /// The session is still held. A reader gets the end of the request that the shutdown ends, and a later reader gets nothing.
+    @Test func theSequenceEndsWithTheShutdown() async throws {
+        let scripted = Scripted()
+        let events = scripted.session.requestEvents
+        let reading = Task { await events.reduce(into: [String]()) { $0.append($1.word) } }
+        let request = scripted.session.request("http://localhost/")
+        request.resume()
+        try await scripted.transport.nextAttempt().connect()
+        await scripted.session.shutdown()
+        #expect(await reading.value.suffix(2) == ["ended cancelled", "failed cancelled"])
+        withExtendedLifetime(request) {}
+        #expect(!scripted.session.hub.isObserved)
+        var late = scripted.session.requestEvents.makeAsyncIterator()
+        #expect(await late.next() == nil)
+        #expect(!scripted.session.hub.isObserved)
     }
 
     @Test func twoReadersOfOneSequenceShareItsEvents() async {

@@ -142,6 +142,14 @@ struct RequestLogTests {
         #expect(try await logged.written() == words.map { "GET http://a.example/a \($0) 0 ms (call)" })
     }
 
+    /// The status and the content type are conditions of one reading.
+    @Test func aReadingIsAcceptedOnce() async throws {
+        let logged = Logged(.verbose, until: " read in ")
+        #expect(try await logged.session.string("http://a.example/") == "hello")
+        let lines = try await logged.written()
+        #expect(lines.filter { $0.contains(" accepted ") } == ["GET http://a.example/ accepted 0 ms (call)"])
+    }
+
     @Test(
         arguments: [
             (.lookingUp(host: "a.example"), "looking up a.example"),
@@ -221,7 +229,7 @@ struct RequestLogTests {
             RequestEvent(
                 of: EventSubject(id: 1, method: .get, url: "http://a.example/"), attempt: 1, elapsed: 0,
                 kind: .failed(CancellationError())), in: .calls)
-        await hub.finishMonitors(within: .milliseconds(10))
+        await hub.finish(within: .milliseconds(10))
         #expect(!hub.isObserved)
     }
 }

@@ -20,6 +20,23 @@ struct ShutdownTests {
         return (task, attempt)
     }
 
+    /// Begins the shutdown while a step waits, opens its gate, and expects that its request is sent, and is answered.
+    private func expectAnswer(
+        _ scripted: Scripted, _ gate: LoopbackServer.Gate, _ entered: LoopbackServer.Gate
+    ) async throws {
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        try await entered.opened()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        await scripted.waitUntilRefusing()
+        gate.open()
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.respond("in time")
+        #expect(await task.value == .answer("in time"))
+        await end
+    }
+
     @Test func anIdleSessionEndsAtOnce() async {
         await scripted.session.shutdown()
         await scripted.session.shutdown(drainingFor: .seconds(5))
@@ -145,17 +162,7 @@ struct ShutdownTests {
                     return request
                 })
         }
-        let task = outcome { [session = scripted.session] in
-            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
-        }
-        try await entered.opened()
-        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        await scripted.waitUntilRefusing()
-        gate.open()
-        let attempt = try await scripted.transport.nextAttempt()
-        attempt.respond("in time")
-        #expect(await task.value == .answer("in time"))
-        await end
+        try await expectAnswer(scripted, gate, entered)
     }
 
     @Test func aCallThatHasNotReachedAnEngineIsWaitedFor() async throws {
@@ -266,17 +273,7 @@ struct ShutdownTests {
         let scripted = steppedSession {
             $0.aroundCall = [GatedStep(gate: gate, entered: entered), SingleFlight()]
         }
-        let task = outcome { [session = scripted.session] in
-            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
-        }
-        try await entered.opened()
-        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        await scripted.waitUntilRefusing()
-        gate.open()
-        let attempt = try await scripted.transport.nextAttempt()
-        attempt.respond("shared")
-        #expect(await task.value == .answer("shared"))
-        await end
+        try await expectAnswer(scripted, gate, entered)
     }
 
     private struct GatedStep: RequestStep {

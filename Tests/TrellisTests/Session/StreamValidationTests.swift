@@ -84,7 +84,7 @@ struct StreamValidationTests {
         let (session, transport) = (try #require(Session.current), try #require(MockTransport.current))
         let stream = try await session.stream(Self.request)
         let error = await #expect(throws: TrellisError.self) {
-            try await stream.validate(.successfulStatus, patience: .milliseconds(100))
+            try await stream.validate([.successfulStatus], patience: .milliseconds(100))
         }
         #expect(error?.kind == .unacceptableStatus)
         #expect(error?.bodyExcerpt?.isCut == true)

@@ -52,7 +52,7 @@ struct URLDefaultsTests {
 
     @Test func aSchemeMakesAURLAbsolute() {
         #expect { try Self.url("localhost:8080/a", base: "http://h/") } throws: {
-            "\($0)".contains("its scheme is localhost")
+            "\($0)".contains("it has no scheme (did you mean http://localhost:8080/a ?)")
         }
     }
 

@@ -93,6 +93,28 @@ struct WebSocketFloodTests {
         #expect(parts == (25 + size - 1) / size)
     }
 
+    /// While this side closes, messages are decompressed although they are dropped. Of one turn, the pings between them are too many to be
+    /// answered.
+    @Test func messagesThatGrowAreHandledInPartsWhileThisSideCloses() async throws {
+        let mock = await MockSocket(WebSocketOptions(pingInterval: nil), compression: WebSocketDeflate())
+        let closing = Task { try await mock.socket.close() }
+        let code = try await mock.wire.frames(1)[0].payload
+        let deflater = try #require(MessageDeflater(windowBits: 15, keepsContext: true))
+        let message = [UInt8](repeating: 0, count: WebSocketConnection.mark.bytes)
+        var flood: [UInt8] = []
+        for number in 0..<UInt8(2 * WebSocketConnection.largestBacklog) {
+            flood += ServerFrame.frame(0xC2, Array(try deflater.deflate(message.span))) + ServerFrame.ping([number])
+        }
+        mock.wire.send(flood + ServerFrame.frame(0x88, code))
+        mock.wire.end()
+        try await closing.value
+        #expect(mock.wire.frames.filter { $0.first == 0x8A }.count > WebSocketConnection.largestBacklog)
+        #expect(mock.socket.closeCode == .normalClosure)
+        #expect(try await mock.socket.receive() == .binary(Data(message)))
+        #expect(await webSocketFailure { _ = try await mock.socket.receive() } == .dropped)
+        await mock.shutDown()
+    }
+
     /// An answer to a ping follows no Close frame (RFC 6455, section 5.5.1).
     @Test(arguments: [ServerFrame.close(1000), ServerFrame.frame(0x83, [])])
     func aPingIsAnsweredBeforeTheCloseFrameOfTheSameBytes(_ last: [UInt8]) async throws {

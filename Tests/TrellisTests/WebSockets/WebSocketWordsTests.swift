@@ -25,6 +25,7 @@ struct WebSocketWordsTests {
             _ = try await session.webSocket("ws://a.example/b")
         }
         #expect(error?.description.hasPrefix("WebSocket handshake with ws://a.example/b: ") == true)
+        #expect(error?.url == "ws://a.example/b" && error?.response?.url == "ws://a.example/b")
         await session.shutdown()
     }
 
@@ -33,6 +34,13 @@ struct WebSocketWordsTests {
         mock.wire.end()
         let error = await #expect(throws: TrellisError.self) { _ = try await mock.socket.receive() }
         #expect(error?.description.hasPrefix("WebSocket ws://localhost/: ") == true)
+        #expect(error?.url == "ws://localhost/" && mock.socket.response.url == "ws://localhost/")
         await mock.shutDown()
+    }
+
+    @Test func theSchemesOfAWebSocketAreThoseOfItsHandshake() {
+        #expect("http://a/?b=http://c".withWebSocketScheme == "ws://a/?b=http://c")
+        #expect("HTTPS://a/".withWebSocketScheme == "wss://a/")
+        #expect("wss://a/".withWebSocketScheme == "wss://a/" && "a/http://".withWebSocketScheme == "a/http://")
     }
 }

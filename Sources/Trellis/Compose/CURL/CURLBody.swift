@@ -19,6 +19,8 @@ struct CURLBody {
     }
 
     private let form: Form
+    /// The remark about a part of the body that is left out because it may hold secrets; `nil` if all of the body is there.
+    private let remark: String?
     /// The coding that the command applies to the body; `nil` if there is none.
     private let coding: RequestCompression.Algorithm?
     /// The body's own type; `nil` if the body is a form, whose type curl adds.
@@ -27,20 +29,30 @@ struct CURLBody {
     init(_ request: Request, _ options: CURLDescriptionOptions) {
         let existing = request.headers[.contentEncoding] ?? options.defaultHeaders[.contentEncoding]
         let isCoded = (try? request.compression?.applies(to: request, existing: existing)) ?? false
+        var remark: String?
         switch request.body?.source {
         case nil: form = request.method.expectsContent ? .empty : .none
         case .data(let data) where options.maximumBodySize.isExceeded(by: data.count): form = .long(data.count)
         case .data(let data):
             let type =
                 request.headers[.contentType] ?? request.body?.contentType ?? options.defaultHeaders[.contentType]
-            form = .data(options.revealsSecrets ? data : Self.redacted(data, ofType: type))
+            if options.revealsSecrets {
+                form = .data(data)
+            } else {
+                let (shown, why) = BodyRedaction.redacted(data, type: type ?? "")
+                form = .data(shown)
+                remark = why
+            }
         case .file(let path): form = .file(path)
         case .stream: form = .stream
         case .multipart(let multipart) where options.maximumBodySize.isExceeded(by: multipart.countInMemory):
             form = .long(multipart.countInMemory)
         case .multipart(let multipart):
-            form = Self.form(options.revealsSecrets ? multipart : CURLForm.redacted(multipart), isCoded: isCoded)
+            var shown = multipart
+            if !options.revealsSecrets { (shown, remark) = CURLForm.redacted(multipart) }
+            form = Self.form(shown, isCoded: isCoded)
         }
+        self.remark = remark
         if case .form = form { contentType = nil } else { contentType = request.body?.contentType }
         if case .form = form { coding = nil } else { coding = isCoded ? request.compression?.algorithm : nil }
     }
@@ -58,6 +70,7 @@ struct CURLBody {
 
     /// Adds the options, input and remarks of the body to a command.
     func add(to command: inout CURLCommand) {
+        if let remark { command.remarks.append("of the body, \(remark)") }
         switch form {
         case .none: break
         case .empty: command.add("--data-binary", "")
@@ -101,12 +114,6 @@ struct CURLBody {
         if let data = try? multipart.pieces().joined() { return .data(data) }
         let remark = "curl cannot compress the body"
         return .form(form.arguments, remarks: form.remarks + (isCoded ? [remark] : []))
-    }
-
-    /// Returns a URL-encoded form without the values of its secret items.
-    private static func redacted(_ data: Data, ofType type: String?) -> Data {
-        guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded") else { return data }
-        return Data(URLRedaction.redactItems(data))
     }
 }
 

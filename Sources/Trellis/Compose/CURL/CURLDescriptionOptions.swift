@@ -4,9 +4,9 @@ public import HTTPTypes
 public struct CURLDescriptionOptions: Sendable {
     /// Indicates whether secrets are shown; `false` by default. Otherwise user information is left out of URLs, and the values of
     /// query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`, `password`, `api_key` and the
-    /// like) become `REDACTED`, as do fields that no compression table may hold (`indexingStrategy`). The URLs of fields such as
-    /// `Referer` and `Link` are treated alike. Secrets in other bodies, such as JSON, in files and in
-    /// ``furtherArguments`` are not recognised.
+    /// like) become `REDACTED`, as do fields that no compression table may hold (`indexingStrategy`), and the texts under such names in
+    /// a body of JSON, as in the documents of an ``HARRecorder``. The URLs of fields such as `Referer` and `Link` are treated alike.
+    /// Secrets in other bodies, in files and in ``furtherArguments`` are not recognised.
     public var revealsSecrets = false
     /// Indicates whether each option is on a line of its own; `false` by default.
     public var isMultiline = false

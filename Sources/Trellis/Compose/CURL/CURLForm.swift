@@ -11,23 +11,31 @@ struct CURLForm {
 
     init(_ form: MultipartFormData) { add(form.parts) }
 
-    /// Returns the form without the values of parts whose names indicate a secret.
-    static func redacted(_ form: MultipartFormData) -> MultipartFormData {
+    /// Returns the form without the values of parts whose names indicate a secret, and without the secrets of other parts in memory; and a
+    /// remark if a piece of a part is left out because it may hold some.
+    static func redacted(_ form: MultipartFormData) -> (form: MultipartFormData, remark: String?) {
+        var remark: String?
         var result = MultipartFormData(boundary: form.boundary)
         result.subtype = form.subtype
         for part in form.parts {
             var part = part
             if let name = part.name, URLRedaction.isSecret(name[...]), case .data = part.body.source {
                 part.body = .string("REDACTED", contentType: part.body.contentType)
+            } else if case .data(let data) = part.body.source {
+                let (shown, why) = BodyRedaction.redacted(data, type: part.effectiveContentType ?? "text/plain")
+                part.body = .data(shown, contentType: part.body.contentType)
+                remark = remark ?? why
             } else if case .multipart(let inner) = part.body.source {
-                part.body = .multipart(redacted(inner))
+                let (shown, why) = redacted(inner)
+                part.body = .multipart(shown)
+                remark = remark ?? why
             }
             for index in part.headers.indices {
                 part.headers[index].value = SecretFields.redacted(part.headers[index])
             }
             result.append(part)
         }
-        return result
+        return (result, remark)
     }
 
     /// Returns a path that curl does not mistake for its standard input, nor `cat` for an option.

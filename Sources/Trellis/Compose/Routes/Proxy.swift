@@ -149,22 +149,17 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
     ///
     /// - Parameter socks: A SOCKS proxy that is itself reached directly.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` unless `socks` is a SOCKS proxy, this one an HTTP proxy, and
-    ///   this one is reached directly until now; of kind ``TrellisError/Kind/unsupported`` if this proxy has credentials for
-    ///   ``Authentication/digest``, `socks` has credentials too, and libcurl is older than 8.23: such a libcurl has one place for a name
-    ///   and a password, and would prove to this proxy that it knows the password of the other. ``Authentication/any`` means
-    ///   ``Authentication/basic`` there.
+    ///   this one is reached directly until now.
     public func reached(through socks: Proxy) throws(TrellisError) -> Proxy {
         guard let engine, let first = socks.engine, socks.kind.isSOCKS, !kind.isSOCKS, engine.first == nil else {
             throw TrellisError(.invalidRequest(.proxy("only an HTTP proxy is reached through a SOCKS proxy")))
         }
-        try Self.check(engine.credentials, behind: first)
         return Proxy(kind: kind, authentication: authentication, engine: engine.reached(through: first))
     }
 
     /// Returns the proxy with another name, password or authentication scheme; those that are `nil` stay.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for credentials that the proxy cannot have; of kind
-    ///   ``TrellisError/Kind/unsupported`` as ``reached(through:)``.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for credentials that the proxy cannot have.
     package func changed(
         username: String?, password: String?, authentication: Authentication?
     ) throws(TrellisError) -> Proxy {
@@ -177,27 +172,14 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
             username: username ?? known?.username ?? "", password: password ?? known?.password ?? "",
             isDigest: scheme == .digest && !kind.isSOCKS)
         try Self.check(credentials, kind)
-        try Self.check(credentials, behind: engine.first)
         return Proxy(kind: kind, authentication: scheme, engine: engine.with(credentials))
-    }
-
-    private static func check(
-        _ credentials: EngineConfiguration.ProxyServer.Credentials?, behind first: EngineConfiguration.ProxyServer?
-    ) throws(TrellisError) {
-        let libcurl = LibcurlFeatures.current
-        if first?.credentials != nil, credentials?.isDigest == true, !libcurl.separatesProxyCredentials {
-            throw TrellisError(
-                .unsupported(
-                    "Digest authentication behind a SOCKS proxy with credentials needs libcurl 8.23: "
-                        + "\(libcurl.version) keeps one name and one password for both proxies"))
-        }
     }
 
     /// The same proxy with Digest authentication, if its challenge decides about the scheme and Digest is possible; `nil` otherwise.
     var withDigest: Proxy? {
-        guard authentication == .any, let engine, let credentials = engine.credentials, !kind.isSOCKS,
-            engine.first?.credentials == nil || LibcurlFeatures.current.separatesProxyCredentials
-        else { return nil }
+        guard authentication == .any, let engine, let credentials = engine.credentials, !kind.isSOCKS else {
+            return nil
+        }
         let digest = EngineConfiguration.ProxyServer.Credentials(
             username: credentials.username, password: credentials.password, isDigest: true)
         return Proxy(kind: kind, authentication: authentication, engine: engine.with(digest))

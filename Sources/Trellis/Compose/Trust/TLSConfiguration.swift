@@ -34,8 +34,9 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
 /// The first read may take as long as ``Timeouts/connect``: then, the request fails with an error of kind
 /// ``TrellisError/Kind/connectTimeout`` that names the file, and the read continues for later requests. A passphrase has its own limit.
 public struct TLSConfiguration: Sendable {
-    /// The certificate authorities that are trusted. The default is ``CertificateAuthorities/system``, whose file libcurl reads; a session
-    /// notices a change of that file up to a day later.
+    /// The certificate authorities that are trusted. The default is ``CertificateAuthorities/system``, whose file libcurl reads. A session
+    /// looks whether that file has changed as it does for other files. With nothing but the system's authorities, no request waits for that
+    /// look, and a change is not told.
     public var authorities = CertificateAuthorities.system
     /// The certificate revocation lists (RFC 5280, section 5), as PEM. The default is none: revocation is not checked. With lists, each
     /// certificate of a chain must be covered by a list of its issuer that is valid now, and a chain must end in a root.

@@ -10,4 +10,14 @@ extension String {
         default: return self
         }
     }
+
+    /// The URL with the scheme `ws` in place of `http`, and `wss` in place of `https`.
+    var withWebSocketScheme: String {
+        guard let mark = schemeMark else { return self }
+        switch self[..<mark.lowerBound].lowercased() {
+        case "http": return "ws" + self[mark.lowerBound...]
+        case "https": return "wss" + self[mark.lowerBound...]
+        default: return self
+        }
+    }
 }

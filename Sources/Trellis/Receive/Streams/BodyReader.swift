@@ -9,10 +9,10 @@ struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
     private static var elementsPerCheck: Int { 8 }
 
     private(set) var machine: Machine
-    /// The iterator over the body; `nil` if the body has been released.
+    /// The iterator over the body; `nil` if the body has been released or has ended.
     private var chunks: ResponseBody.Iterator?
-    /// Indicates whether the body has ended, and the parser may have last elements.
-    private var isFinishing = false
+    /// The iterator over a body that has ended, and whose parser may have last elements, for their errors; `nil` otherwise.
+    private var ended: ResponseBody.Iterator?
     private var elementsUntilCheck = 0
 
     init(_ machine: Machine, _ body: ResponseBody) {
@@ -22,7 +22,7 @@ struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
 
     mutating func take() throws -> Machine.Output? {
         do {
-            if chunks == nil { return isFinishing ? try machine.finish() : nil }
+            if chunks == nil { return ended != nil ? try machine.finish() : nil }
             if elementsUntilCheck == 0 {
                 // The caller reads the body next, which throws in a cancelled task.
                 if Task.isCancelled { return nil }
@@ -31,8 +31,7 @@ struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
             elementsUntilCheck -= 1
             return try machine.next()
         } catch {
-            close()
-            throw error
+            throw end(error)
         }
     }
 
@@ -41,26 +40,36 @@ struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
         do {
             // After the last elements there are no more.
             guard chunks != nil else {
-                isFinishing = false
+                ended = nil
                 return false
             }
             if let chunk = try await chunks?.next() {
                 machine.append(chunk)
             } else {
-                close()
-                isFinishing = true
+                ended = chunks
+                chunks = nil
             }
             return true
         } catch {
-            close()
-            throw error
+            throw end(error)
         }
     }
+
+    /// Releases the body because of an error, and returns the error with the request and the response of the body.
+    @inline(never)
+    private mutating func end(_ error: any Error) -> any Error {
+        let completed = completed(error)
+        close()
+        return completed
+    }
+
+    /// Returns an error about the body with its request and its response, unless the body has been released.
+    func completed(_ error: any Error) -> any Error { (chunks ?? ended)?.completed(error) ?? error }
 
     /// Releases the body, which ends the transfer; there are no more elements.
     mutating func close() {
         chunks = nil
-        isFinishing = false
+        ended = nil
     }
 }
 
@@ -77,8 +86,7 @@ extension BodyReader where Machine.Output == RawElement {
             do {
                 if let value = try decoder.decode(element) { return value }
             } catch {
-                close()
-                throw error
+                throw end(error)
             }
         }
         return nil

@@ -48,7 +48,9 @@ public struct MultipartPart: Sendable {
         public func collect(upTo limit: Int) async throws -> Data {
             var all = Data()
             for try await bytes in self {
-                guard all.count + bytes.count <= limit else { throw TrellisError.tooLong("a part", limit: limit) }
+                guard all.count + bytes.count <= limit else {
+                    throw reader.completed(.tooLong("a part", limit: limit))
+                }
                 all.append(bytes)
             }
             return all

@@ -33,12 +33,19 @@ final class MultipartReader: Sendable {
     /// Returns the next bytes of a part; `nil` at its end.
     func nextBytes(of part: Int) async throws -> Data? {
         try await exclusively { state in
-            guard part == state.part else { throw TrellisError(.other("the next part has been requested already")) }
+            guard part == state.part else {
+                throw state.reader.completed(TrellisError(.other("the next part has been requested already")))
+            }
             guard state.isInPart else { return nil }
             if case .bytes(let bytes) = try await state.reader.next() { return bytes }
             state.isInPart = false
             return nil
         }
+    }
+
+    /// Returns an error about a part with the request and the response of the body, unless the body has been released or is being read.
+    func completed(_ error: TrellisError) -> any Error {
+        state.withLock { $0 }?.reader.completed(error) ?? error
     }
 
     /// Runs `body` with the state.
@@ -49,7 +56,9 @@ final class MultipartReader: Sendable {
             defer { state = nil }
             return state
         }
-        guard var present = taken else { throw TrellisError(.other("a multipart body can have one reader at a time")) }
+        guard var present = taken else {
+            throw TrellisError(.other("a multipart body can have one reader at a time"), phase: .receiving)
+        }
         defer {
             let state = present
             self.state.withLock { $0 = state }

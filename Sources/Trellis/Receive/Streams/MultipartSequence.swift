@@ -31,7 +31,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
             let parser = MultipartParser(boundary, maximumHeadSize: limit, mayStopAnywhere: mayStop)
             return Iterator(state: .reading(MultipartReader(BodyReader(parser, body))))
         } catch {
-            return Iterator(state: .failed(error))
+            return Iterator(state: .failed(body.completed(error)))
         }
     }
 
@@ -39,7 +39,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate enum State {
             case reading(MultipartReader)
-            case failed(TrellisError)
+            case failed(any Error)
             case done
         }
 

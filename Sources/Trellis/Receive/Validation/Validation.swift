@@ -37,10 +37,26 @@ package struct Validation: Sendable {
 
     /// Checks a response, and throws the first failure.
     package func validate(_ answer: Answer, withDefaults hasDefaults: Bool) async throws {
-        for validator in validators(withDefaults: hasDefaults) { try await validator.validate(answer) }
+        try await validators(withDefaults: hasDefaults).validate(answer)
     }
 
     private static let defaults: [Validator] = [.successfulStatus, .acceptedContentType]
+}
+
+extension [Validator] {
+    /// Checks a response by the validators in their order, and reports the result to its observer, once for all of them.
+    ///
+    /// - Throws: The first failure.
+    func validate(_ answer: Answer) async throws {
+        guard !isEmpty else { return }
+        do {
+            for validator in self { try await validator.check(answer) }
+        } catch {
+            answer.observer?.didValidate(error)
+            throw error
+        }
+        answer.observer?.didValidate(nil)
+    }
 }
 
 extension Validator {

@@ -66,18 +66,6 @@ public struct Validator: Sendable {
         Validator(.contentType(AcceptableTypes(types)))
     }
 
-    /// Checks a response, and reports the result to its observer.
-    func validate(_ answer: Answer) async throws {
-        guard let observer = answer.observer else { return try await check(answer) }
-        do {
-            try await check(answer)
-            observer.didValidate(nil)
-        } catch {
-            observer.didValidate(error)
-            throw error
-        }
-    }
-
     /// Returns whether a head meets the condition; `nil` if the body is needed to decide.
     func isMet(by head: ResponseHead, of request: Request) -> Bool? {
         switch rule {
@@ -89,7 +77,10 @@ public struct Validator: Sendable {
         }
     }
 
-    private func check(_ answer: Answer) async throws {
+    /// Checks a response.
+    ///
+    /// - Throws: The error of a response that is not accepted.
+    func check(_ answer: Answer) async throws {
         switch rule {
         case .status(let codes):
             let status = answer.response.status.code

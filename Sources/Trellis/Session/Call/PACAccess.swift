@@ -106,10 +106,11 @@ struct PACAccess: ProxyScriptAccess {
     private func exchange(
         _ request: Request, _ preparation: RequestPreparation, _ start: EngineInstant
     ) async throws -> (Data, Response) {
-        if preparation.trust.constant == nil {
+        if !preparation.trust.isConstant {
             let time = preparation.configuration.timeouts.connect ?? RequestPreparation.scriptLimit
             let limit = TrustFileLimit(
-                wait: { try await wait(for: time) }, elapsed: { .nanoseconds(now.nanoseconds(since: start)) })
+                wait: { try await wait(for: time) }, elapsed: { .nanoseconds(now.nanoseconds(since: start)) },
+                isZero: time <= .zero)
             _ = try await preparation.loadTrust(for: request, now: now) { limit }
         }
         var evaluations = 0

@@ -42,6 +42,9 @@ extension Pipeline {
             // next requests do not wait again.
             didFail(service, of: url, error)
             return nil
+        } catch let error as TrellisError where error.isUntried {
+            session.configuration.alternativeServices?.end(service, of: url, .unknown)
+            return nil
         } catch let error as TrellisError where error.isOfConnection {
             didFail(service, of: url, error)
             if error.phase == .connecting { return nil }

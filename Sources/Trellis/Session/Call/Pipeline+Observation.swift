@@ -42,6 +42,15 @@ extension Pipeline {
     }
 }
 
+/// The failures of the storage of cookies.
+extension Pipeline {
+    /// Tells the observer that a file of cookies has failed, once for all requests until the file works again.
+    func tellFailure(of jar: any CookieStorage) {
+        guard call.observer != nil, let failure = (jar as? CookieFile)?.takeNewFailure() else { return }
+        tell { .cookiesFailed(failure) }
+    }
+}
+
 /// The observation of a streamed response. An engine thread may have the last reference to it.
 private final class StreamObservation: Sendable {
     let observation: any ExchangeObservation

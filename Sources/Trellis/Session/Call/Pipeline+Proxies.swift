@@ -83,7 +83,7 @@ extension TrellisError {
 
     /// Indicates whether no connection or tunnel was made, so that another proxy may work, and nothing was sent to the server.
     fileprivate func isOfProxyConnection(_ request: Request) -> Bool {
-        guard !isTrustTimeout else { return false }
+        guard !isTrustTimeout, !isUntried else { return false }
         // A request that was sent on a connection that died must not be sent again, unless its method is idempotent.
         guard [.composing, .queued, .connecting].contains(phase) || request.method.isIdempotent else { return false }
         return switch reason {

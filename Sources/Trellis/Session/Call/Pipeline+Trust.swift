@@ -59,6 +59,7 @@ extension TrellisError {
         error.url = url
         error.detail = other.detail
         error.isTrustTimeout = other.isTrustTimeout
+        error.isUntried = other.isUntried
         error.followed = followed
         return error
     }

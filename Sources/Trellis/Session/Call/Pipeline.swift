@@ -289,7 +289,9 @@ final class Pipeline: Sendable {
     private func addingCookies(to request: Request) async -> Request {
         if let jar = steps.cookies as? any ImmediateCookieStorage { return jar.addingCookies(to: request) }
         guard let jar = steps.cookies, let url = CookieURL(request.url) else { return request }
-        return request.adding(await jar.cookies(for: url))
+        let cookies = await jar.cookies(for: url)
+        tellFailure(of: jar)
+        return request.adding(cookies)
     }
 
     @inline(never)
@@ -301,6 +303,7 @@ final class Pipeline: Sendable {
             let url = CookieURL(request.url)
         else { return }
         await jar.store(answer.response.head.texts(of: .setCookie), from: url)
+        tellFailure(of: jar)
     }
 
     @inline(never)

@@ -30,9 +30,18 @@ extension RequestActor {
     /// - Parameter conditions: The conditions of all readers; `nil` if the readers accept any response.
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
         submit { request in
-            request.start(conditions)
+            request.start(conditions, with: .resume)
             request.streamedExchange?.perform { $0.resume() }
         }
+        begin()
+    }
+
+    /// Starts the call for a reader of its progress, unless the call was started or has ended. A suspended call stays suspended.
+    ///
+    /// - Parameter conditions: The conditions of all readers; `nil` if the readers accept any response.
+    nonisolated func beginForProgress(_ conditions: ReadingConditions?) {
+        guard !hasBegun.load(ordering: .relaxed), !call.record.withLock({ $0.isDecided }) else { return }
+        submit { $0.start(conditions, with: .begin) }
         begin()
     }
 

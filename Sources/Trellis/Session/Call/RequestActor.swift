@@ -193,9 +193,9 @@ actor RequestActor: EngineActor {
         if waiter == nil { cancel(CancellationError()) }
     }
 
-    func start(_ conditions: ReadingConditions?) {
+    func start(_ conditions: ReadingConditions?, with event: RequestState.Event) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
-        if register() { handle(.resume) }
+        if register() { handle(event) }
     }
 
     /// Registers a call that runs in its caller's task, and sets its deadline.

@@ -58,6 +58,20 @@ final class RequestHandle: Sendable {
         }
     }
 
+    /// Returns the progress of one of the request's bodies. The first value that a reader requests starts the request.
+    ///
+    /// - Parameters:
+    ///   - validation: The conditions of the handle whose progress is read.
+    ///   - meter: The meter of the body.
+    func progress(
+        _ validation: Validation = Validation(), of meter: (RequestActor) -> ProgressBroadcaster
+    ) -> TransferProgressSequence {
+        guard case .success(let actor) = actor else { return .ended }
+        return TransferProgressSequence(meter(actor)) { [weak actor] in
+            actor?.beginForProgress(.of(validation, withDefaults: false))
+        }
+    }
+
     /// Sends the request, unless it was already sent, and waits for the head of its response.
     func response() async throws -> StepResponse { try await read { try await $0.answer() } }
 

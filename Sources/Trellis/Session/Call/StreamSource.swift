@@ -23,6 +23,9 @@ final class StreamSource: ChunkSource {
 
     var metrics: Metrics? { get async { await exchange.finalMetrics } }
 
+    /// The time since the call began: the exchange of a stream is made with the start of its call.
+    var elapsedTime: Int64? { session.clock.now().nanoseconds(since: exchange.prepared.start) }
+
     func next() async throws -> Data? { try await inbox.next() }
 
     func finalResponse() async throws -> Response { try await inbox.finalResponse() }

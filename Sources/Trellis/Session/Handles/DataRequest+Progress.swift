@@ -9,24 +9,20 @@ extension DataRequest {
     /// their total, if it is known. Progress starts over when the request is sent again, after a redirect or for a retry, and
     /// ends with the request, whether it succeeds or fails.
     ///
+    /// The first reader that waits for a value starts the request, as the reader of its response does:
+    ///
     /// ```swift
     /// let upload = session.uploadRequest(.file("/tmp/film.mp4"), to: url)
-    /// Task { for await progress in upload.uploadProgress { bar.update(progress.fraction ?? 0) } }
+    /// for await progress in upload.uploadProgress { bar.update(progress.fraction ?? 0) }
     /// let (data, response) = try await upload.data()
     /// ```
     ///
     /// Progress is only measured if it is asked for.
-    public var uploadProgress: TransferProgressSequence {
-        guard case .success(let call) = handle.actor else { return .ended }
-        return call.uploadProgress.values
-    }
+    public var uploadProgress: TransferProgressSequence { handle.progress(validation) { $0.uploadProgress } }
 
     /// The progress of the response's body, in the same way: bytes on the wire, before decoding, and their total if the head
     /// announces it.
-    public var downloadProgress: TransferProgressSequence {
-        guard case .success(let call) = handle.actor else { return .ended }
-        return call.downloadProgress.values
-    }
+    public var downloadProgress: TransferProgressSequence { handle.progress(validation) { $0.downloadProgress } }
 }
 
 extension TransferProgressSequence {

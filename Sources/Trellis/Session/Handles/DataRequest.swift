@@ -3,9 +3,9 @@ import FoundationEssentials
 
 /// A handle on one request whose response is collected in memory.
 ///
-/// The request starts when its response is asked for, in any form, or ``resume()`` is called, and is sent once however often the
-/// response is read. Copies, and the results of ``validate()`` and its like, are handles on the same request; the request ends
-/// when the last handle is released.
+/// The request starts when its response, in any form, or the first value of its progress is asked for, or when ``resume()`` is called,
+/// and is sent once however often the response is read. Copies, and the results of ``validate()`` and its like, are handles on
+/// the same request; the request ends when the last handle is released.
 ///
 /// ```swift
 /// let user = try await session.request("https://api.example.com/users/1").validate().decode(User.self)

@@ -2,9 +2,9 @@ import CurlEngine
 
 /// A handle on one request whose response is read as a stream.
 ///
-/// The request starts when its ``response`` is asked for or ``resume()`` is called, and is sent once. Copies, and the results of
-/// ``validate()`` and its like, are handles on the same request. The request ends when the last handle on it and its response are
-/// released.
+/// The request starts when its ``response`` or the first value of its ``downloadProgress`` is asked for, or when ``resume()`` is called,
+/// and is sent once. Copies, and the results of ``validate()`` and its like, are handles on the same request. The request ends
+/// when the last handle on it and its response are released.
 ///
 /// ```swift
 /// let request = session.streamRequest("https://example.com/log").validate()
@@ -27,8 +27,7 @@ public struct StreamRequest: Sendable {
     public var response: StreamResponse {
         get async throws {
             let response = StreamResponse(try await handle.response())
-            for validator in validation.validators(withDefaults: false) { try await response.validate(validator) }
-            return response
+            return try await response.validate(validation.validators(withDefaults: false))
         }
     }
 
@@ -56,10 +55,10 @@ public struct StreamRequest: Sendable {
     }
 
     /// The progress of the response's body: bytes on the wire, before decoding, and their total if the head announces it.
-    public var downloadProgress: TransferProgressSequence {
-        guard case .success(let call) = handle.actor else { return .ended }
-        return call.downloadProgress.values
-    }
+    ///
+    /// The first reader that waits for a value starts the request. Read the progress in another task than the body: the body is received
+    /// at the pace of its reader, and its progress stands still without one.
+    public var downloadProgress: TransferProgressSequence { handle.progress { $0.downloadProgress } }
 
     /// Starts the request, or resumes it, its body included.
     public func resume() { try? handle.actor.get().resume() }

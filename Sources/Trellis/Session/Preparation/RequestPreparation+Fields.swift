@@ -5,7 +5,11 @@ import HTTPTypes
 extension RequestPreparation {
     /// Returns the URL of a request.
     func url(of request: Request) throws(TrellisError) -> WireURL {
-        try parse(request.url, unchanged: request.sendsURLUnchanged)
+        do throws(WireURL.ParseFailure) {
+            return try urls.url(parsing: request.url, unchanged: request.sendsURLUnchanged)
+        } catch {
+            throw .unusableURL(request.url, error, isWebSocket: request.headers.contains(.secWebSocketKey))
+        }
     }
 
     /// Returns the fields with which a request would be sent, apart from those that describe its body's framing, as a cache reads them.

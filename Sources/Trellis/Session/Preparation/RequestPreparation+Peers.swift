@@ -9,7 +9,7 @@ extension RequestPreparation {
     func mustSelectRoute(for request: Request) -> Bool { routes.mustSelect(for: request) && makesConnections }
 
     /// Indicates whether a request may have to wait for the files of certificates.
-    var mayLoadTrust: Bool { trust.constant == nil && makesConnections }
+    var mayLoadTrust: Bool { !trust.isConstant && makesConnections }
 
     /// Indicates whether the transport of the current task's requests makes connections.
     var makesConnections: Bool { TransportOverride.current?.transport.makesConnections ?? ownMakesConnections }

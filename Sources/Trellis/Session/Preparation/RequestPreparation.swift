@@ -7,9 +7,6 @@ final class RequestPreparation: Sendable {
     /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
-    /// libcurl's own limit on connecting, in nanoseconds.
-    private static let libcurlConnectLimit: UInt64 = 300_000_000_000
-
     /// The field that libcurl adds to requests without one.
     private static let libcurlAccept = "*/*"
 
@@ -32,7 +29,7 @@ final class RequestPreparation: Sendable {
     private let dependentNames: [HTTPField.Name]
     /// The lengths of these names, one bit each, which most other names do not have.
     private let dependentLengths: UInt64
-    private let urls = WireURLCache()
+    let urls = WireURLCache()
     /// The routes of the session's requests.
     let routes: RouteTable
     /// Indicates whether the session's own transport makes connections.
@@ -53,10 +50,12 @@ final class RequestPreparation: Sendable {
         self.configuration = configuration
         ownMakesConnections = makesConnections
         routes = RouteTable(
-            proxies: configuration.proxy, route: configuration.route, resolver: configuration.resolver)
+            proxies: configuration.proxy, route: configuration.route, resolver: configuration.resolver,
+            makeProofs: ProxyProofs.proofs)
         trustEvaluations = configuration.serverTrustManager.map(ServerTrustTable.init)
         mayWaitForTrust = trustEvaluations?.mayWait ?? false
-        trust = TrustTable(configuration.tls, forHosts: configuration.tlsForHosts)
+        trust = TrustTable(
+            configuration.tls, forHosts: configuration.tlsForHosts, system: configuration.systemAuthorities)
         collectedLimits = TimeLimits(configuration.timeouts)
         openLimits = TimeLimits(configuration.timeouts, hasDefaultTotal: false)
         urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)
@@ -156,14 +155,15 @@ final class RequestPreparation: Sendable {
         let trustEvaluation = try trustEvaluations?.evaluation(for: url)
         let wire = TransferOptions(
             url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
-            trust: trust.constant ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
+            trust: trust.constant(mayUseTLS: url.isSecure || chosen.route !== TransferRoute.direct)
+                ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
             method: request.method.rawValue, headerLines: headerLines, body: body,
             version: try version(of: request, url, delivery, isAlternative: alternative != nil),
             mayBeReplayed: request.method.isIdempotent && !request.isSentOnce,
             decodesContent: !keepsCoding && request.decodesContent ?? configuration.decodesContent,
             receiveBufferSize: min(delivery.bufferSize, bandwidth?.receive ?? .max),
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
-            mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true,
+            connectLimit: timeLimits.connect,
             readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
             hasTrailers: streamed?.trailers != nil, switchesProtocols: delivery == .connection,
             rank: request.priority.rank)
@@ -217,20 +217,6 @@ final class RequestPreparation: Sendable {
     }
 
     // MARK: Checks
-
-    func parse(_ text: String, unchanged isUnchanged: Bool = false) throws(TrellisError) -> WireURL {
-        do throws(WireURL.ParseFailure) {
-            return try urls.url(parsing: text, unchanged: isUnchanged)
-        } catch {
-            switch error {
-            case .empty: throw TrellisError(.invalidURL("it is empty"))
-            case .relative: throw TrellisError(.invalidURL("it is not absolute"))
-            case .unsupportedScheme(let scheme):
-                throw TrellisError(.invalidURL("its scheme is \(scheme), not http or https"))
-            case .malformed(let why): throw TrellisError(.invalidURL(why))
-            }
-        }
-    }
 
     private static func check(_ request: Request) throws(TrellisError) {
         let method = request.method.rawValue

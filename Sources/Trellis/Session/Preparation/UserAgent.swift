@@ -3,11 +3,13 @@ private import FoundationEssentials
 
 /// Values for the `User-Agent` field (RFC 9110, section 10.1.5).
 public enum UserAgent {
-    /// The default value, `app Trellis/0.1.0 libcurl/7.88.1 (Linux)`, with the name of the executable as the app. An executable
-    /// has no version of its own: pass the version to ``naming(_:version:)``.
+    /// The default value, `app Trellis/0.1.0`, with the name of the executable as the app. An executable has no version of its own: pass
+    /// the version to ``naming(_:version:)``.
+    ///
+    /// The field does not tell the versions of libraries and of the system, which would tell an attacker more than a server's log.
     public static let `default` = naming(executable, version: nil)
 
-    /// Returns a value that names an app, such as `app/2.1 Trellis/0.1.0 libcurl/7.88.1 (Linux)`:
+    /// Returns a value that names an app, such as `app/2.1 Trellis/0.1.0`:
     ///
     /// ```swift
     /// configuration.userAgent = UserAgent.naming("backup", version: "2.1")
@@ -19,7 +21,7 @@ public enum UserAgent {
     public static func naming(_ app: String, version: String? = nil) -> String {
         let (app, version) = (token(app), token(version ?? ""))
         let product = app.isEmpty ? "" : version.isEmpty ? "\(app) " : "\(app)/\(version) "
-        return "\(product)Trellis/\(TrellisRuntime.version) libcurl/\(LibcurlFeatures.current.version) (\(platform))"
+        return "\(product)Trellis/\(TrellisRuntime.version)"
     }
 
     private static var executable: String {
@@ -33,12 +35,6 @@ public enum UserAgent {
         }
         return String(decoding: bytes, as: UTF8.self)
     }
-
-    #if os(Linux)
-    private static let platform = "Linux"
-    #else
-    private static let platform = "Unix"
-    #endif
 }
 
 /// Information about the framework and the libcurl that it runs on.

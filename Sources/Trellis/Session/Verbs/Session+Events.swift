@@ -8,7 +8,8 @@ extension Session {
     /// ```
     ///
     /// A reader that is slower than the session loses the oldest events beyond ``SessionConfiguration/eventBufferSize``, and is told of
-    /// their number (``RequestEvent/Kind/eventsDropped(_:)``). The sequence ends with its session.
+    /// their number (``RequestEvent/Kind/eventsDropped(_:)``). The sequence ends with its session, behind its last event:
+    /// at the end of ``shutdown(drainingFor:)``, or with the last reference to the session.
     public var requestEvents: RequestEvents { RequestEvents(hub.subscribe()) }
 
     /// The number of events that were dropped because an observer was too slow: the sum for all monitors of the session and of its

@@ -2,7 +2,8 @@ public import FoundationEssentials
 public import HTTPTypes
 
 /// Handles on requests with a body; ``request(_:headers:timeouts:interceptor:)`` makes handles on requests without one. Nothing is sent
-/// before the response is asked for or ``DataRequest/resume()`` is called. The verbs that send at once are named `upload`.
+/// before the response or a value of the progress is asked for, or ``DataRequest/resume()`` is called. The verbs that send at once are
+/// named `upload`.
 ///
 /// A retry or a redirect sends the body again if its source allows that (``RequestBody/isReplayable``); otherwise it is an error
 /// of kind ``TrellisError/Kind/bodyNotReplayable``.

@@ -104,8 +104,8 @@ extension Session {
         return try await handle(stream.response, stream.chunks)
     }
 
-    /// Returns a handle on a request that has not started yet. The request starts when its response is asked for, or with
-    /// ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
+    /// Returns a handle on a request that has not started yet. The request starts when its response or a value of its progress is asked
+    /// for, or with ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
     public func request(
         _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -114,8 +114,8 @@ extension Session {
             Result { try deferredRequest(request.asRequest().adjusted(headers, timeouts, interceptor)) }, session: self)
     }
 
-    /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` is
-    /// asked for or ``StreamRequest/resume()`` is called.
+    /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` or a value
+    /// of its ``StreamRequest/downloadProgress`` is asked for, or ``StreamRequest/resume()`` is called.
     public func streamRequest(
         _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil

@@ -141,7 +141,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     }
 
     /// Returns 128 random bits as hexadecimal digits.
-    private static func makeNonce() -> String {
+    static func makeNonce() -> String {
         let digits = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }
         return digits.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined()
     }

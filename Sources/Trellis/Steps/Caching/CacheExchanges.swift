@@ -18,7 +18,7 @@ final class CacheExchanges: Sendable {
     private struct Lead {
         /// The number of its ticket.
         let number: UInt64
-        /// The selection of a known variant by the request; `nil` if none is known.
+        /// The selection of a known variant by the request, with the range that it asks for; `nil` if there is neither.
         let variant: String?
         /// The requests that wait; `nil` before the first one.
         var flight: CacheFlight?
@@ -93,7 +93,8 @@ final class CacheExchanges: Sendable {
             if lead == nil { lead = new } else { otherLeads[Lead.name(of: new.variant)] = new }
         }
 
-        /// Ends the lead of an exchange. Returns the flight of the requests that wait; `nil` if none does.
+        /// Ends the lead of an exchange. Returns the flight of the requests that wait; `nil` if none does, or the exchange does not lead
+        /// any more, also if the record is another key's now: no two exchanges have the same number.
         mutating func endLead(_ number: UInt64, _ variant: String?) -> CacheFlight? {
             if lead?.number == number {
                 let flight = lead?.flight
@@ -112,10 +113,8 @@ final class CacheExchanges: Sendable {
         /// - Parameters:
         ///   - variant: The variant that the exchange leads for.
         ///   - stored: The variant of a response that was stored just now; `nil` if none was.
-        mutating func end(
-            _ number: UInt64, leadingFor variant: String?, isLeader: Bool, storing stored: String?
-        ) -> EndedExchange {
-            let flight = isLeader ? endLead(number, variant) : nil
+        mutating func end(_ number: UInt64, leadingFor variant: String?, storing stored: String?) -> EndedExchange {
+            let flight = endLead(number, variant)
             count -= 1
             guard let stored else { return EndedExchange(isLatest: false, flight: flight) }
             return EndedExchange(isLatest: isLatest(number, stored), flight: flight)
@@ -192,7 +191,8 @@ final class CacheExchanges: Sendable {
 
     /// Returns the part of a request. The exchange of a leader begins.
     ///
-    /// - Parameter variant: The selection of a known variant by the request; `nil` if none is known.
+    /// - Parameter variant: The selection of a known variant by the request, with the range that it asks for; `nil` if there is neither.
+    ///   Requests are equal if its bytes are the same.
     func join(_ key: CacheKey, variant: String?) -> Role {
         let (number, place, flight) = state.withLock { state -> (UInt64, Int, CacheFlight?) in
             let place = state.place(of: key)
@@ -231,14 +231,11 @@ final class CacheExchanges: Sendable {
 
     /// Ends an exchange.
     ///
-    /// - Parameters:
-    ///   - isLeader: Indicates whether requests may still wait for the response.
-    ///   - variant: The variant of a response that was stored just now; `nil` if none was.
-    fileprivate func end(_ ticket: CacheTicket, isLeader: Bool, storing variant: String?) -> EndedExchange {
+    /// - Parameter variant: The variant of a response that was stored just now; `nil` if none was.
+    fileprivate func end(_ ticket: CacheTicket, storing variant: String?) -> EndedExchange {
         state.withLock { state in
             let place = ticket.place
-            let ended = state.records[place].end(
-                ticket.number, leadingFor: ticket.variant, isLeader: isLeader, storing: variant)
+            let ended = state.records[place].end(ticket.number, leadingFor: ticket.variant, storing: variant)
             guard state.records[place].count == 0 else { return ended }
             state.records[place].free()
             state.places.remove(ticket.key.number, place)
@@ -291,7 +288,7 @@ final class CacheTicket: Sendable {
     fileprivate let number: UInt64
     /// The place of the key's record, which stays the same until the exchange ends.
     fileprivate let place: Int
-    /// The variant that the request leads for; `nil` if none is known, or the request does not lead.
+    /// The variant and the range that the request leads for; `nil` if there is neither, or the request does not lead.
     fileprivate let variant: String?
     private let exchanges: CacheExchanges
     private let phase: Atomic<Phase>
@@ -317,19 +314,18 @@ final class CacheTicket: Sendable {
     /// between ``mayStore(_:)`` and the moment at which the entry became visible, in its place.
     func isLatest(_ variant: String) -> Bool { exchanges.isLatest(self, variant) }
 
-    /// Ends the wait of equal requests for the response, unless it has ended, or there was none.
+    /// Ends the wait of equal requests for the response, unless it has ended, or there was none. The exchange may end at the same time.
     func settle(_ outcome: CacheFlight.Outcome) {
-        guard phase.load(ordering: .relaxed) == .leading,
-            phase.compareExchange(expected: .leading, desired: .alone, ordering: .relaxed).exchanged
-        else { return }
+        guard phase.load(ordering: .relaxed) == .leading else { return }
+        // The lead ends before the phase: an exchange that ends in between would free the record, with the requests that wait.
         exchanges.endLead(self, outcome)
+        _ = phase.compareExchange(expected: .leading, desired: .alone, ordering: .relaxed)
     }
 
     /// Ends the exchange, before the ticket does. Returns `nil` if it has ended.
     ///
     /// - Parameter variant: The variant of a response that was stored just now; `nil` if none was.
     func end(storing variant: String?) -> EndedExchange? {
-        let last = phase.exchange(.ended, ordering: .relaxed)
-        return last == .ended ? nil : exchanges.end(self, isLeader: last == .leading, storing: variant)
+        phase.exchange(.ended, ordering: .relaxed) == .ended ? nil : exchanges.end(self, storing: variant)
     }
 }

@@ -27,6 +27,9 @@ final class CacheFlight: Sendable {
     /// The number of requests that wait.
     var waitingCount: Int { state.withLock { $0.waiters.count } }
 
+    /// The end of the request; `nil` before it.
+    var outcome: Outcome? { state.withLock { $0.outcome } }
+
     /// Ends the wait.
     func settle(_ outcome: Outcome) {
         let waiters = state.withLock { state in

@@ -36,6 +36,8 @@ final class CachedBodySource: ChunkSource {
         state = Locked(State(rest: range))
     }
 
+    // A stored body answers requests with GET alone.
+    var request: Request? { Request(response.url) }
     var metrics: Metrics? { get async { response.metrics } }
 
     func next() async throws -> Data? {

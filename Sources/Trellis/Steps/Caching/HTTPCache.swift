@@ -101,13 +101,14 @@ public final class HTTPCache: Sendable {
     /// - Throws: The errors of the storage.
     public func removeAll() async throws {
         exchanges.invalidate { _ in true }
+        let mark = invalidKeys.lastMark
         do {
             try await storage.removeAll()
         } catch {
             await invalidateRest()
             throw error
         }
-        invalidKeys.removeAll()
+        invalidKeys.removeAll(upTo: mark)
     }
 
     private func invalidateRest() async {
@@ -117,9 +118,10 @@ public final class HTTPCache: Sendable {
     /// Removes the stored responses of a key, which are no longer valid. If the storage fails, they are not used until it has removed
     /// them. Returns the failure; `nil` if there was none.
     func removeInvalid(_ key: CacheKey) async -> (any Error)? {
+        let mark = invalidKeys.lastMark
         do {
             try await storage.removeEntries(for: key)
-            invalidKeys.remove(key)
+            invalidKeys.remove(key, upTo: mark)
             return nil
         } catch {
             invalidKeys.insert(key)

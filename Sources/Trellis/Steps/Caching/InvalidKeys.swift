@@ -8,8 +8,18 @@ final class InvalidKeys: Sendable {
     static let maximumCount = 1000
 
     private struct State {
-        var keys: Set<CacheKey> = []
-        var areAll = false
+        /// The keys, with the numbers of their last marks.
+        var keys: [CacheKey: UInt64] = [:]
+        /// The number of the last mark of all keys; `nil` if not all of them are marked.
+        var all: UInt64?
+        /// The number of the last mark.
+        var last: UInt64 = 0
+
+        /// Marks all keys.
+        mutating func markAll() {
+            last += 1
+            (keys, all) = ([:], last)
+        }
     }
 
     private let state = Locked(State())
@@ -17,41 +27,51 @@ final class InvalidKeys: Sendable {
     private let areNone = Atomic(true)
 
     /// Indicates whether no stored response may be used.
-    var areAll: Bool { state.withLock { $0.areAll } }
+    var areAll: Bool { state.withLock { $0.all != nil } }
+
+    /// The number of the last mark. A removal that begins now, and succeeds, removes the marks up to this one: a later mark is about
+    /// responses that were stored after the removal.
+    var lastMark: UInt64 { state.withLock { $0.last } }
 
     /// Returns whether the stored responses of a key must not be used.
     func contains(_ key: CacheKey) -> Bool {
         if areNone.load(ordering: .relaxed) { return false }
-        return state.withLock { $0.areAll || $0.keys.contains(key) }
+        return state.withLock { $0.all != nil || $0.keys[key] != nil }
     }
 
-    /// Adds a key.
+    /// Marks a key, whose stored responses could not be removed.
     func insert(_ key: CacheKey) {
         change { state in
-            state.keys.insert(key)
-            if state.keys.count > Self.maximumCount { state = State(areAll: true) }
+            state.last += 1
+            state.keys[key] = state.last
+            if state.keys.count > Self.maximumCount { state.markAll() }
         }
     }
 
-    /// Adds all keys.
-    func insertAll() { change { $0 = State(areAll: true) } }
+    /// Marks all keys.
+    func insertAll() { change { $0.markAll() } }
 
-    /// Removes a key, whose stored responses have been removed.
-    func remove(_ key: CacheKey) {
+    /// Removes the mark of a key, whose stored responses have been removed, unless it was made after another one.
+    func remove(_ key: CacheKey, upTo mark: UInt64) {
         if areNone.load(ordering: .relaxed) { return }
-        change { $0.keys.remove(key) }
+        change { state in
+            if let own = state.keys[key], own <= mark { state.keys[key] = nil }
+        }
     }
 
-    /// Removes all keys.
-    func removeAll() {
+    /// Removes the marks of all keys, except those made after another one.
+    func removeAll(upTo mark: UInt64) {
         if areNone.load(ordering: .relaxed) { return }
-        change { $0 = State() }
+        change { state in
+            state.keys = state.keys.filter { $0.value > mark }
+            if let all = state.all, all <= mark { state.all = nil }
+        }
     }
 
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
-            areNone.store(!state.areAll && state.keys.isEmpty, ordering: .relaxed)
+            areNone.store(state.all == nil && state.keys.isEmpty, ordering: .relaxed)
         }
     }
 }

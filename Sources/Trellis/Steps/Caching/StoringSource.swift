@@ -73,6 +73,7 @@ final class StoringSource: ChunkSource {
     var transfer: any ChunkSource { token.source.transfer }
     var request: Request? { token.source.request }
     var observer: (any ReadingObserver)? { token.source.observer }
+    var elapsedTime: Int64? { token.source.elapsedTime }
     var metrics: Metrics? {
         get async {
             var metrics = await token.source.metrics

@@ -20,7 +20,7 @@ public import FoundationEssentials
 /// Netscape HTTP Cookie File`), and which has lines that are neither cookies nor comments.
 ///
 /// A file that cannot be read or written fails no request: the cookies are in memory, ``failure`` has the reason, and the next
-/// change tries again, as does ``flush()``.
+/// change tries again, as does ``flush()``. ``RequestEvent/Kind/cookiesFailed(_:)`` tells the first of such failures.
 public actor CookieFile: CookieStorage {
     /// The reason why a cookie file cannot be used.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
@@ -35,7 +35,11 @@ public actor CookieFile: CookieStorage {
     /// The path of the file.
     public nonisolated let path: String
     /// The reason why the file could not be read or written the last time; `nil` if it could.
-    public private(set) var failure: Failure?
+    public private(set) var failure: Failure? {
+        didSet { if (failure == nil) != (oldValue == nil) { newFailure.withLock { $0 = failure } } }
+    }
+    /// The first failure after the file had worked, or at its first use; `nil` if there is none, or if a request has told it.
+    private nonisolated let newFailure = Locked<Failure?>(nil)
     /// The cookies in memory.
     private var store: CookieStore
     private let now: @Sendable () -> Date
@@ -115,6 +119,14 @@ public actor CookieFile: CookieStorage {
     }
 
     // MARK: The file
+
+    /// Returns the first of several failures to the first request that asks; `nil` to others, and while the file works.
+    nonisolated func takeNewFailure() -> Failure? {
+        newFailure.withLock { failure in
+            defer { failure = nil }
+            return failure
+        }
+    }
 
     private func change(_ change: CookieChange) async {
         await refresh()

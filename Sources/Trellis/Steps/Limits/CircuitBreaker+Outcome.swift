@@ -27,6 +27,7 @@ extension CircuitBreaker {
             switch error.reason {
             // The host has received nothing.
             case .limited, .proxyFailed: self = .neutral
+            case .timedOut(.connect) where error.isUntried || error.isTrustTimeout: self = .neutral
             case .timedOut(.total):
                 // The host was asked and has not responded in time. In the other phases the time was not the host's.
                 self = error.phase == .connecting || error.phase == .sending ? .failure : .neutral

@@ -55,10 +55,16 @@ final class RouteTable: Sendable {
     let hasResolver: Bool
     /// The addresses that the session keeps.
     private let ownNames: ResolverCache
+    /// Returns the proofs for a proxy, if libcurl does not make them.
+    private let makeProofs: @Sendable (EngineConfiguration.ProxyServer) -> (any TunnelProofs)?
     private let state = Locked(State())
 
-    init(proxies: ProxyConfiguration, route: Route, resolver: (any NameResolver)? = nil) {
+    init(
+        proxies: ProxyConfiguration, route: Route, resolver: (any NameResolver)? = nil,
+        makeProofs: @escaping @Sendable (EngineConfiguration.ProxyServer) -> (any TunnelProofs)? = { _ in nil }
+    ) {
         self.proxies = proxies
+        self.makeProofs = makeProofs
         self.route = route
         hasResolver = resolver != nil
         ownNames = ResolverCache(resolver ?? SystemNameResolver())
@@ -148,7 +154,7 @@ final class RouteTable: Sendable {
         return state.withLock { state in
             if let known = state.routes[parts] { return known }
             if state.routes.count >= Self.limit { state.routes = [:] }
-            let route = TransferRoute(parts)
+            let route = TransferRoute(parts, proofs: parts.proxy.flatMap(makeProofs))
             state.routes[parts] = route
             return route
         }

@@ -59,18 +59,19 @@ struct TrustContents: Sendable {
         bytes.filter { earlier.bytes[$0.key] != $0.value }.compactMap(\.key.path).sorted()
     }
 
-    /// Returns the authorities as one PEM text, marked with a number.
-    func authorities(_ configuration: TLSConfiguration, _ number: Int) throws(TrellisError) -> TransferTrust.Authorities
-    {
+    /// Returns the authorities as one PEM text, marked with a number. May wait for a disk.
+    ///
+    /// - Parameter system: The file of the system's authorities.
+    func authorities(
+        _ configuration: TLSConfiguration, _ number: Int, _ system: SystemAuthorities.Version
+    ) throws(TrellisError) -> TransferTrust.Authorities {
         if configuration.isInsecure { return .unverified }
         let text = try join(configuration.authorities.sources, "certificate", ClientCertificate.certificateCount)
         switch configuration.authorities {
-        case .system where configuration.revocationLists.isEmpty || TransferTrust.systemExample.isEmpty,
-            .systemAnd([]) where configuration.revocationLists.isEmpty || TransferTrust.systemExample.isEmpty:
-            return .system
-        // The connections of different lists must be distinguishable.
         case .system, .systemAnd([]):
-            return .pem(TransferTrust.marked(TransferTrust.systemExample, number), withSystem: true)
+            // The connections of different lists must be distinguishable.
+            let example = configuration.revocationLists.isEmpty ? [] : system.example()
+            return example.isEmpty ? .system : .pem(TransferTrust.marked(example, number), withSystem: true)
         case .systemAnd: return .pem(TransferTrust.marked(text, number), withSystem: true)
         case .only([]): throw TrellisError(.securityFailed(.certificateAuthorityFile("there is no source of them")))
         case .only: return .pem(TransferTrust.marked(text, number), withSystem: false)

@@ -13,14 +13,13 @@ final class TrustEntry: Sendable {
 
     /// The contents that are used.
     private struct Loaded {
-        /// The contents; `nil` if nothing was read.
-        let contents: TrustContents?
+        let contents: TrustContents
         let trust: TransferTrust
     }
 
     /// The number of the next rules. Sessions share the numbers, because two tables of a session may have rules for the same host, and
     /// libcurl compares the paths of revocation lists, of which a later list may have that of an earlier one.
-    private static let nextNumber = Atomic<Int>(0)
+    private static let nextNumber = Atomic<Int>(1)
 
     /// Returns a number for rules that no other rules of the process have.
     static func takeNumber() -> Int { nextNumber.wrappingAdd(1, ordering: .relaxed).oldValue }
@@ -45,6 +44,11 @@ final class TrustEntry: Sendable {
     }
 
     let configuration: TLSConfiguration
+    /// The rules if nothing has to be read for them; `nil` otherwise.
+    let constantRules: ConstantTrust?
+    private let system: SystemAuthorities
+    /// Indicates whether the system's authorities are trusted, with others or with revocation lists.
+    private let usesSystem: Bool
     /// Indicates whether an HTTPS proxy gets the client certificate.
     private let isForProxies: Bool
     private let paths: [String]
@@ -52,25 +56,34 @@ final class TrustEntry: Sendable {
     /// The time of the next check of the files in nanoseconds: zero before the first read.
     private let nextCheck = Atomic<UInt64>(0)
 
-    init(_ configuration: TLSConfiguration, isForProxies: Bool) {
+    init(_ configuration: TLSConfiguration, isForProxies: Bool, _ system: SystemAuthorities = .shared) {
         self.configuration = configuration
         self.isForProxies = isForProxies
+        self.system = system
         paths = TrustContents.paths(of: configuration)
-        guard let constant else { return }
-        state.withLock { $0.loaded = Loaded(contents: nil, trust: constant) }
-        nextCheck.store(.max, ordering: .releasing)
+        usesSystem =
+            switch configuration.authorities {
+            case .only: false
+            case .system, .systemAnd: !configuration.isInsecure
+            }
+        constantRules = Self.constant(configuration, system).map {
+            ConstantTrust($0, system, interval: configuration.fileCheckInterval)
+        }
+        if constantRules != nil { nextCheck.store(.max, ordering: .releasing) }
     }
 
-    /// The rules if nothing has to be read for them; `nil` otherwise.
-    var constant: TransferTrust? {
+    /// Returns the rules of a configuration if nothing has to be read for them; `nil` otherwise.
+    private static func constant(_ configuration: TLSConfiguration, _ system: SystemAuthorities) -> TransferTrust? {
         let hasSources = !configuration.authorities.sources.isEmpty || !configuration.revocationLists.isEmpty
         guard configuration.isInsecure || !hasSources, configuration.authorities != .only([]),
-            configuration.clientIdentity == nil, configuration.keyLogFile == nil, (try? check()) != nil
+            configuration.clientIdentity == nil, configuration.keyLogFile == nil, (try? check(configuration)) != nil
         else { return nil }
-        var rules = settings
+        var rules = settings(configuration)
         rules.authorities = configuration.isInsecure ? .unverified : .system
+        // A later version has its rules when they are needed.
+        if system !== SystemAuthorities.shared { rules.system = system.current }
         let isUsual =
-            !configuration.isInsecure && !configuration.requiresStapledResponse
+            system === SystemAuthorities.shared && !configuration.isInsecure && !configuration.requiresStapledResponse
             && configuration.minimumVersion == .v1_2 && configuration.maximumVersion == nil
             && configuration.cipherList == nil && configuration.tls13CipherSuites == nil
         return isUsual ? .system : TransferTrust(server: rules, proxy: rules, number: 0)
@@ -80,7 +93,13 @@ final class TrustEntry: Sendable {
     func isDue(now: EngineInstant) -> Bool { nextCheck.load(ordering: .acquiring) <= now.nanoseconds }
 
     /// The rules for servers, and for a proxy of the same configuration.
-    var trust: TransferTrust { state.withLock { $0.loaded?.trust } ?? .unread }
+    var trust: TransferTrust {
+        if let constantRules {
+            constantRules.lookIfDue()
+            return constantRules.current
+        }
+        return state.withLock { $0.loaded?.trust } ?? .unread
+    }
 
     /// The time for which a request waits for the read of a change, in nanoseconds: one second. It is sent with the earlier contents if the
     /// read takes longer, because of a passphrase or of a disk.
@@ -152,30 +171,34 @@ final class TrustEntry: Sendable {
     // MARK: Reading
 
     private func update(now: EngineInstant) async {
-        setPending(paths.first)
+        setPending(usesSystem ? system.path ?? paths.first : paths.first)
         let stamps = await BlockingThreadPool.run { [self] in
-            paths.map { path -> FileContents.Stamp? in
+            if usesSystem { system.look() }
+            return paths.map { path -> FileContents.Stamp? in
                 setPending(path)
                 return FileContents.Stamp(path: path)
             }
         }
-        let known = state.withLock { $0.loaded != nil && $0.stamps == stamps }
+        let version = system.current
+        let hasVersion = !usesSystem || state.withLock { $0.loaded?.trust.server.system.number == version.number }
+        let known = hasVersion && state.withLock { $0.loaded != nil && $0.stamps == stamps }
         guard !known else { return finish(now: now) { _ in } }
         do throws(TrellisError) {
             let contents = try await read()
             // A file may have been written again with the same contents.
-            let isSame = state.withLock { $0.loaded?.contents?.isSame(as: contents) ?? false }
+            let isSame = hasVersion && state.withLock { $0.loaded?.contents.isSame(as: contents) ?? false }
             if isSame {
                 return finish(now: now) { state in
                     (state.stamps, state.loadedStamps) = (stamps, stamps)
                     state.refusal = nil
                 }
             }
-            let loaded = try await load(contents)
+            let loaded = try await load(contents, version)
             finish(now: now) { state in
                 state.stamps = stamps
                 if let earlier = state.loaded?.contents {
-                    state.change = Change(paths: contents.changedPaths(since: earlier), error: nil)
+                    let ofSystem = hasVersion ? [] : [system.path].compactMap { $0 }
+                    state.change = Change(paths: contents.changedPaths(since: earlier) + ofSystem, error: nil)
                 }
                 state.loadedStamps = stamps
                 state.loaded = loaded
@@ -204,7 +227,8 @@ final class TrustEntry: Sendable {
             change(&state)
             (state.work, state.pendingPath) = (nil, nil)
             guard state.loaded != nil else { return }
-            let next = paths.isEmpty ? UInt64.max : now.advanced(by: configuration.fileCheckInterval).nanoseconds
+            let isFixed = paths.isEmpty && !usesSystem
+            let next = isFixed ? UInt64.max : now.advanced(by: configuration.fileCheckInterval).nanoseconds
             nextCheck.store(max(next, 1), ordering: .releasing)
         }
     }
@@ -215,12 +239,19 @@ final class TrustEntry: Sendable {
         }
     }
 
-    private func load(_ contents: TrustContents) async throws(TrellisError) -> Loaded {
-        try check()
+    private func load(
+        _ contents: TrustContents, _ version: SystemAuthorities.Version
+    ) async throws(TrellisError) -> Loaded {
+        try Self.check(configuration)
         let identity = try await identity(contents), number = Self.takeNumber()
         return try await BlockingThreadPool.trying { () throws(TrellisError) in
-            var rules = self.settings
-            rules.authorities = try contents.authorities(self.configuration, number)
+            var rules = Self.settings(self.configuration)
+            if self.usesSystem {
+                rules.system = version
+                self.setPending(self.system.path)
+                version.prepare()
+            }
+            rules.authorities = try contents.authorities(self.configuration, number, version)
             rules.revocationLists = try contents.revocationLists(self.configuration)
             rules.identity = identity.map { TransferTrust.marked($0, number) }
             rules.keyLog = try self.keyLog()
@@ -232,7 +263,7 @@ final class TrustEntry: Sendable {
     }
 
     /// The rules that need no file.
-    private var settings: TransferTrust.Rules {
+    private static func settings(_ configuration: TLSConfiguration) -> TransferTrust.Rules {
         var rules = TransferTrust.Rules()
         rules.requiresStapledResponse = configuration.requiresStapledResponse
         rules.minimumVersion = configuration.minimumVersion.engine
@@ -242,7 +273,7 @@ final class TrustEntry: Sendable {
         return rules
     }
 
-    private func check() throws(TrellisError) {
+    private static func check(_ configuration: TLSConfiguration) throws(TrellisError) {
         if let maximum = configuration.maximumVersion, maximum < configuration.minimumVersion {
             let minimum = configuration.minimumVersion.rawValue
             throw TrellisError(.invalidRequest(.tls("TLS \(minimum) at least, and \(maximum.rawValue) at most")))
@@ -300,7 +331,7 @@ final class TrustEntry: Sendable {
             case .noKey: .noKey(key)
             case .encrypted: .noPassphrase(key)
             case .wrongPassphrase: .wrongPassphrase(key)
-            case .mismatch: .mismatch
+            case .mismatch: .mismatch(key: key, certificate: identity.certificate.name)
             case .unsupported:
                 .unusable(
                     "\(key) is encrypted with an algorithm that OpenSSL has only in its legacy provider, if at all; "

@@ -7,12 +7,14 @@ struct TrustFileLimit: Sendable {
     let wait: @Sendable () async throws -> Void
     /// Returns the time since the request began.
     let elapsed: @Sendable () -> Duration
+    /// Indicates whether the limit is zero, which no read of a file can meet: the file is not the cause of the error.
+    var isZero = false
 
     /// Returns the error of a request that has waited too long for a file.
     func failure(_ path: String) -> TrellisError {
         var error = TrellisError(.timedOut(.connect), phase: .connecting)
         error.metrics.total = elapsed()
-        error.detail = "the file \(path) has not been read"
+        if !isZero { error.detail = "the file \(path) has not been read" }
         error.isTrustTimeout = true
         return error
     }

@@ -23,24 +23,42 @@ final class TrustTable: Sendable {
     private let standard: TrustEntry
     /// The entries of patterns, the most specific ones first.
     private let hosts: [(pattern: HostPattern, entry: TrustEntry)]
-    /// The rules for all hosts, if nothing has to be read for them.
-    let constant: TransferTrust?
+    /// The rules for all hosts, if they have no sources.
+    private let constantRules: ConstantTrust?
     /// The rules of servers and proxies with different configurations.
     private let pairs = Locked<[Pair: PairRules]>([:])
 
-    init(_ configuration: TLSConfiguration, forHosts hosts: [HostPattern: TLSConfiguration]) {
-        standard = TrustEntry(configuration, isForProxies: false)
+    init(
+        _ configuration: TLSConfiguration, forHosts hosts: [HostPattern: TLSConfiguration],
+        system: SystemAuthorities = .shared
+    ) {
+        standard = TrustEntry(configuration, isForProxies: false, system)
         self.hosts = hosts.sorted { $0.key.isMoreSpecific(than: $1.key) }.map { pattern, configuration in
-            (pattern, TrustEntry(configuration, isForProxies: true))
+            (pattern, TrustEntry(configuration, isForProxies: true, system))
         }
-        constant = hosts.isEmpty ? standard.constant : nil
+        constantRules = hosts.isEmpty ? standard.constantRules : nil
+    }
+
+    /// Indicates whether nothing has to be read for any request.
+    var isConstant: Bool { constantRules != nil }
+
+    /// The rules for all hosts, if nothing has to be read for a request; `nil` otherwise.
+    var constant: TransferTrust? { constantRules?.current }
+
+    /// Returns ``constant`` for a request.
+    ///
+    /// - Parameter mayUseTLS: Indicates whether the request may need the system's file, which is looked at from time to time.
+    func constant(mayUseTLS: Bool) -> TransferTrust? {
+        guard let constantRules else { return nil }
+        if mayUseTLS { constantRules.lookIfDue() }
+        return constantRules.current
     }
 
     /// Indicates whether files must be read, or checked for changes, before a request, which needs a call with a task.
     ///
     /// - Parameter peers: Returns the host of the request if it has TLS, and that of its HTTPS proxy; `nil` if they are not known yet.
     func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String?, proxyHost: String?)?) -> Bool {
-        guard constant == nil else { return false }
+        guard !isConstant else { return false }
         let now = clock.now()
         guard !hosts.isEmpty || standard.isDue(now: now) else { return false }
         guard let peers = peers() else { return true }
@@ -58,7 +76,7 @@ final class TrustTable: Sendable {
     func load(
         host: String?, proxyHost: String?, now: EngineInstant, limit: @Sendable () -> TrustFileLimit? = { nil }
     ) async throws -> [TrustEntry.Change] {
-        guard constant == nil else { return [] }
+        guard !isConstant else { return [] }
         let server = host.map(entry(for:)), proxy = proxyHost.map(entry(for:))
         let first = try await server?.refresh(now: now, limit: limit)
         let second = proxy === server ? nil : try await proxy?.refresh(now: now, limit: limit)

@@ -231,6 +231,26 @@ struct CURLDescriptionTests {
         }
     }
 
+    /// The secrets of JSON are those that a HAR document leaves out, whatever the type of the body.
+    @Test(arguments: ["application/json", "application/problem+json", "text/plain", nil])
+    func secretsInJSONAreLeftOut(_ type: String?) {
+        let body = RequestBody.string(#"{"user":"ann","password":"hush"}"#, contentType: type)
+        var form = MultipartFormData()
+        form.append(body, withName: "value")
+        for body in [body, .multipart(form)] {
+            let request = Request(Self.url, method: .post, body: body)
+            let text = request.cURLDescription()
+            #expect(text.contains("REDACTED") && text.contains("ann") && !text.contains("hush"), "\(text)")
+            #expect(request.cURLDescription(.init(revealingSecrets: true)).contains("hush"))
+        }
+    }
+
+    @Test func aBodyThatIsCutBecauseOfItsSecretsHasARemark() {
+        let body = RequestBody.string(#"{"a":1,"password":"hu"#, contentType: "application/json")
+        let text = Request(Self.url, method: .post, body: body).cURLDescription()
+        #expect(text.contains(" # of the body, the rest is not JSON") && !text.contains("hu\""), "\(text)")
+    }
+
     @Test func secretsInURLsOfFieldsAreLeftOut() {
         let request = Request(Self.url, headers: [.referer: "http://ann:hush@localhost/?token=hush&a=b"])
         let text = request.cURLDescription()

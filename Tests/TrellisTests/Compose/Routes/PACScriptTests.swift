@@ -22,7 +22,7 @@ struct PACScriptTests {
 
     @Test(arguments: questions)
     func theScriptLearnsTheOriginAlone(_ url: String, _ origin: String, _ whole: String, _ host: String) throws {
-        let wire = try RequestPreparation(SessionConfiguration()).parse(url)
+        let wire = try WireURL(parsing: url)
         var script = PACScript.text("")
         #expect(script.question(for: wire) == .init(url: origin, host: host))
         script.includesPaths = true

@@ -1,3 +1,4 @@
+import CurlEngine
 import Testing
 
 @testable import Trellis
@@ -17,7 +18,7 @@ struct ProxyEnvironmentTests {
     }
 
     private func decision(_ row: Row) throws -> String {
-        let origin = URLOrigin(try RequestPreparation(SessionConfiguration()).parse(row.url))
+        let origin = URLOrigin(try WireURL(parsing: row.url))
         return try ProxyEnvironment(row.variables).decision(for: origin).description
     }
 
@@ -110,7 +111,7 @@ struct ProxyEnvironmentTests {
         "localhost", "127.0.0.1", "127.0.0.2", "[::1]", "LOCALHOST:81", "[::ffff:127.0.0.1]", "app.LocalHost",
     ])
     func thisMachineIsReachedDirectly(_ host: String) throws {
-        let origin = URLOrigin(try RequestPreparation(SessionConfiguration()).parse("http://\(host)/"))
+        let origin = URLOrigin(try WireURL(parsing: "http://\(host)/"))
         var environment = ProxyEnvironment(["http_proxy": "proxy"])
         #expect(try environment.decision(for: origin).proxies.isEmpty)
         environment.includesLoopback = true

@@ -69,6 +69,8 @@ struct HARRedactionTests {
             ("application/x-ndjson", "{\"api_key\":\"s3cret\"}\n[]\n", "{\"api_key\":\"REDACTED\"}\n[]\n"),
             ("text/plain", #"{"secrets":["s3cret"]}"#, #"{"secrets":["REDACTED"]}"#),
             ("text/plain", "password=s3cret is not looked for here", "password=s3cret is not looked for here"),
+            ("text/plain", #"{"a":1,"password":"s3cr"#, #"{"a":1,"password":"REDACTED""#),
+            ("text/plain", #"[INFO] "password": none"#, #"[INFO] "password": none"#),
             // The type of a token, and numbers of tokens, are none.
             ("application/json", #"{"token_type":"bearer","tokens":3}"#, #"{"token_type":"bearer","tokens":3}"#),
             // The parts of an error that a program needs.

@@ -121,14 +121,14 @@ struct ValidationTests {
                 #expect(body == Data("hello".utf8))
                 isCalled()
             }
-            await #expect(throws: Never.self) { try await check.validate(answer) }
+            await #expect(throws: Never.self) { try await check.check(answer) }
         }
     }
 
     // MARK: Errors
 
     private func error(_ validator: Validator, _ answer: Answer) async -> TrellisError? {
-        await #expect(throws: TrellisError.self) { try await validator.validate(answer) }
+        await #expect(throws: TrellisError.self) { try await validator.check(answer) }
     }
 
     @Test func theErrorSaysWhatTheServerSaid() async throws {

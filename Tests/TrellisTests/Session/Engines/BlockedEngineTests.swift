@@ -38,6 +38,17 @@ struct BlockedEngineTests {
             }
         }
 
+        /// Begins a call, and blocks the engine after the request was sent, or before the call.
+        func blockedCall(_ kind: Kind, _ isSent: Bool) async throws -> Task<Outcome, Never> {
+            if !isSent { try await block() }
+            let call = call(kind)
+            if isSent {
+                _ = try await transport.nextAttempt()
+                try await block()
+            }
+            return call
+        }
+
         /// Blocks the engine until ``end()``, for ten seconds at most.
         ///
         /// - Parameter work: The work of the engine at the end of the blockade.
@@ -71,12 +82,7 @@ struct BlockedEngineTests {
     @Test(arguments: Kind.allCases, [true, false])
     func aCallEndsAtItsDeadline(_ kind: Kind, _ isSent: Bool) async throws {
         let world = World()
-        if !isSent { try await world.block() }
-        let call = world.call(kind)
-        if isSent {
-            _ = try await world.transport.nextAttempt()
-            try await world.block()
-        }
+        let call = try await world.blockedCall(kind, isSent)
         await world.waitUntilLive()
         world.clock.advance(by: .seconds(500))
         #expect(await call.value == .failed(.timedOut(.total)))
@@ -92,12 +98,7 @@ struct BlockedEngineTests {
     @Test(arguments: Kind.allCases, [true, false])
     func aCancelledCallEnds(_ kind: Kind, _ isSent: Bool) async throws {
         let world = World()
-        if !isSent { try await world.block() }
-        let call = world.call(kind)
-        if isSent {
-            _ = try await world.transport.nextAttempt()
-            try await world.block()
-        }
+        let call = try await world.blockedCall(kind, isSent)
         call.cancel()
         #expect(await call.value == .taskCancelled)
         #expect(world.isBlocked)

@@ -3,7 +3,7 @@ import Trellis
 
 /// The value of the `User-Agent` field.
 struct UserAgentTests {
-    private static let rest = "Trellis/\(TrellisRuntime.version) libcurl/\(TrellisRuntime.libcurlVersion) (Linux)"
+    private static let rest = "Trellis/\(TrellisRuntime.version)"
 
     @Test(
         arguments: [

@@ -142,14 +142,21 @@ struct RefreshEndTests {
         hanging.open()
     }
 
-    @Test func aCallThatIsCancelledOnItsWayToWaitingDoesNotWait() async throws {
-        let gate = LoopbackServer.Gate(), begun = LoopbackServer.Gate()
-        let keeper = CredentialStore(
+    /// Returns a store with an old credential, whose refresh opens a gate and waits for another one.
+    private static func store(
+        _ begun: LoopbackServer.Gate, _ end: LoopbackServer.Gate
+    ) -> CredentialStore<TokenAuthenticator> {
+        CredentialStore(
             TokenAuthenticator { _ in
                 begun.open()
-                try await gate.opened()
+                try await end.opened()
                 return Token("token-1")
             }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
+    }
+
+    @Test func aCallThatIsCancelledOnItsWayToWaitingDoesNotWait() async throws {
+        let gate = LoopbackServer.Gate(), begun = LoopbackServer.Gate()
+        let keeper = Self.store(begun, gate)
         let first = Task { try await keeper.credential(for: CallContext.test(id: 1).call) }
         try await begun.opened()
         let isCancelled = LoopbackServer.Gate()
@@ -170,12 +177,7 @@ struct RefreshEndTests {
     @Test func thoseWhoWaitAreLetGoInTheirOrder() async throws {
         let gate = LoopbackServer.Gate()
         let begun = LoopbackServer.Gate()
-        let keeper = CredentialStore(
-            TokenAuthenticator { _ in
-                begun.open()
-                try await gate.opened()
-                return Token("token-1")
-            }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
+        let keeper = Self.store(begun, gate)
         // All tasks run on one executor, so that they end in the order in which they were resumed.
         let session = Session(transport: MockTransport { _ in MockResponse() })
         let order = Locked<[UInt64]>([])

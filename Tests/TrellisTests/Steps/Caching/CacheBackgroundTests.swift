@@ -11,33 +11,17 @@ import TrellisTesting
 struct CacheBackgroundTests {
     private typealias World = CacheWorld
 
-    /// A storage whose commits, from the second one on, wait for a gate.
-    private struct Slow: MemoryBackedStorage {
-        let memory = MemoryCacheStorage()
-        let gate = LoopbackServer.Gate()
-        let commits = Locked(0)
-
-        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
-            ProbedWriter(
-                writer: try memory.makeWriter(for: key, head, length: length),
-                willCommit: { [commits, gate] in
-                    // The wait is not cancelled with the task, as that for a disk.
-                    if commits.next() > 1 { _ = await Task { try? await gate.opened() }.value }
-                })
-        }
-    }
-
     /// A shutdown that did not wait would let the validation write to the storage of a session that has ended.
     @Test(arguments: [Duration.zero, .seconds(10)])
     func theShutdownWaitsForTheValidation(_ grace: Duration) async throws {
-        let storage = Slow()
+        let storage = GatedStorage()
         let world = World(storage: storage) { _ in
             World.response("one", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
         }
         _ = try await world.get()
         world.pass(70)
         #expect(try await world.get()[1] == "trellis; hit; ttl=-10; detail=stale-while-revalidate")
-        while storage.commits.withLock({ $0 }) < 2, !Task.isCancelled { await Task.yield() }
+        try await storage.isReached.opened()
         let session = try world.session
         let shutdown = Task { await session.shutdown(drainingFor: grace) }
         while !session.life.isShutDown, !Task.isCancelled { await Task.yield() }

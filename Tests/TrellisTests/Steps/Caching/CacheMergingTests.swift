@@ -46,7 +46,8 @@ struct CacheMergingTests {
     /// A request whose response depends on more than its URL waits for no other one.
     @Test(
         arguments: [
-            [.range: "bytes=0-1"], [.ifNoneMatch: "\"1\""], [.cacheControl: "max-age=1"], [.cacheControl: "no-store"],
+            [.range: "bytes=0-1,4-5"], [.range: "bytes=0-1", .ifRange: "\"1\""], [.ifNoneMatch: "\"1\""],
+            [.cacheControl: "max-age=1"], [.cacheControl: "no-store"],
         ] as [HTTPFields])
     func aGETThatAsksForMoreIsSent(_ fields: HTTPFields) async throws {
         let request = Request(World.url, headers: fields)

@@ -11,33 +11,8 @@ import TrellisTesting
 struct CacheShutdownTests {
     private typealias World = CacheWorld
 
-    /// A storage whose updates, and whose commits from the second one on, wait for a gate.
-    private struct Slow: MemoryBackedStorage {
-        let memory = MemoryCacheStorage()
-        let isReached = LoopbackServer.Gate()
-        let gate = LoopbackServer.Gate()
-        let commits = Locked(0)
-
-        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
-            ProbedWriter(
-                writer: try memory.makeWriter(for: key, head, length: length),
-                willCommit: { [self] in if commits.next() > 1 { await hold() } })
-        }
-
-        func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async {
-            await hold()
-            memory.update(entry, for: key, to: head)
-        }
-
-        /// Waits for the gate. The wait is not cancelled with the task, as that for a disk.
-        private func hold() async {
-            isReached.open()
-            _ = await Task { [gate] in try? await gate.opened() }.value
-        }
-    }
-
     @Test(arguments: [false, true]) func nothingIsStoredAfterTheEndOfTheSession(_ isConfirmed: Bool) async throws {
-        let (storage, clock, requests) = (Slow(), TestClock(), Locked(0))
+        let (storage, clock, requests) = (GatedStorage(), TestClock(), Locked(0))
         let world = World(storage: storage, clock: clock) { _ in
             var fields: HTTPFields = [.cacheControl: "max-age=60, stale-while-revalidate=30", .server: "first"]
             if isConfirmed { fields[.eTag] = "\"1\"" }
@@ -70,7 +45,7 @@ struct CacheShutdownTests {
 
     /// An equal request of another session does not wait for a validation that its own session has not waited for.
     @Test func theEndOfTheSessionEndsTheWaitForItsValidation() async throws {
-        let (storage, clock) = (Slow(), TestClock())
+        let (storage, clock) = (GatedStorage(), TestClock())
         let world = World(storage: storage, clock: clock) { _ in
             World.response("one", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
         }

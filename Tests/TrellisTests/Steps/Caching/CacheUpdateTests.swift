@@ -111,7 +111,7 @@ struct CacheUpdateTests {
     func unsafeMethodsInvalidate(
         _ section: RFCSection, _ method: String, _ status: Int, _ lines: [String], _ urls: [String]
     ) throws {
-        let url = try RequestPreparation(SessionConfiguration()).parse("http://a.example/x/y")
+        let url = try WireURL(parsing: "http://a.example/x/y")
         let invalidated = CacheUpdate.invalidatedURLs(
             try #require(HTTPRequest.Method(method)), url, status: status, CacheSamples.fields(lines))
         #expect(invalidated.map(\.text) == urls)

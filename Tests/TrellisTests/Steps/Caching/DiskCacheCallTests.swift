@@ -138,11 +138,11 @@ struct DiskCacheCallTests {
         let keys = InvalidKeys()
         for number in 0..<InvalidKeys.maximumCount { keys.insert(CacheKey(url: "\(number)")) }
         #expect(!keys.areAll && keys.contains(CacheKey(url: "0")) && !keys.contains(CacheKey(url: "x")))
-        keys.remove(CacheKey(url: "0"))
+        keys.remove(CacheKey(url: "0"), upTo: keys.lastMark)
         #expect(!keys.contains(CacheKey(url: "0")))
         for name in ["x", "y"] { keys.insert(CacheKey(url: name)) }
         #expect(keys.areAll && keys.contains(CacheKey(url: "0")))
-        keys.removeAll()
+        keys.removeAll(upTo: keys.lastMark)
         #expect(!keys.areAll && !keys.contains(CacheKey(url: "x")))
     }
 

@@ -24,6 +24,13 @@ struct HedgingTests {
         return Session(configuration: configuration, transport: transport, clock: clock)
     }
 
+    /// Sends a request, and returns its task and its first attempt.
+    private func begin(_ session: Session) async throws -> (Task<(Data, Response), any Error>, ScriptedAttempt) {
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        return (task, first)
+    }
+
     /// Advances the clock until the next attempt starts.
     func hedge(_ session: Session, count: Int = 2) async throws -> ScriptedAttempt {
         while transport.attempts.count < count {
@@ -35,8 +42,7 @@ struct HedgingTests {
 
     @Test func theSecondMayWin() async throws {
         let session = session()
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         first.connect()
         let second = try await hedge(session)
         #expect(clock.now.elapsed >= .seconds(1))
@@ -49,8 +55,7 @@ struct HedgingTests {
 
     @Test func theFirstMayWinYet() async throws {
         let session = session()
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         let second = try await hedge(session)
         first.respond("first")
         let (data, response) = try await task.value
@@ -71,8 +76,7 @@ struct HedgingTests {
 
     @Test func whenOneFailsTheOtherIsWaitedFor() async throws {
         let session = session()
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         let second = try await hedge(session)
         first.connect()
         first.fail(.exchangeFailed(.receive("reset")))
@@ -83,8 +87,7 @@ struct HedgingTests {
 
     @Test func anAnswerOfTheMomentWaitsForABetterOne() async throws {
         let session = session()
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         let second = try await hedge(session)
         first.respond("", status: 503)
         await session.settle()
@@ -94,8 +97,7 @@ struct HedgingTests {
 
     @Test func whereAllFailTheCallerGetsAnAnswerRatherThanAnError() async throws {
         let session = session()
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         let second = try await hedge(session)
         first.connect()
         first.fail(.exchangeFailed(.receive("reset")))
@@ -126,8 +128,7 @@ struct HedgingTests {
         let session = session {
             $0.steps.retriers = [Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry }]
         }
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         first.connect()
         first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
@@ -182,8 +183,7 @@ struct HedgingTests {
         let session = session {
             $0.steps.retriers = [Retrier { _, context in context.attempt == 2 ? .retry : .doNotRetry }]
         }
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         let second = try await hedge(session)
         for attempt in [first, second] { attempt.respond("", status: 503) }
         try await transport.nextAttempt().respond("third")
@@ -292,8 +292,7 @@ struct HedgingTests {
 
     @Test func aCancelledCallEndsAll() async throws {
         let session = session()
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         let second = try await hedge(session)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -331,8 +330,7 @@ struct HedgingTests {
     @Test func theEventsTellThemApart() async throws {
         let session = session()
         let events = session.requestEvents
-        let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
+        let (task, first) = try await begin(session)
         first.connect()
         let second = try await hedge(session)
         second.respond("second")

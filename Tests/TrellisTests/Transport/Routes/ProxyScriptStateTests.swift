@@ -62,7 +62,7 @@ struct ProxyScriptStateTests {
     private let state = ProxyScriptState(.text("unused"))
 
     private func ask(_ access: Access, _ url: String = "http://a.example/") async throws -> String {
-        let wire = try RequestPreparation(SessionConfiguration()).parse(url)
+        let wire = try WireURL(parsing: url)
         return try await state.decision(for: wire, URLOrigin(wire), [], access).description
     }
 

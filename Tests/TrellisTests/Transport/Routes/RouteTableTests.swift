@@ -6,7 +6,7 @@ import Testing
 /// The routes of requests whose proxies are chosen while they are sent.
 struct RouteTableTests {
     private static func route(_ rule: ProxyConfiguration, _ request: Request) throws -> RouteTable.Chosen {
-        let url = try RequestPreparation(SessionConfiguration()).parse(request.url)
+        let url = try WireURL(parsing: request.url)
         return try RouteTable(proxies: rule, route: Route()).route(to: url, of: request)
     }
 

@@ -72,7 +72,18 @@ final class CacheLookup: Sendable {
     var isLikeOthers: Bool {
         request.method == .get && (request.cacheMode == .default || request.cacheMode == .forceCache)
             && policy.maximumCollapsedWait > .zero && fields.directives.isEmpty && !fields.isConditional
-            && !fields.presence.contains(.range)
+            && (!fields.presence.contains(.range) || RequestedRange(fields.headers) != nil)
+    }
+
+    /// Returns the name of the requests to the URL that are equal: the selection of the latest stored response's variant, with the range
+    /// that the request asks for. `nil` if nothing is stored, and the request asks for no range.
+    func nameOfEquals(among entries: [CacheEntry]) -> String? {
+        let variant = latest(of: entries).flatMap {
+            VarySelection(of: $0.head.stored.deciding, request: fields.headers)?.text
+        }
+        guard fields.presence.contains(.range) else { return variant }
+        // No selection begins with a NUL, and the length says where its text ends.
+        return "\0\(variant?.utf8.count ?? -1):\(variant ?? "")\(fields.headers.single(.range) ?? "")"
     }
 
     /// Returns the decision about the request.

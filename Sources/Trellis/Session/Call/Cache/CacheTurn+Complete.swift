@@ -8,11 +8,13 @@ extension CacheTurn {
     ///
     /// If the origin has another representation, its complete response is the response. A response that is neither is dropped, and the
     /// request is sent as the caller has made it: no other bytes than those that were asked for are put together.
+    ///
+    /// - Parameter leader: The ticket of the exchange if others wait for the response; `nil` if none may.
     func completed(
-        _ completion: PartCompletion, _ key: CacheKey, _ entries: [CacheEntry]
+        _ completion: PartCompletion, _ key: CacheKey, _ entries: [CacheEntry], _ leader: CacheTicket?
     ) async throws -> StepResponse {
         let entry = entries[completion.index]
-        let ticket = cache.exchanges.begin(key)
+        let ticket = leader ?? cache.exchanges.begin(key)
         let start = cache.now
         let answer = try await send(with: completion.fields)
         let received = head(of: answer, start)
@@ -76,6 +78,7 @@ extension CacheTurn {
         var status = CacheStatus(.partial)
         if use.range == nil { status.forwardCode = received.status }
         let recording = await recording(of: head, received, entry, combination, use, ticket, &status)
+        if recording == nil { ticket.settle(.notStored) }
         guard data != nil else {
             return try streamed(answer, received, recording, entry, whole, combination, use, named(status))
         }

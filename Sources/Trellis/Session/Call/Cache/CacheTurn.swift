@@ -36,14 +36,11 @@ struct CacheTurn {
     func run() async throws -> StepResponse {
         // The response to a request with a body is for that body (RFC 9110, section 9.3.1).
         guard let key, request.body == nil || request.method != .get else { return try await forwarded(.bypass) }
-        var wait: CacheStatus.ForwardReason?
-        var mayWait = lookup.isLikeOthers
+        var waits = Waits(isAllowed: lookup.isLikeOthers, rest: cache.policy.maximumCollapsedWait)
         // The bytes before a stored part are requested once.
         var mayFill = mayStoreParts
         // A storage may still have what it was told to remove.
         var dropCount = 0
-        // The limit is on all waits together: each of the requests waited for may be cancelled.
-        var limit = cache.policy.maximumCollapsedWait
         while true {
             let isAsked = lookup.mayBeAnswered && dropCount < Self.maximumDropCount
             let entries = isAsked ? await storedEntries(key) : []
@@ -54,7 +51,7 @@ struct CacheTurn {
                 return try await forwarded(.stale, key, validating: use.index, entries)
             case .use(let use):
                 do {
-                    return try await used(entries[use.index], use, collapsed: wait)
+                    return try await used(entries[use.index], use, collapsed: waits.reason)
                 } catch let error as Unreadable {
                     try await drop(entries[use.index], key, because: error)
                     dropCount += 1
@@ -66,23 +63,18 @@ struct CacheTurn {
                 if let answer = try await filled(completion, key, entries) { return answer }
             case .complete(let completion) where completion.isFirstOfTwo:
                 return try await forwarded(.partial, key, validating: nil, entries)
-            case .complete(let completion): return try await completed(completion, key, entries)
+            case .complete(let completion):
+                let answer = try await sentOnce(.partial, key, entries, &waits) { leader in
+                    try await completed(completion, key, entries, leader)
+                }
+                if let answer { return answer }
+            case .forward(.request, let index):
+                return try await forwarded(.request, key, validating: index, entries)
             case .forward(let reason, let index):
-                guard mayWait, reason != .request, reason != .partial else {
-                    return try await forwarded(reason, key, validating: index, entries)
+                let answer = try await sentOnce(reason, key, entries, &waits) { leader in
+                    try await forwarded(reason, key, validating: index, entries, leader)
                 }
-                switch cache.exchanges.join(key, variant: variant(among: entries)) {
-                case .leader(let leader):
-                    return try await led(leader) {
-                        try await forwarded(reason, key, validating: index, entries, leader)
-                    }
-                case .waiter(let flight):
-                    switch try await outcome(of: flight, &limit) {
-                    case .stored: (wait, mayWait) = (reason, false)
-                    case .left: break
-                    case .notStored: mayWait = false
-                    }
-                }
+                if let answer { return answer }
             }
         }
     }
@@ -104,11 +96,6 @@ struct CacheTurn {
         return isRepeated ? usable.filter { $0.head.stored.status < 400 } : usable
     }
 
-    /// Returns the selection of the latest stored response's variant by the request; `nil` if nothing is stored.
-    private func variant(among entries: [CacheEntry]) -> String? {
-        lookup.latest(of: entries).flatMap { VarySelection(of: $0.head.stored.deciding, request: headers)?.text }
-    }
-
     /// Returns a stored response, and validates it in the background if it is stale.
     private func used(
         _ entry: CacheEntry, _ use: CacheDecision.Use, collapsed reason: CacheStatus.ForwardReason?
@@ -125,7 +112,9 @@ struct CacheTurn {
 
     private func validateInBackground(_ entry: CacheEntry) {
         guard let key else { return }
-        guard case .leader(let leader) = cache.exchanges.join(key, variant: variant(among: [entry])) else { return }
+        // The ranges that several requests ask for do not make several validations of the response.
+        let variant = VarySelection(of: entry.head.stored.deciding, request: headers)?.text
+        guard case .leader(let leader) = cache.exchanges.join(key, variant: variant) else { return }
         pipeline.session.validateInBackground(asked, pipeline.steps, leader)
     }
 
@@ -147,6 +136,37 @@ struct CacheTurn {
     }
 
     // MARK: Equal requests
+
+    /// The waits of a request for the responses to equal ones.
+    private struct Waits {
+        /// Indicates whether the request may wait.
+        var isAllowed: Bool
+        /// The rest of the limit on all waits together: each of the requests waited for may be cancelled.
+        var rest: Duration
+        /// The reason why the request would have been sent; `nil` if no wait has ended that may have brought the response.
+        var reason: CacheStatus.ForwardReason?
+    }
+
+    /// Sends the request, unless an equal one is under way. Returns `nil` after the wait for that.
+    ///
+    /// - Parameter send: Sends the request, with the ticket of the exchange if others may wait for its response.
+    private func sentOnce(
+        _ reason: CacheStatus.ForwardReason, _ key: CacheKey, _ entries: [CacheEntry], _ waits: inout Waits,
+        _ send: (CacheTicket?) async throws -> StepResponse
+    ) async throws -> StepResponse? {
+        guard waits.isAllowed else { return try await send(nil) }
+        switch cache.exchanges.join(key, variant: lookup.nameOfEquals(among: entries)) {
+        case .leader(let leader): return try await led(leader) { try await send(leader) }
+        case .waiter(let flight):
+            switch try await outcome(of: flight, &waits.rest) {
+            case .stored: (waits.reason, waits.isAllowed) = (reason, false)
+            // Another of those that waited may have the response stored before this one looks again.
+            case .left: waits.reason = reason
+            case .notStored: waits.isAllowed = false
+            }
+            return nil
+        }
+    }
 
     /// Waits for the end of an equal request.
     ///

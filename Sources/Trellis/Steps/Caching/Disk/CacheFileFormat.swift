@@ -109,6 +109,45 @@ enum CacheFileFormat {
         return table
     }
 
+    /// The checksums of the blocks of a body that arrives in parts of any size.
+    struct RunningTable: Sendable {
+        private let number: UInt64
+        /// The checksums of the complete blocks.
+        private var complete = Data()
+        private var blockCount: UInt64 = 0
+        /// The checksum of the block that is not complete, and the number of its bytes.
+        private var checksum: RunningChecksum64
+        private var fill = 0
+
+        init(number: UInt64) {
+            self.number = number
+            checksum = RunningChecksum64(seed: number)
+        }
+
+        /// Adds bytes to the body.
+        mutating func add(_ bytes: RawSpan) {
+            var start = 0
+            while start < bytes.byteCount {
+                let end = min(start + blockSize - fill, bytes.byteCount)
+                checksum.add(bytes.extracting(start..<end))
+                (fill, start) = (fill + end - start, end)
+                guard fill == blockSize else { continue }
+                complete.append(checksum.value)
+                blockCount += 1
+                fill = 0
+                checksum = RunningChecksum64(seed: number &+ blockCount)
+            }
+        }
+
+        /// The checksums of all blocks up to now, of which the last may not be complete.
+        var table: Data {
+            guard fill > 0 else { return complete }
+            var table = complete
+            table.append(checksum.value)
+            return table
+        }
+    }
+
     /// Returns a place with a head in it.
     static func place(_ head: Data, revision: UInt64, number: UInt64) -> Data {
         var data = Data()

@@ -1,18 +1,47 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The writer of an entry's file. A small entry is written when it is complete, with one write; a larger one in pieces of a mebibyte.
+/// The writer of an entry's file. A small entry is written when it is complete, with one write; a larger one while it is received.
+///
+/// The bytes are written by a job on another thread, while the caller receives more. The caller waits only if a write is under way and
+/// another one is worthwhile already, so that about 2 MiB wait at most, in up to 4 MiB of memory. They are in the memory of the caller's
+/// pieces, without a copy, unless the pieces are small.
 final class CacheFileWriter: CacheWriter {
-    /// The number of bytes that are written at a time.
-    private static let pieceSize = 1 << 20
+    /// The number of bytes that are summed and written together, while they are in the processor's cache.
+    private static let stepSize = 256 << 10
 
     private struct State {
-        /// The bytes that have not been written.
-        var rest = Data()
-        /// The number of bytes that have been written.
+        /// The bytes that no job has taken.
+        var waiting = CacheFilePieces()
+        /// The number of bytes of the body up to now.
+        var length: Int64 = 0
+        /// Indicates whether a job writes.
+        var isWriting = false
+        /// The failure of a job, which the next call throws.
+        var failure: (any Error)?
+        /// The caller, which waits for a job.
+        var waiter: CheckedContinuation<Void, Never>?
+
+        /// Removes the caller that waits.
+        mutating func takeWaiter() -> CheckedContinuation<Void, Never>? {
+            defer { waiter = nil }
+            return waiter
+        }
+    }
+
+    /// The result of adding bytes.
+    private enum Addition {
+        case added
+        /// The bytes were added, and a job has to begin.
+        case begins
+        case failed(any Error)
+    }
+
+    private struct Output {
+        var table: CacheFileFormat.RunningTable
+        /// The number of bytes of the body that have been written.
         var written: Int64 = 0
-        var table = Data()
-        /// The temporary file; `nil` before the first piece.
+        /// The temporary file; `nil` before the first write.
         var file: RandomAccessFile?
         /// The size of the complete file; `nil` before it is complete.
         var size: Int64?
@@ -24,7 +53,9 @@ final class CacheFileWriter: CacheWriter {
     private let prologue: CacheFileFormat.Prologue
     private let head: Data
     private let state = Locked(State())
-    /// Is called on the thread of the commit, with the complete file.
+    /// The output, whose lock is held while the file is written: one thread writes at a time, that of a job and then that of the commit.
+    private let output: Locked<Output>
+    /// The function that is called on the thread of the commit, with the complete file.
     private let onCommit: @Sendable (RandomAccessFile, CacheFileHead, Int64) throws -> Void
 
     init(
@@ -35,92 +66,157 @@ final class CacheFileWriter: CacheWriter {
         self.onCommit = onCommit
         head = names.encoded
         prologue = try .suitable(for: head)
+        output = Locked(Output(table: CacheFileFormat.RunningTable(number: prologue.number)))
     }
 
     deinit {
-        guard let file = state.withLock({ $0.file }) else { return }
+        guard let file = output.withLock({ $0.file }) else { return }
         BlockingThreadPool.begin { FileSystem.deleteIfPossible(file.path) }
     }
 
     func write(_ bytes: Data) async throws {
-        let count = state.withLock { state in
-            state.rest.append(bytes)
-            return state.rest.count
+        let isTooLarge = state.withLock { state in
+            state.length += Int64(bytes.count)
+            return state.length > maximumLength
         }
-        let written = state.withLock { $0.written }
-        guard written + Int64(count) <= maximumLength else { throw DiskCacheStorage.TooLarge() }
-        guard count >= Self.pieceSize else { return }
-        try await folder.run { try self.flush() }
+        guard !isTooLarge else { throw DiskCacheStorage.TooLarge() }
+        await wait { $0.isWriting && $0.waiting.isLarge }
+        let addition = state.withLock { state -> Addition in
+            if let failure = state.failure { return .failed(failure) }
+            state.waiting.append(bytes)
+            guard !state.isWriting, state.waiting.isLarge else { return .added }
+            state.isWriting = true
+            return .begins
+        }
+        switch addition {
+        case .added: break
+        case .begins: BlockingThreadPool.beginWithHook { self.writeWaiting() }
+        case .failed(let failure): throw folder.attributed(failure)
+        }
     }
 
     func commit() async throws {
+        await wait { $0.isWriting }
+        if let failure = state.withLock({ $0.failure }) { throw folder.attributed(failure) }
         try await folder.run { try self.finish() }
     }
 
     func discard() async {
-        let file = state.withLock { state in
-            defer { state.file = nil }
-            return state.file
+        state.withLock { $0.waiting = CacheFilePieces() }
+        await wait { $0.isWriting }
+        let file = output.withLock { output in
+            defer { output.file = nil }
+            return output.file
         }
         if let file { await BlockingThreadPool.run { _ = FileSystem.deleteIfPossible(file.path) } }
     }
 
-    /// Writes the complete blocks.
-    private func flush() throws {
-        var (piece, written) = state.withLock { ($0.rest, $0.written) }
-        let count = piece.count / CacheFileFormat.blockSize * CacheFileFormat.blockSize
-        let rest = Data(piece.dropFirst(count))
-        piece = piece.prefix(count)
-        let table = self.table(of: piece, after: written)
-        let file = try openedFile()
-        try file.write(piece, at: prologue.bodyStart + written)
-        state.withLock { state in
-            state.rest = rest
-            state.written += Int64(count)
-            state.table += table
+    /// Indicates whether the caller waits for a job; for tests.
+    var isHeldUp: Bool { state.withLock { $0.waiter != nil } }
+
+    /// Waits for the job while a condition is true.
+    private func wait(while condition: (State) -> Bool) async {
+        while state.withLock({ condition($0) }) {
+            await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let mustWait = state.withLock { state in
+                    // The job may have gone on meanwhile.
+                    guard condition(state) else { return false }
+                    state.waiter = continuation
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
         }
     }
 
-    private func openedFile() throws -> RandomAccessFile {
-        if let file = state.withLock({ $0.file }) { return file }
-        let file = try folder.makeTemporaryFile()
-        state.withLock { $0.file = file }
-        try file.write(start, at: 0)
-        return file
+    // MARK: The job
+
+    /// Writes the bytes that wait, until there are few of them.
+    private func writeWaiting() {
+        while let pieces = takeWaiting() {
+            do {
+                try output.withLock { output in try self.write(pieces, &output) }
+            } catch {
+                let waiter = state.withLock { state in
+                    (state.failure, state.waiting, state.isWriting) = (error, CacheFilePieces(), false)
+                    return state.takeWaiter()
+                }
+                waiter?.resume()
+                return
+            }
+        }
     }
 
-    private func table(of piece: Data, after written: Int64) -> Data {
-        CacheFileFormat.table(
-            of: piece, first: written / Int64(CacheFileFormat.blockSize), number: prologue.number)
+    /// Returns the bytes that wait; `nil` at the end of the job, because there are few of them.
+    private func takeWaiting() -> [Data]? {
+        let (pieces, waiter) = state.withLock { state -> ([Data]?, CheckedContinuation<Void, Never>?) in
+            state.isWriting = state.waiting.isLarge
+            return (state.isWriting ? state.waiting.take() : nil, state.takeWaiter())
+        }
+        waiter?.resume()
+        return pieces
+    }
+
+    private func write(_ pieces: [Data], _ output: inout Output) throws {
+        let file = try openedFile(&output)
+        for piece in pieces {
+            var rest = piece
+            while !rest.isEmpty {
+                let part = rest.prefix(Self.stepSize)
+                output.table.add(part.bytes)
+                try file.write(part, at: prologue.bodyStart + output.written)
+                output.written += Int64(part.count)
+                rest = rest.dropFirst(part.count)
+            }
+        }
+    }
+
+    private func openedFile(_ output: inout Output) throws -> RandomAccessFile {
+        if let file = output.file { return file }
+        let file = try folder.makeTemporaryFile()
+        output.file = file
+        try file.write(start, at: 0)
+        return file
     }
 
     /// The prologue and the places of the heads.
     private var start: Data { prologue.start(with: head, revision: 1) }
 
+    // MARK: The end
+
     private func finish() throws {
-        let (file, size) = try completeFile()
+        let pieces = state.withLock { $0.waiting.take() }
+        let (file, size) = try output.withLock { output in try self.complete(pieces, &output) }
         try onCommit(file, names, size)
-        state.withLock { $0.file = nil }
+        output.withLock { $0.file = nil }
     }
 
     /// Writes the end of the file, unless that was done by a commit that did not get a lock. Returns the file and its size.
-    private func completeFile() throws -> (RandomAccessFile, Int64) {
-        let (rest, written, known, opened, size) = state.withLock { ($0.rest, $0.written, $0.table, $0.file, $0.size) }
-        if let opened, let size { return (opened, size) }
-        let table = known + self.table(of: rest, after: written)
-        let length = written + Int64(rest.count)
-        let trailer = CacheFileFormat.Trailer(bodyLength: length, number: prologue.number, table: table)
-        let end = rest + table + trailer.encoded
-        let file = try opened ?? folder.makeTemporaryFile()
-        state.withLock { $0.file = file }
-        if opened == nil {
-            try file.write(start + end, at: 0)
+    private func complete(_ pieces: [Data], _ output: inout Output) throws -> (RandomAccessFile, Int64) {
+        if let file = output.file, let size = output.size { return (file, size) }
+        let count = pieces.reduce(0) { $0 + $1.count }
+        // Few bytes are copied, because that costs less than another call of the system.
+        let isSmall = output.file == nil && count < CacheFilePieces.smallestPiece
+        var data = isSmall ? start : Data()
+        if isSmall {
+            for piece in pieces {
+                output.table.add(piece.bytes)
+                data += piece
+            }
         } else {
-            try file.write(end, at: prologue.bodyStart + written)
+            try write(pieces, &output)
         }
-        let complete = prologue.bodyStart + written + Int64(end.count)
-        state.withLock { $0.size = complete }
-        return (file, complete)
+        let length = output.written + (isSmall ? Int64(count) : 0)
+        let table = output.table.table
+        data += table
+        data += CacheFileFormat.Trailer(bodyLength: length, number: prologue.number, table: table).encoded
+        let offset = isSmall ? 0 : prologue.bodyStart + output.written
+        let file = try output.file ?? folder.makeTemporaryFile()
+        output.file = file
+        try file.write(data, at: offset)
+        let size = offset + Int64(data.count)
+        output.size = size
+        return (file, size)
     }
 }
 

@@ -53,6 +53,8 @@ struct DiskCacheFolder: Sendable {
     static let shardCount = 256
     /// The number of attempts to take a lock, which take about two seconds. Locks are held while some files are renamed.
     private static let attemptCount = 100
+    /// The largest number of attempts to create a file for an entry.
+    static let creationCount = 8
     private static let isLocked = FileFailure(why: "another process holds the lock of a folder")
 
     /// The folder of the storage.
@@ -83,14 +85,18 @@ struct DiskCacheFolder: Sendable {
             do {
                 return try await BlockingThreadPool.trying { () throws(any Error) in try body() }
             } catch let failure as FileFailure {
-                guard failure == Self.isLocked, attempt < Self.attemptCount else {
-                    throw DiskCacheStorage.Failure(directory: path, why: failure.why)
-                }
+                guard failure == Self.isLocked, attempt < Self.attemptCount else { throw attributed(failure) }
                 attempt += 1
                 // The pause is random, so that the waiting tasks do not all try at the same time.
                 try? await Task.sleep(for: .milliseconds(Int.random(in: 1...min(2 * attempt, 40))))
             }
         }
+    }
+
+    /// Returns an error that names the folder, if the reason of the system does not.
+    func attributed(_ error: any Error) -> any Error {
+        guard let failure = error as? FileFailure else { return error }
+        return DiskCacheStorage.Failure(directory: path, why: failure.why)
     }
 
     // MARK: Reading
@@ -158,8 +164,17 @@ struct DiskCacheFolder: Sendable {
         try FileSystem.makePrivateFolder(temporary)
     }
 
-    /// Creates a file for an entry that is not complete.
+    /// Creates a file for an entry that is not complete, under another name if the owner of the folder takes it for an abandoned one.
     func makeTemporaryFile() throws(FileFailure) -> RandomAccessFile {
+        for _ in 1..<Self.creationCount {
+            do throws(FileFailure) { return try makeNewFile() } catch {
+                guard error == RandomAccessFile.isRemoved else { throw error }
+            }
+        }
+        return try makeNewFile()
+    }
+
+    private func makeNewFile() throws(FileFailure) -> RandomAccessFile {
         let name = "\(temporary)/\(ProcessNumber.current)-\(String(UInt64.random(in: 0...(.max)), radix: 16))"
         if let file = try RandomAccessFile.created(path: name) { return file }
         try makeFolders()

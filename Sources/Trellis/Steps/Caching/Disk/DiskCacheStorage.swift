@@ -5,7 +5,8 @@ import CurlEngine
 /// ```swift
 /// let storage = DiskCacheStorage(directory: "/var/cache/fetcher", maximumSize: 1 << 30)
 /// configuration.steps.cache = HTTPCache(storage: storage)
-/// // At the end of the process:
+/// // At the end of the process, after the last request:
+/// await session.shutdown()
 /// await storage.close()
 /// ```
 ///
@@ -102,7 +103,8 @@ public final class DiskCacheStorage: CacheStorage {
     /// - Throws: ``Failure`` if the folder cannot be used.
     public func open() async throws { try await folder.run { _ = try self.owner() } }
 
-    /// Saves the index of the folder, and gives the ownership to another process. The storage may be used afterwards.
+    /// Saves the index of the folder, and gives the ownership to another process. The storage may be used afterwards: the next request of a
+    /// session that is still open uses and fills the folder again.
     ///
     /// Without the call, nothing is lost but the order of the last uses, and the next owner reads the complete folder.
     public func close() async {

@@ -1,0 +1,93 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The removal of secrets from bodies of text: secret items of forms, and texts under secret names in JSON. Text that is without secrets
+/// stays as it is.
+package enum BodyRedaction {
+    /// The text in the place of secrets.
+    package static let mark = "REDACTED"
+
+    /// The names of secret members of JSON objects, in lower case, in addition to those of ``SecretFields``.
+    private static let secretMembers: Set<String> = ["pass", "pwd", "authorization", "cookie"]
+
+    /// Returns the bytes of a body without secrets, and a remark if a part of it is left out because it may hold some. The secrets of a
+    /// body that is not UTF-8 are only known if it is a form, which it may be without a valid type.
+    ///
+    /// - Parameter type: The `Content-Type` of the body; empty if it has none.
+    static func redacted(_ body: Data, type: String) -> (body: Data, remark: String?) {
+        guard let text = String(validating: body, as: UTF8.self) else {
+            let media = MediaType(type)
+            return (media == nil || isForm(media) ? Data(URLRedaction.redactItems(body)) : body, nil)
+        }
+        let (redacted, remark) = redacted(text, type: type)
+        return (Data(redacted.utf8), remark)
+    }
+
+    /// Returns a text without secrets, and a remark if a part of it is left out because it may hold some.
+    static func redacted(_ text: String, type: String) -> (text: String, remark: String?) {
+        let media = MediaType(type)
+        if isForm(media) { return (redactedItems(text), nil) }
+        let isJSON = isJSON(media)
+        guard isJSON || beginsAsJSON(text) else {
+            return (media == nil ? redactedItems(text) : text, nil)
+        }
+        let (redacted, isComplete) = JSONRewriter.rewritten(text, replacing: secretTexts())
+        if isComplete { return (redacted, nil) }
+        // Other text stays as it is, unless it begins with JSON that has secrets: the body may be cut at the limit of the recorder.
+        guard isJSON || !text.utf8.starts(with: redacted.utf8) else {
+            return (media == nil ? redactedItems(text) : text, nil)
+        }
+        return (redacted, "the rest is not JSON, and is left out because it may hold secrets")
+    }
+
+    /// Returns the beginning of a body without secrets, for a message. The rest of a text that is no JSON from some byte on stays as it is,
+    /// because the message is about such bodies.
+    ///
+    /// - Parameter type: The `Content-Type` of the body; empty if it has none.
+    static func excerpt(_ text: String, type: String) -> String {
+        let media = MediaType(type)
+        if !isForm(media), isJSON(media) || beginsAsJSON(text) {
+            return JSONRewriter.rewrittenAsFarAsPossible(text, replacing: secretTexts())
+        }
+        return media == nil || isForm(media) ? redactedItems(text) : text
+    }
+
+    private static func isForm(_ media: MediaType?) -> Bool {
+        media?.essence == "application/x-www-form-urlencoded"
+    }
+
+    private static func isJSON(_ media: MediaType?) -> Bool {
+        media.map { $0.subtype.hasByteSuffix("json") || $0.subtype == "jsonl" } ?? false
+    }
+
+    private static func beginsAsJSON(_ text: String) -> Bool {
+        let first = text.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    }
+
+    private static func redactedItems(_ text: String) -> String {
+        String(decoding: URLRedaction.redactItems(text.utf8), as: UTF8.self)
+    }
+
+    /// Returns the function that puts a mark in the place of every text of JSON under a secret name.
+    private static func secretTexts() -> JSONRewriter.Replacement {
+        var known: [String: Bool] = [:]
+        return { path, kind in
+            guard kind == .string else { return nil }
+            let isSecret = path.contains { component in
+                guard case .key(let name) = component else { return false }
+                if let isSecret = known[name] { return isSecret }
+                let isSecret = isSecretMember(name)
+                known[name] = isSecret
+                return isSecret
+            }
+            return isSecret ? "\"\(mark)\"" : nil
+        }
+    }
+
+    /// Returns whether the name of a member marks its text as a secret. The type of a token is none (RFC 6749, section 5.1).
+    private static func isSecretMember(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return secretMembers.contains(name) || SecretFields.marksSecret(name) && !name.hasByteSuffix("type")
+    }
+}
