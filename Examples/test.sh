@@ -959,7 +959,7 @@ expect_usage_reason "'extra' is no URL" "$url/" extra
 expect_usage_reason "'BAR' is no URL" FOO BAR "$url/"
 expect_usage_reason "Several URLs go with --output FOLDER" "$url/" "$url/"
 expect_usage_reason "--doh: " "$url/" --doh nope
-expect_usage_reason "Unknown option '--jsno'. Did you mean '--json'?" "$url/" --jsno x
+expect_usage_reason "Unknown option '--jsno'. Did you mean '--json'?" "$url/" --jsno
 expect_usage_reason "Unknown option '--nope'" "$url/" --nope
 check "no suggestion of an option that is too different" '0 1' \
     "$(grep -c 'Did you mean' "$folder/err") $(grep -cF "See 'trellis --help'" "$folder/err")"

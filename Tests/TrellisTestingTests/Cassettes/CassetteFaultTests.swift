@@ -220,6 +220,7 @@ struct CassetteFaultTests {
         let error = await #expect(throws: TrellisError.self) {
             try await session(.none).webSocket("ws://a.example/")
         }
-        #expect(error?.kind == .unsupported)
+        #expect(error?.kind == .other)
+        #expect(error?.description.contains("a cassette plays no WebSockets") == true)
     }
 }

@@ -7,9 +7,11 @@ struct CacheFilePieces: Sendable {
     static let smallestPiece = 64 << 10
     /// The number of bytes from which on joined pieces are one piece.
     private static let joinedSize = 256 << 10
-    /// The number of bytes from which on a write is worthwhile.
+    /// The number of bytes from which on a write is worthwhile. Bytes that are written soon are still in the processor's cache.
+    private static let worthwhileCount = 256 << 10
+    /// The number of bytes from which on no more are taken while others are written.
     private static let largeCount = 1 << 20
-    /// The number of pieces from which on a write is worthwhile: each may keep a block of 256 KiB, of which it is a quarter.
+    /// The number of pieces from which on no more are taken: each may keep a block of 256 KiB, of which it is a quarter.
     private static let largePieceCount = 8
 
     private var pieces: [Data] = []
@@ -19,6 +21,8 @@ struct CacheFilePieces: Sendable {
     private(set) var count = 0
 
     /// Indicates whether a write is worthwhile.
+    var isWorthWriting: Bool { count >= Self.worthwhileCount }
+    /// Indicates whether no more bytes are taken while others are written.
     var isLarge: Bool { count >= Self.largeCount || pieces.count >= Self.largePieceCount }
 
     /// Adds bytes to the end.

@@ -84,7 +84,7 @@ final class CacheFileWriter: CacheWriter {
         let addition = state.withLock { state -> Addition in
             if let failure = state.failure { return .failed(failure) }
             state.waiting.append(bytes)
-            guard !state.isWriting, state.waiting.isLarge else { return .added }
+            guard !state.isWriting, state.waiting.isWorthWriting else { return .added }
             state.isWriting = true
             return .begins
         }
@@ -150,7 +150,7 @@ final class CacheFileWriter: CacheWriter {
     /// Returns the bytes that wait; `nil` at the end of the job, because there are few of them.
     private func takeWaiting() -> [Data]? {
         let (pieces, waiter) = state.withLock { state -> ([Data]?, CheckedContinuation<Void, Never>?) in
-            state.isWriting = state.waiting.isLarge
+            state.isWriting = state.waiting.isWorthWriting
             return (state.isWriting ? state.waiting.take() : nil, state.takeWaiter())
         }
         waiter?.resume()
