@@ -65,6 +65,8 @@ extension ExchangeActor {
     private func dropExpectation() {
         cancelContinueTimer()
         handle(.dropExpectation)
+        // The body of the next attempt may be passed on before its connection is ready.
+        sending = .none
         pump?.stop()
         pump = nil
         task?.cancel()

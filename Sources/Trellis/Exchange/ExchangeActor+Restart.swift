@@ -32,6 +32,7 @@ extension ExchangeActor {
     func restart() {
         handle(.restart)
         report = nil
+        sending = .none
         informational = []
         pump?.stop()
         pump = nil
