@@ -6,7 +6,7 @@ public enum UserAgent {
     /// The default value, `app Trellis/0.1.0`, with the name of the executable as the app. An executable has no version of its own: pass
     /// the version to ``naming(_:version:)``.
     ///
-    /// The field does not tell the versions of libraries and of the system, which would tell an attacker more than a server's log.
+    /// The versions of libcurl and of the system are left out, because details identify a client (RFC 9110, section 10.1.5).
     public static let `default` = naming(executable, version: nil)
 
     /// Returns a value that names an app, such as `app/2.1 Trellis/0.1.0`:
