@@ -220,6 +220,14 @@ step "dependencies" twice swift package resolve || finish
 step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
 # The memory of a sanitizer would count as the client's.
 if ! $quick && [ -z "$sanitizer" ]; then export TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
+# Other builds run beside the tests, which leave a processor idle most of the time.
+if ! $quick && [ -z "$sanitizer" ]; then
+    fuzzers=
+    if Tests/Fuzzing/run.sh --available; then fuzzers=--fuzzers; fi
+    .scripts/other-builds.sh $fuzzers </dev/null >"$logs/other-builds.log" 2>&1 &
+    other_builds=$!
+    trap 'kill "$other_builds" 2>/dev/null' EXIT
+fi
 $soak_only || test_on "the system's $(libcurl_version)"
 $quick && finish
 
@@ -240,21 +248,16 @@ fi
 
 # --- Packages, programs and formatting around the library
 
-leaf_package() { twice swift package --package-path "$1" resolve && swift build --package-path "$1"; }
-step "leaf package Examples" leaf_package Examples
-fuzzes=false
-if Tests/Fuzzing/run.sh --available; then fuzzes=true; fi
-# The optimised builds, at once, because each of them uses one processor most of the time. The benchmarks are built without
-# AsyncHTTPClient: that takes longer to build than everything else here.
-optimised_builds() {
-    local builds=() build status=0
-    if $fuzzes; then Tests/Fuzzing/run.sh --build & builds+=($!); fi
-    Benchmarks/run.sh --build-only instructions & builds+=($!)
-    for build in "${builds[@]}"; do wait "$build" || status=1; done
-    return "$status"
+waiting_since=$SECONDS other_builds_status=0
+wait "$other_builds" || other_builds_status=$?
+said_of_other_builds() {
+    cat "$logs/other-builds.log"
+    echo "The tests had ended $waited s before."
+    return "$other_builds_status"
 }
-step "optimised builds: fuzzers, leaf package Benchmarks" optimised_builds
-if $fuzzes; then
+waited=$((SECONDS - waiting_since))
+step "leaf packages Examples and Benchmarks, package from outside, fuzzers" said_of_other_builds
+if [ -n "$fuzzers" ]; then
     step "fuzzing, a few seconds each" Tests/Fuzzing/run.sh --smoke
 else
     leave_out "fuzzing" "the toolchain has no libFuzzer"
@@ -270,7 +273,6 @@ step "the tour" Examples/run.sh
 step "instructions" Benchmarks/run.sh --no-build --check-instructions
 [ -z "${current:-}" ] ||
     step "instructions on the current libcurl" Benchmarks/run.sh --no-build --libcurl "$current" --check-instructions
-step "package from outside" .scripts/outside-package.sh
 step "documentation" .scripts/documentation.sh "$PWD/.build-peers/documentation"
 formatting() {
     find Package.swift Sources Tests Benchmarks Examples -path '*/.build*' -prune -o -name '*.swift' -print0 |

@@ -29,8 +29,11 @@ struct Launcher {
     /// Runs a client once. Throws an error if the run fails, or not all bytes arrive.
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
         defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
-        // The disk does not still write what the client before has written.
-        if ["download-file", "download-stored"].contains(benchmark.work) { sync() }
+        if ["download-file", "download-stored"].contains(benchmark.work) {
+            // The disk does not still write what the client before has written.
+            sync()
+            try takeMemory(ofFileOf: effort.bodySize(of: benchmark))
+        }
         let words = commands.words(client, benchmark, servers)
         let serverBegun = servers.originCPUSeconds
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
@@ -46,6 +49,22 @@ struct Launcher {
             throw Failure("\(figures.bytes ?? 0) of \(size) bytes arrived")
         }
         return figures
+    }
+
+    /// Writes and deletes a file, so that the machine has the memory for another file of that size. A virtual machine gets unused memory
+    /// from its host page by page, which takes four times as long as writing the pages.
+    private func takeMemory(ofFileOf size: Int) throws {
+        let path = "\(options.temporaryFolder)/memory"
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        guard file >= 0 else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
+        defer {
+            close(file)
+            unlink(path)
+        }
+        let piece = [UInt8](repeating: 1, count: 1 << 20)
+        for _ in 0..<size / piece.count where write(file, piece, piece.count) != piece.count {
+            throw Failure("\(path): \(String(cString: strerror(errno)))")
+        }
     }
 
     /// Returns the reason why the temporary folder has no room for what a benchmark needs in every run; `nil` if it has.

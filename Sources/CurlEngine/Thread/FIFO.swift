@@ -1,26 +1,26 @@
 /// A queue in the order of arrival. Adding an element and taking the first one cost O(1) on average.
-package struct FIFO<Element> {
-    private var elements: [Element?] = []
+public struct FIFO<Element> {
+    @usableFromInline var elements: [Element?] = []
     /// The index of the first element that was not taken.
-    private var first = 0
+    @usableFromInline var first = 0
 
     /// Creates an empty queue.
-    package init() {}
+    @inlinable public init() {}
 
     /// Indicates whether the queue is empty.
-    package var isEmpty: Bool { first == elements.count }
+    @inlinable public var isEmpty: Bool { first == elements.count }
 
     /// The number of elements.
-    package var count: Int { elements.count - first }
+    @inlinable public var count: Int { elements.count - first }
 
     /// The first element; `nil` if the queue is empty.
-    package var peek: Element? { first < elements.count ? elements[first] : nil }
+    @inlinable public var peek: Element? { first < elements.count ? elements[first] : nil }
 
     /// Adds an element at the end.
-    package mutating func append(_ element: Element) { elements.append(element) }
+    @inlinable public mutating func append(_ element: Element) { elements.append(element) }
 
     /// Removes and returns the first element; `nil` if the queue is empty.
-    package mutating func popFirst() -> Element? {
+    @inlinable public mutating func popFirst() -> Element? {
         guard first < elements.count else { return nil }
         let element = elements[first].take()
         first += 1
@@ -36,12 +36,12 @@ package struct FIFO<Element> {
     }
 
     /// Returns whether an element meets a condition.
-    package func contains(where condition: (Element) -> Bool) -> Bool {
+    @inlinable public func contains(where condition: (Element) -> Bool) -> Bool {
         elements[first...].contains { $0.map(condition) ?? false }
     }
 
     /// Removes the elements that meet a condition.
-    package mutating func removeAll(where isRemoved: (Element) -> Bool) {
+    @inlinable public mutating func removeAll(where isRemoved: (Element) -> Bool) {
         elements = elements[first...].filter { $0.map { !isRemoved($0) } ?? false }
         first = 0
     }

@@ -142,6 +142,11 @@ extension TrellisError {
         return error
     }
 
+    /// The error of a task that reads a body while another task does.
+    static var secondReader: TrellisError {
+        TrellisError(.other("the body of a response has one reader at a time"), phase: .receiving)
+    }
+
     /// The request, in a sentence that may have named it already.
     private var subject: String { reason == .cancelled(.explicitly) ? "it" : "the request" }
 

@@ -16,6 +16,12 @@ package final class CallObserver: Sendable {
     private let clock: any EngineClock
     /// The number of the latest attempt.
     private let attempt = Atomic(1)
+    private let progress = Atomic(Progress.none)
+
+    /// The part of the call that has passed: a handle's call may never begin.
+    private enum Progress: UInt8, AtomicRepresentable {
+        case none, begun, ended
+    }
 
     /// - Parameters:
     ///   - request: The request of the call, with its URL completed.
@@ -32,7 +38,27 @@ package final class CallObserver: Sendable {
     }
 
     // No event follows: the call, its response and its readers have been released.
-    deinit { for observer in own { observer.queue.finish() } }
+    deinit {
+        end()
+        for observer in own { observer.queue.finish() }
+    }
+
+    /// Lets a session that ends wait for the last event of the call, which begins.
+    func begin() {
+        guard progress.compareExchange(expected: .none, desired: .begun, ordering: .relaxed).exchanged else { return }
+        hub.calls.enter()
+    }
+
+    /// Ends the wait for events of the call. Only events of readers may follow.
+    func end() {
+        if progress.exchange(.ended, ordering: .relaxed) == .begun { hub.calls.leave() }
+    }
+
+    /// Sends the last event of the call.
+    func end(with kind: consuming RequestEvent.Kind) {
+        tell(kind)
+        end()
+    }
 
     /// Sets the number of the latest attempt.
     func begin(attempt number: Int) { attempt.store(number, ordering: .relaxed) }

@@ -125,10 +125,10 @@ public final class Session: Sendable {
     /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
     ///
     /// Waits until all connections are closed, the session's threads have ended, a cache has ended its validations in the background, and
-    /// the event monitors have handled their events, for both of which they have two seconds. A validation that takes longer, because of
-    /// the cache's storage, stores nothing. The monitors get no events of calls that are made later, and the sequences of
-    /// ``requestEvents`` end behind the last event. The last event of a call without a handle that the shutdown ends is sent by the task
-    /// of the call, and may come too late for both. ``health`` tells its state.
+    /// the event monitors have handled the events of all calls, for both of which they have two seconds. A validation that takes longer,
+    /// because of the cache's storage, stores nothing. The monitors get no events of calls that are made later, and the sequences of
+    /// ``requestEvents`` end behind the last event. A call whose own step does not return within the two seconds ends without its last
+    /// event. ``health`` tells its state.
     ///
     /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
     /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise

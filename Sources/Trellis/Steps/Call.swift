@@ -88,6 +88,7 @@ final class Call: Sendable {
 
     /// Begins the call's time, unless it has begun.
     func begin() {
+        observer?.begin()
         guard start == nil else { return }
         let now = clock.now()
         record.withLock { if $0.start == nil { $0.start = now } }

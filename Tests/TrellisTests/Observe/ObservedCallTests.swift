@@ -44,6 +44,68 @@ struct ObservedCallTests {
         #expect(error?.url == "http://a.example/api/a" && error?.callID == monitor.all.first?.callID)
     }
 
+    /// The jobs of a task, run by a thread only from a moment on.
+    private final class HeldExecutor: TaskExecutor {
+        private let held = Locked<[UnownedJob]?>(nil)
+
+        func hold() { held.withLock { $0 = [] } }
+
+        func release() {
+            let jobs = held.withLock { held in
+                defer { held = nil }
+                return held ?? []
+            }
+            for job in jobs { run(job) }
+        }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            let isHeld = held.withLock { held in
+                held?.append(job)
+                return held != nil
+            }
+            if !isHeld { run(job) }
+        }
+
+        private func run(_ job: UnownedJob) {
+            Task.detached { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    /// The task of the call runs, and sends the last event, only when the session's threads have ended.
+    @Test(arguments: [false, true], [false, true])
+    func theLastEventOfACallThatAShutdownEndsIsNotLost(_ hasSteps: Bool, _ isOfTheRequest: Bool) async throws {
+        let monitor = EventWords(.calls)
+        let scripted = Scripted { configuration in
+            if !isOfTheRequest { configuration.eventMonitors = [monitor] }
+            if hasSteps { configuration.steps.adapters = [Adapter { request, _ in request }] }
+        }
+        let session = scripted.session, executor = HeldExecutor()
+        let request = Request("http://a.example/"), observed = request.withEventMonitor(monitor)
+        let task = Task(executorPreference: executor) {
+            await Outcome { "\(try await session.data(isOfTheRequest ? observed : request).1.status.code)" }
+        }
+        _ = try await scripted.transport.nextAttempt()
+        executor.hold()
+        async let end: Void = session.shutdown()
+        while !session.hub.calls.isAwaited, !Task.isCancelled { await Task.yield() }
+        #expect(!monitor.words.contains { $0.hasPrefix("failed") })
+        executor.release()
+        await end
+        #expect(monitor.words.last == "failed cancelled")
+        #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
+    }
+
+    /// A handle that was never started has no last event.
+    @Test func aShutdownDoesNotWaitForAHandleThatWasNotStarted() async {
+        let monitor = EventWords(.calls)
+        let session = Self.session(monitor, MockTransport { _ in .text("hello") })
+        let handle = session.request("a")
+        await session.shutdown()
+        #expect(!session.hub.calls.isAwaited && monitor.words == ["created"])
+        withExtendedLifetime(handle) {}
+    }
+
     @Test func aRequestThatCannotBeSentHasTheEventsOfACall() async throws {
         let monitor = EventWords()
         let session = Self.session(monitor, MockTransport { _ in .text("hello") }, baseURL: nil)

@@ -131,7 +131,7 @@ final class BodyInbox: Sendable {
             if mustDrain { whenDrained() }
             return chunk
         case .end(let end): return try end.withoutValue.get()
-        case .busy: throw TrellisError(.other("the body of a response has one reader at a time"))
+        case .busy: throw TrellisError.secondReader
         case .wait: break
         }
         return try await withTaskCancellationHandler {
@@ -173,7 +173,7 @@ final class BodyInbox: Sendable {
             if mustDrain { whenDrained() }
             reader.resume(returning: chunk)
         case .end(let end): reader.resume(with: end.withoutValue)
-        case .busy: reader.resume(throwing: TrellisError(.other("the body of a response has one reader at a time")))
+        case .busy: reader.resume(throwing: TrellisError.secondReader)
         }
     }
 

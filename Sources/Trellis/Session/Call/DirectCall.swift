@@ -30,6 +30,7 @@ final class DirectCall: Sendable {
         self.steps = steps
         self.conditions = conditions
         context = CallContext(call)
+        call.observer?.begin()
     }
 
     /// An exchange that is about to be sent.
@@ -325,7 +326,7 @@ final class DirectCall: Sendable {
             return .rest(
                 rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange))
         }
-        call.observer?.tell(.finished(response))
+        call.observer?.end(with: .finished(response))
         return .answer(
             CollectedAnswer(body: body, response: response, sender: .exchange(sending.exchange, call.observer)))
     }
@@ -337,7 +338,7 @@ final class DirectCall: Sendable {
         let response = stored.response(callID: call.id, total: total)
         call.observer?.tell(.cacheUsed(stored.status))
         call.exchangeObserver?.didUseCache(stored.status, for: stored.request, context: context)
-        call.observer?.tell(.finished(response))
+        call.observer?.end(with: .finished(response))
         return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.request, call.observer))
     }
 
@@ -367,7 +368,7 @@ final class DirectCall: Sendable {
     /// Sends the last event of a call that fails. Returns the error for the caller.
     private func ended(with error: any Error) -> any Error {
         let error = session.completed(error, of: call)
-        call.observer?.tell(.failed(error))
+        call.observer?.end(with: .failed(error))
         return error
     }
 

@@ -77,6 +77,20 @@ extension RequestActor {
         (failure as? TrellisError)?.reason == .timedOut(.total) && exchange.prepared.limits.total == call.limit
     }
 
+    /// Sends the last events of the call.
+    nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
+        guard let observer = call.observer else { return }
+        switch result {
+        case .success(let answer):
+            observer.tell(.finished(answer.response))
+            call.tellValidations()
+        case .failure(let error):
+            call.tellValidations()
+            observer.tell(.failed(error))
+        }
+        observer.end()
+    }
+
     private func finishEnding() {
         guard let ending, ending.awaited.isEmpty else { return }
         self.ending = nil

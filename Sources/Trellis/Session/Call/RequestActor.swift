@@ -286,18 +286,6 @@ actor RequestActor: EngineActor {
         fail(late ?? overdue, .finish, isOverdue: true)
     }
 
-    nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
-        guard let observer = call.observer else { return }
-        switch result {
-        case .success(let answer):
-            observer.tell(.finished(answer.response))
-            call.tellValidations()
-        case .failure(let error):
-            call.tellValidations()
-            observer.tell(.failed(error))
-        }
-    }
-
     nonisolated func completed(_ error: any Error) -> any Error { session.completed(error, of: call) }
 
     /// The exchanges that have not ended; the last begun comes last.

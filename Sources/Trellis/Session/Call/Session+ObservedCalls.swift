@@ -26,7 +26,10 @@ extension Session {
             continuation: DirectContinuation(hasRetriers: false, conditions: conditions, adaptedCall: nil))
         let exchange = try? makeExchange(
             asked, start: start, history, callID: id, readers: conditions, keepsCoding: false)
-        if exchange != nil { observer.tell(.created(request)) }
+        if exchange != nil {
+            observer.begin()
+            observer.tell(.created(request))
+        }
         return exchange
     }
 
@@ -40,7 +43,7 @@ extension Session {
             let (body, response) = try await exchange.collected()
             guard response.status.isRedirect else {
                 let observer = exchange.prepared.history?.observer
-                observer?.tell(.finished(response))
+                observer?.end(with: .finished(response))
                 return CollectedAnswer(body: body, response: response, sender: .exchange(exchange, observer))
             }
             result = .success((body, response))

@@ -41,7 +41,7 @@ final class CachedBodySource: ChunkSource {
     var metrics: Metrics? { get async { response.metrics } }
 
     func next() async throws -> Data? {
-        turn.begin()
+        try turn.begin()
         defer { turn.end() }
         guard let piece = try await piece() else { return nil }
         let count = state.withLock { state in
@@ -104,12 +104,15 @@ final class CachedBodySource: ChunkSource {
 final class ReaderTurn: Sendable {
     private let isTaken = Locked(false)
 
-    func begin() {
+    /// Takes the turn.
+    ///
+    /// - Throws: ``TrellisError`` if another task has it.
+    func begin() throws {
         let isFree = isTaken.withLock { isTaken in
             defer { isTaken = true }
             return !isTaken
         }
-        precondition(isFree, "two tasks read a body at the same time")
+        guard isFree else { throw TrellisError.secondReader }
     }
 
     func end() { isTaken.withLock { $0 = false } }

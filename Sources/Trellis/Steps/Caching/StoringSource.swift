@@ -93,7 +93,7 @@ final class StoringSource: ChunkSource {
     }
 
     func next() async throws -> Data? {
-        turn.begin()
+        try turn.begin()
         defer { turn.end() }
         do {
             guard let piece = try await piece() else { return nil }
