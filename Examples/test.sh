@@ -1376,6 +1376,41 @@ expect_usage_reason "'x' is not a port" "$url/" --connect-to a:80:b:x
 expect_usage_reason "no network interface can have the name 'eth 0'" "$url/" --interface 'eth 0'
 client "http://far.invalid:$port/" --doh "$url/dns-query"
 check "--doh" 'hello world 0' "$out $status"
+# A DNS server whose own name is known to nobody else, and which answers only clients at 127.0.0.2.
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=dns.invalid \
+    -addext subjectAltName=DNS:dns.invalid -keyout "$folder/dns.key" -out "$folder/dns.pem" 2>/dev/null
+python3 - "$folder" >"$folder/dns" <<'PYTHON' &
+import http.server, ssl, sys
+class Resolver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        question = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.client_address[0] != "127.0.0.2": return self.send_error(403)
+        # The type of the records, which is 1 for IPv4 addresses, is before the class at the end.
+        is_ipv4 = question[-3] == 1
+        head = bytes([0, 0, 0x81, 0x80, 0, 1, 0, is_ipv4, 0, 0, 0, 0])
+        record = bytes([0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1])
+        body = head + question[12:] + (record if is_ipv4 else b"")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/dns-message")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1] + "/dns.pem", sys.argv[1] + "/dns.key")
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Resolver)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+PYTHON
+dns_process=$!
+until [ -s "$folder/dns" ]; do sleep 0.05; done
+dns="dns.invalid:$(cat "$folder/dns")"
+client "http://far.invalid:$port/" --doh "https://$dns/dns-query" --cacert "$folder/dns.pem" --resolve "$dns:127.0.0.1" \
+    --interface 127.0.0.2 -4
+check "--doh with a server from --resolve and an own address" 'hello world 0' "$out $status"
+kill "$dns_process"
+wait "$dns_process" 2>/dev/null
 client "$url/" --interface lo
 check "--interface with a name" 'hello world 0' "$out $status"
 socks_port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')

@@ -115,6 +115,19 @@ test_on() {
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
 }
 
+# end_session SESSION: kills all processes of a session. The tests have a process group of their own.
+end_session() {
+    local stat pid session
+    for stat in /proc/[0-9]*/stat; do
+        # The name of the command, which may have blanks, ends with the last parenthesis.
+        read -r _ _ _ session _ <<<"$(sed 's/^.*) //' "$stat" 2>/dev/null)"
+        if [ "$session" = "$1" ]; then
+            pid=${stat#/proc/}
+            kill -9 "${pid%/stat}" 2>/dev/null
+        fi
+    done
+}
+
 # watched LOG COMMAND…: runs a command that writes to LOG, and ends it with its whole process group when it has written nothing for the
 # longest time that one test may take. Then the tests that did not end are printed.
 watched() {
@@ -124,14 +137,14 @@ watched() {
     setsid "$@" &
     local child=$!
     # Ends the servers too that a killed test process has left.
-    trap "kill -9 -- -$child 2>/dev/null" EXIT
+    trap "end_session $child" EXIT
     while kill -0 "$child" 2>/dev/null; do
         sleep 2
         if [ "$(stat -c %s "$log")" = "$size" ]; then silent=$((silent + 2)); else silent=0; fi
         size=$(stat -c %s "$log")
         if [ "$silent" -ge "$limit" ]; then
             echo "error: the tests wrote nothing for $limit s, and are ended"
-            kill -9 -- "-$child"
+            end_session "$child"
             break
         fi
     done

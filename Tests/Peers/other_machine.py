@@ -1,7 +1,9 @@
-"""A server on another machine, which is a network namespace: `other_machine.py NAMESPACE ADDRESS`.
+"""A server on another machine, which is a network namespace: `other_machine.py NAMESPACE ADDRESS [proxies]`.
 
 Prints {"ca": PATH, "ports": {"http": PORT, "https": PORT}}; `https` is HTTP/2. The response to every request is the address
-and the number of the client's connection, as `192.0.2.2 1`; to /held only after the command `answer`.
+and the number of the client's connection, as `192.0.2.2 1`; to /held only after the command `answer`. With `proxies`, an
+HTTP proxy, an HTTPS proxy and a SOCKS5 proxy are at the ports that URLs of proxies mean if they name none: 80, 443 and
+1080. They respond themselves, in the same way.
 """
 
 import asyncio
@@ -49,6 +51,16 @@ class Machine:
             await self.wait(head.split()[1].decode())
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
+    async def speak_socks(self, reader, writer):
+        """Makes a connection by name (RFC 1928, without credentials), and responds in place of the server."""
+        methods = (await reader.readexactly(2))[1]
+        await reader.readexactly(methods)
+        writer.write(b"\x05\x00")
+        name = (await reader.readexactly(5))[4]
+        await reader.readexactly(name + 2)
+        writer.write(b"\x05\x00\x00\x01" + bytes(6))
+        await self.speak_http1(reader, writer)
+
     async def speak_http2(self, reader, writer):
         body = self.connection(writer)
 
@@ -61,7 +73,7 @@ class Machine:
 
 
 async def main():
-    namespace, address = sys.argv[1:]
+    namespace, address, *options = sys.argv[1:]
     enter(namespace)
     authority, connections, machine = Authority(), peer.Connections(), Machine()
     context = authority.context(address, alpn=("h2",))
@@ -69,6 +81,10 @@ async def main():
         "http": await connections.listen(machine.speak_http1, host=address),
         "https": await connections.listen(machine.speak_http2, context, host=address),
     }
+    if "proxies" in options:
+        await connections.listen(machine.speak_http1, port=80, host=address)
+        await connections.listen(machine.speak_http1, authority.context(address), port=443, host=address)
+        await connections.listen(machine.speak_socks, port=1080, host=address)
     await peer.serve_until_stdin_ends(
         {"ca": authority.path, "ports": ports}, connections, {b"answer": machine.answer}
     )

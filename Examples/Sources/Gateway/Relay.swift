@@ -1,12 +1,9 @@
 import FoundationEssentials
 import HTTPTypes
-import NIOCore
 import Trellis
 
 /// The passage of requests to the origin, and of its responses to the clients.
 struct Relay: Sendable {
-    typealias Client = NIOAsyncChannelOutboundWriter<ResponsePart>
-
     let session: Session
     let origin: Origin
     /// The destination of a line for each request; `nil` if there are none.
@@ -15,7 +12,7 @@ struct Relay: Sendable {
     /// Responds to a request of a client.
     ///
     /// - Throws: The error of the connection, or `CancellationError` if the client has gone. The connection then ends.
-    func respond(to request: ClientRequest, through client: Client) async throws {
+    func respond(to request: ClientRequest, through client: ResponseWriter) async throws {
         let start = ContinuousClock.now
         switch request {
         case .refused(let refusal):
@@ -41,7 +38,7 @@ struct Relay: Sendable {
     }
 
     private func pass(
-        _ head: RequestHead, _ body: ClientBody?, _ client: Client, since start: ContinuousClock.Instant
+        _ head: RequestHead, _ body: ClientBody?, _ client: ResponseWriter, since start: ContinuousClock.Instant
     ) async throws {
         let response: StreamResponse
         let message: HTTPResponse
@@ -69,7 +66,9 @@ struct Relay: Sendable {
     }
 
     /// Sends the request to the origin, and passes on the informational heads before its response.
-    private func send(_ head: RequestHead, _ body: ClientBody?, _ client: Client) async throws -> StreamResponse {
+    private func send(
+        _ head: RequestHead, _ body: ClientBody?, _ client: ResponseWriter
+    ) async throws -> StreamResponse {
         let heads = InformationalHeads()
         let passesTrailers = origin.passesTrailers(of: head)
         var request = PassedRequest(head, to: origin, passesTrailers: passesTrailers).request
@@ -98,29 +97,9 @@ struct Relay: Sendable {
         }
     }
 
-    private func pass(_ heads: InformationalHeads, _ client: Client) async throws {
+    private func pass(_ heads: InformationalHeads, _ client: ResponseWriter) async throws {
         for await head in heads {
             try await client.write(.informational(PassedResponse.informational(head)))
         }
-    }
-}
-
-extension NIOAsyncChannelOutboundWriter<ResponsePart> {
-    /// The largest part of a body that is written at once, so that the progress of a slow client is seen.
-    private static var pieceSize: Int { 64 << 10 }
-
-    /// Writes bytes of a body.
-    fileprivate func write(_ chunk: Data) async throws {
-        var rest = chunk
-        while rest.count > Self.pieceSize {
-            try await write(.body(rest.prefix(Self.pieceSize)))
-            rest = rest.dropFirst(Self.pieceSize)
-        }
-        try await write(.body(rest))
-    }
-
-    /// Writes a response of the gateway's own.
-    fileprivate func write(_ response: OwnResponse) async throws {
-        try await write(contentsOf: [.head(response.head), .body(response.body), .end(trailers: HTTPFields())])
     }
 }

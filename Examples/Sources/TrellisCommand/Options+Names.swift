@@ -40,7 +40,7 @@ struct NameOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Look up names by asking this server by DNS over HTTPS. Its own name is looked up by the system.",
+            "Look up names by asking this server by DNS over HTTPS, whose own name the system or --resolve knows.",
             valueName: "URL"))
     var doh: String?
 
@@ -66,7 +66,8 @@ struct NameOptions: ParsableArguments {
     var route: Route { (try? makeRoute()) ?? Route() }
 
     /// Returns the resolver that the options describe, if there is one. Its server is always verified, and gets no client certificate: both
-    /// are options for the servers of requests.
+    /// are options for the servers of requests. The fixed addresses, the own address and the version of IP hold for it too; its socket is
+    /// not that of the requests.
     ///
     /// - Parameters:
     ///   - trust: The versions of TLS.
@@ -77,6 +78,10 @@ struct NameOptions: ParsableArguments {
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.tls.clientIdentity = nil
+        let route = route
+        configuration.route.addresses = route.addresses
+        configuration.route.source = route.source
+        configuration.route.addressFamily = route.addressFamily
         return try? DNSOverHTTPS(doh, configuration: configuration)
     }
 

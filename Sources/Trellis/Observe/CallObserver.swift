@@ -16,11 +16,11 @@ package final class CallObserver: Sendable {
     private let clock: any EngineClock
     /// The number of the latest attempt.
     private let attempt = Atomic(1)
-    private let progress = Atomic(Progress.none)
+    private let counting = Atomic(Counting.notYet)
 
-    /// The part of the call that has passed: a handle's call may never begin.
-    private enum Progress: UInt8, AtomicRepresentable {
-        case none, begun, ended
+    /// Indicates whether the call is one of the hub's ``EventHub/openCalls``: a handle's call may never be started.
+    private enum Counting: UInt8, AtomicRepresentable {
+        case notYet, counted, over
     }
 
     /// - Parameters:
@@ -39,25 +39,27 @@ package final class CallObserver: Sendable {
 
     // No event follows: the call, its response and its readers have been released.
     deinit {
-        end()
+        close()
         for observer in own { observer.queue.finish() }
     }
 
-    /// Lets a session that ends wait for the last event of the call, which begins.
-    func begin() {
-        guard progress.compareExchange(expected: .none, desired: .begun, ordering: .relaxed).exchanged else { return }
-        hub.calls.enter()
+    /// Counts the call as open. A session that ends waits until ``close()``, so that the observers get the result of the call.
+    func open() {
+        // Counted first: the call may be closed at any moment.
+        hub.openCalls.enter()
+        let isFirst = counting.compareExchange(expected: .notYet, desired: .counted, ordering: .relaxed).exchanged
+        if !isFirst { hub.openCalls.leave() }
     }
 
-    /// Ends the wait for events of the call. Only events of readers may follow.
-    func end() {
-        if progress.exchange(.ended, ordering: .relaxed) == .begun { hub.calls.leave() }
+    /// Ends the counting of the call, because its result was sent. Events about the reading of the response may follow.
+    func close() {
+        if counting.exchange(.over, ordering: .relaxed) == .counted { hub.openCalls.leave() }
     }
 
-    /// Sends the last event of the call.
-    func end(with kind: consuming RequestEvent.Kind) {
-        tell(kind)
-        end()
+    /// Sends the event of the result of the call.
+    func close(with result: consuming RequestEvent.Kind) {
+        tell(result)
+        close()
     }
 
     /// Sets the number of the latest attempt.

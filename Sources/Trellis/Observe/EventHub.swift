@@ -44,8 +44,8 @@ final class EventHub: Sendable {
     /// The number of changes of the observers of all calls, readable without the lock.
     private let version = Atomic(0)
     private let dropped = Atomic(0)
-    /// The calls that have observers and have not sent their last event.
-    let calls = ObservedCalls()
+    /// The calls that have observers and have not sent the event of their result.
+    let openCalls = OpenCalls()
     /// The number of events that are kept for each observer; at least 1.
     private let bufferSize: Int
     /// The queues of the monitors of all calls, in the order of the configuration.
@@ -138,11 +138,11 @@ final class EventHub: Sendable {
     /// Returns the observers of all calls.
     func known() -> Known { state.withLock { Known(version: $0.version, observers: $0.observers) } }
 
-    /// Waits until the calls that have observers have sent their last events, ends all observers with the session, and waits until the
-    /// monitors have handled their events: at most for `limit` altogether. The readers of sequences read the events that they have, too.
+    /// Waits until the calls that have observers have sent the events of their results, ends all observers with the session, and waits
+    /// until the monitors have handled their events, at most for `limit` each. The readers of sequences read the events that they have,
+    /// too.
     func finish(within limit: Duration) async {
-        let start = ContinuousClock.now
-        await calls.end(within: limit)
+        await openCalls.end(within: limit)
         let observers = state.withLock { state in
             state.hasEnded = true
             defer {
@@ -158,7 +158,7 @@ final class EventHub: Sendable {
         }
         // The monitors of single requests are no observers of all calls.
         for delivery in ending.values { delivery.queue.finish() }
-        await waitForEnd(of: ending.values.map(\.task), within: max(limit - (ContinuousClock.now - start), .zero))
+        await waitForEnd(of: ending.values.map(\.task), within: limit)
     }
 
     /// Sends an event of a detail to all observers of all calls that get it.

@@ -162,7 +162,8 @@ public struct RequestEvent: Sendable {
         /// The use of the cache by an exchange, as soon as it is known. For a response that is stored while it is read,
         /// ``CacheStatus/isStored`` is the intention.
         case cacheUsed(CacheStatus)
-        /// A failure of the cache's storage, after it has worked before. Requests are sent, and their responses are not stored.
+        /// A failure of the cache's storage, after it has worked before. Requests are sent: stored responses are not found, or new ones are
+        /// not stored.
         case cacheFailed(any Error)
         /// A failure of the file of a ``CookieFile``, after it has worked before, or at its first use. Requests have the cookies in memory,
         /// and those that could not be written are written later. The error is a ``CookieFile/Failure``.

@@ -93,7 +93,7 @@ enum BodyReadingEnd: UInt8, AtomicRepresentable {
 }
 
 /// The reader of a body in chunks. A reader that is released ends the transfer, and a reader that comes after that, or after the end of the
-/// body, gets an error.
+/// body, gets an error. A reader that comes while another one waits for a chunk gets an error too, and its release has no effect.
 final class ChunkReader: Sendable {
     let source: any ChunkSource
     /// The token of the response, so that dropping the response alone does not end the transfer.
@@ -102,6 +102,8 @@ final class ChunkReader: Sendable {
     private let response: Response
     /// Indicates whether this reader has ended the reading of the body.
     private let hasEnded = Atomic(false)
+    /// Indicates whether another reader has waited for a chunk when this one last asked for one.
+    private let wasRefused = Atomic(false)
 
     init(_ token: TransferToken, _ response: Response) {
         source = token.source
@@ -109,7 +111,7 @@ final class ChunkReader: Sendable {
         self.response = response
     }
 
-    deinit { token.breakOff() }
+    deinit { if !wasRefused.load(ordering: .relaxed) { token.breakOff() } }
 
     /// Returns the next chunk; `nil` at the end.
     ///
@@ -119,6 +121,7 @@ final class ChunkReader: Sendable {
         if let error = token.errorOfFurtherReader, !hasEnded.load(ordering: .relaxed) { throw completed(error) }
         do {
             let chunk = try await source.next()
+            wasRefused.store(false, ordering: .relaxed)
             if chunk == nil { end(.complete) }
             return chunk
         } catch is CancellationError {
@@ -126,6 +129,8 @@ final class ChunkReader: Sendable {
             end(.brokenOff)
             throw CancellationError()
         } catch {
+            let reason = (error as? TrellisError)?.reason
+            wasRefused.store(reason == TrellisError.secondReader.reason, ordering: .relaxed)
             throw completed(error)
         }
     }

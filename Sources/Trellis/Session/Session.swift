@@ -74,7 +74,7 @@ public final class Session: Sendable {
             return SessionEngine(index, executor: executor, transport: transport(executor), life: life, clock: clock)
         }
         flow = SessionBandwidth(configuration.bandwidth)
-        network = configuration.observeNetwork()
+        network = configuration.observeNetwork(preparation.routes)
     }
 
     deinit {
@@ -124,11 +124,13 @@ public final class Session: Sendable {
     /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. A ``WebSocket`` has no end of its own, and is
     /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
     ///
-    /// Waits until all connections are closed, the session's threads have ended, a cache has ended its validations in the background, and
-    /// the event monitors have handled the events of all calls, for both of which they have two seconds. A validation that takes longer,
-    /// because of the cache's storage, stores nothing. The monitors get no events of calls that are made later, and the sequences of
-    /// ``requestEvents`` end behind the last event. A call whose own step does not return within the two seconds ends without its last
-    /// event. ``health`` tells its state.
+    /// Waits until all connections are closed, the session's threads have ended, a cache has ended its validations in the background, the
+    /// observers have got the results of all calls, and the event monitors have handled their events: two seconds at most for each of the
+    /// last three. A validation that takes longer, because of the cache's storage, stores nothing, and the result of a call whose task does
+    /// not run for so long is not told. The shutdown does not wait for the readers of responses: their events
+    /// (``RequestEvent/Kind/validated(_:)``, ``RequestEvent/Kind/serialized(_:_:)``) may come too late for the observers. The monitors get
+    /// no events of calls that are made later, and the sequences of ``requestEvents`` end behind the last event. ``health`` tells its
+    /// state.
     ///
     /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
     /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise

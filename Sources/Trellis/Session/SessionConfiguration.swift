@@ -35,8 +35,9 @@ public struct SessionConfiguration: Sendable {
     /// kernel notifies each engine of lost addresses and links on a netlink socket, without polling and without special rights. If the
     /// system permits no such socket, the connections remain in use.
     ///
-    /// A session with ``alternativeServices`` also forgets those that are not said to persist when the machine's default routes, or its
-    /// addresses on their links, change.
+    /// When the machine's default routes, or its addresses on their links, change, a session also forgets the ``alternativeServices`` that
+    /// are not said to persist, the addresses of its ``resolver``, and the results of a PAC script that is its ``proxy`` rule. The script
+    /// is then loaded again.
     public var followsNetworkChanges = true
     /// The reachability according to which downloads wait.
     package var reachability = NetworkReachability.shared

@@ -17,7 +17,7 @@ final class Call: Sendable {
     let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
-    /// The observer that receives the events of the call; `nil` if the session has no observers.
+    /// The observer that receives the events of the call; `nil` if neither the session nor the request has observers.
     let observer: CallObserver?
     /// The observer of the exchanges of the call; `nil` if the call has none.
     let exchangeObserver: (any ExchangeObserver)?
@@ -56,6 +56,8 @@ final class Call: Sendable {
         self.exchangeObserver = exchangeObserver
         self.start = start
         starts = isHedged ? StartCount() : nil
+        // A handle's call may never be started.
+        if start != nil { observer?.open() }
         if let record { _ = lazyRecord.storeIfNil(record) }
     }
 
@@ -86,10 +88,10 @@ final class Call: Sendable {
         if let error = record.withLock({ $0.isDecided ? CancellationError() : $0.cancellation }) { throw error }
     }
 
-    /// Begins the call's time, unless it has begun.
+    /// Begins the call's time, unless it has begun. Until its end, the observers of the session wait for the call.
     func begin() {
-        observer?.begin()
         guard start == nil else { return }
+        observer?.open()
         let now = clock.now()
         record.withLock { if $0.start == nil { $0.start = now } }
     }

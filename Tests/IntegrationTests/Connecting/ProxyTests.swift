@@ -112,6 +112,32 @@ struct ProxyTests {
         await session.shutdown()
     }
 
+    /// A server that asks as proxies do, behind a proxy that passes its response on, and makes no tunnel (RFC 9110, section 11.7.1).
+    @Test(arguments: [403, 407], [false, true])
+    func aChallengeThatWasPassedOnIsTheResponse(_ status: Int, _ isStreamed: Bool) async throws {
+        let proxy = try LoopbackServer.http { request in
+            if request.method == "CONNECT" {
+                return .init(status, headers: [("Proxy-Authenticate", "Basic realm=\"r\"")], body: Data("no!".utf8))
+            }
+            let challenge = "Digest realm=\"r\", nonce=\"n1\""
+            return .init(407, headers: [("Proxy-Authenticate", challenge)], body: Data("who are you?".utf8))
+        }
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(try Proxy(proxy.url(), username: "ada", password: "x"))
+        let session = Session(configuration: configuration)
+        let request = Request(Self.origin, method: .post, body: .string("abc"))
+        if isStreamed {
+            let stream = try await session.stream(request)
+            let body = try await stream.chunks.collect(upTo: 100)
+            #expect(stream.response.status.code == 407 && body == Data("who are you?".utf8))
+        } else {
+            let (body, response) = try await session.data(request)
+            #expect(response.status.code == 407 && body == Data("who are you?".utf8))
+        }
+        #expect(proxy.requests.first?.method == "POST" && proxy.requests.dropFirst().first?.method == "CONNECT")
+        await session.shutdown()
+    }
+
     /// A body that can be read only once is not sent a second time: the proxy's challenge is the response.
     @Test func theChallengeIsTheResponseIfTheBodyIsGone() async throws {
         let proxy = try ProxyPeer.digestAlone()

@@ -16,7 +16,8 @@ struct EngineGrowthTests {
             while let request = try connection.nextRequest() {
                 if request.path == "/light" {
                     let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-                    try connection.writeSlowly(response, bytesAtOnce: 20, every: .milliseconds(5))
+                    // The time between two pieces is long enough for an engine that a busy machine lets run late.
+                    try connection.writeSlowly(response, bytesAtOnce: 20, every: .milliseconds(40))
                 } else {
                     let fields = "Content-Encoding: gzip\r\nContent-Length: \(body.count)"
                     try connection.write("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")
@@ -30,14 +31,17 @@ struct EngineGrowthTests {
         let server = try Self.server()
         // A busy machine may give the engine a small share of a core.
         let session = SeveralEnginesTests.session(EngineCount(initial: 1, maximum: 2, busyShare: 0.05))
-        let load = (0..<24).map { _ in
-            Task {
-                while session.engineStatistics.dropFirst().allSatisfy({ $0.requestCount < 3 }) {
-                    _ = try await session.data(server.url("/heavy"))
+        try await withThrowingTaskGroup(of: Void.self) { load in
+            for _ in 0..<24 {
+                load.addTask {
+                    // A request that finds an idle connection of the first engine stays there, however busy that is.
+                    while session.engines.admission.activeCount < 2 {
+                        _ = try await session.data(server.url("/heavy"))
+                    }
                 }
             }
+            try await load.waitForAll()
         }
-        for task in load { try await task.value }
         #expect(session.engines.admission.activeCount == 2)
         // Engines that sleep make no samples, and so a light load follows.
         while session.engines.admission.activeCount == 2 { _ = try await session.data(server.url("/light")) }

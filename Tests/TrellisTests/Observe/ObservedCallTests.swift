@@ -87,13 +87,59 @@ struct ObservedCallTests {
         }
         _ = try await scripted.transport.nextAttempt()
         executor.hold()
-        async let end: Void = session.shutdown()
-        while !session.hub.calls.isAwaited, !Task.isCancelled { await Task.yield() }
-        #expect(!monitor.words.contains { $0.hasPrefix("failed") })
+        let hasEnded = Locked(false)
+        let end = Task {
+            await session.shutdown()
+            hasEnded.withLock { $0 = true }
+        }
+        // A task that was still on its way to the wait for its response has not been held.
+        while !session.hub.openCalls.isAwaited, !hasEnded.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
         executor.release()
-        await end
+        await end.value
         #expect(monitor.words.last == "failed cancelled")
         #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
+    }
+
+    /// The kinds of calls that could stay open.
+    enum Kind: CaseIterable {
+        case data, redirect, failure, stream, droppedStream, handle, cancelledHandle, suspendedHandle, steps
+    }
+
+    /// A call that stayed open would make each shutdown last two seconds.
+    @Test(arguments: Kind.allCases) func noCallStaysOpen(_ kind: Kind) async throws {
+        let transport = MockTransport { request in
+            switch request.path {
+            case "/api/redirect": MockResponse(status: 302, headers: [.location: "/b"])
+            case "/api/failure": throw TransportFailure(.exchangeFailed(.receive("reset")))
+            default: .text("there")
+            }
+        }
+        let session = Self.session(EventWords(.calls), transport)
+        switch kind {
+        case .data, .redirect: _ = try await session.data("\(kind)")
+        case .failure: _ = try? await session.data("failure")
+        case .stream: for try await _ in try await session.stream("a").chunks {}
+        case .droppedStream: _ = try await session.stream("a")
+        case .handle: _ = try await session.request("a").data()
+        case .cancelledHandle:
+            let handle = session.request("a")
+            handle.resume()
+            handle.cancel()
+            _ = try? await handle.data()
+        case .suspendedHandle:
+            let handle = session.request("a")
+            handle.resume()
+            handle.suspend()
+            handle.resume()
+            _ = try await handle.data()
+        case .steps:
+            let request = Request("a").withAdapter(Adapter { request, _ in request })
+            _ = try await session.data(request.withRetrier(Retrier { _, _ in .doNotRetry }))
+        }
+        while !session.hub.openCalls.isEmpty, !Task.isCancelled { await Task.yield() }
+        #expect(session.hub.openCalls.isEmpty)
+        await session.shutdown()
+        #expect(!session.hub.openCalls.isAwaited)
     }
 
     /// A handle that was never started has no last event.
@@ -102,7 +148,7 @@ struct ObservedCallTests {
         let session = Self.session(monitor, MockTransport { _ in .text("hello") })
         let handle = session.request("a")
         await session.shutdown()
-        #expect(!session.hub.calls.isAwaited && monitor.words == ["created"])
+        #expect(!session.hub.openCalls.isAwaited && monitor.words == ["created"])
         withExtendedLifetime(handle) {}
     }
 

@@ -26,8 +26,11 @@ struct MockSocket {
             connection, WebSocketHandshake.Agreement(), Response(head: head, url: "http://localhost/"))
     }
 
-    /// Waits until the connection has handled the answers to all its pings.
-    func waitForPongs() async { while await !connection.pings.isEmpty, !Task.isCancelled { await Task.yield() } }
+    /// Waits until the connection has handled the answers to all its pings, and the ends of their writes.
+    func waitForPongs() async {
+        while await !connection.pings.isEmpty, !Task.isCancelled { await Task.yield() }
+        while await connection.hasWaitingPing, !Task.isCancelled { await Task.yield() }
+    }
 
     /// Waits until the engine thread has handled everything that was due.
     func settle() async {

@@ -36,7 +36,8 @@ struct GatewayChannel: ServerChildChannel {
     private func serve(_ channel: Value) async {
         do {
             try await channel.executeThenClose { inbound, outbound in
-                for try await request in inbound { try await relay.respond(to: request, through: outbound) }
+                let writer = ResponseWriter(outbound: outbound, eventLoop: channel.channel.eventLoop)
+                for try await request in inbound { try await relay.respond(to: request, through: writer) }
             }
         } catch {
             // The connection has ended, which the client sees.

@@ -51,24 +51,30 @@ public struct ServerTrust: Sendable {
 
     /// Creates the trust of a server from the certificates of a connection.
     ///
-    /// - Throws: ``TrellisError`` if one of the certificates cannot be read.
+    /// A server may send certificates that play no part (RFC 8446, section 4.4.2). Those that cannot be read are left out of ``sentChain``.
+    ///
+    /// - Throws: ``TrellisError`` if a certificate of ``chain`` cannot be read.
     init(_ chain: CertificateChain, host: String) throws(TrellisError) {
         var known: [[UInt8]: Certificate] = [:]
-        func certificates(_ encodings: [[UInt8]]) throws(TrellisError) -> [Certificate] {
-            var certificates: [Certificate] = []
-            for encoding in encodings {
-                if known[encoding] == nil { known[encoding] = try Certificate(derRepresentation: encoding) }
-                if let certificate = known[encoding] { certificates.append(certificate) }
-            }
-            return certificates
+        func read(_ encoding: [UInt8]) throws(TrellisError) -> Certificate {
+            if let certificate = known[encoding] { return certificate }
+            let certificate = try Certificate(derRepresentation: encoding)
+            known[encoding] = certificate
+            return certificate
         }
-        let sent = try certificates(chain.sent)
-        let validated = try certificates(chain.validated)
         // After a complete handshake, the first certificate is that of the server's key. The others may be those of anyone, and after a
         // handshake that was refused, so may the first one.
+        let isValidated = !chain.validated.isEmpty
+        var certificates: [Certificate] = []
+        for encoding in isValidated ? chain.validated : Array(chain.sent.prefix(1)) {
+            certificates.append(try read(encoding))
+        }
+        var sent: [Certificate] = []
+        for encoding in chain.sent {
+            if let certificate = try? read(encoding) { sent.append(certificate) }
+        }
         self.init(
-            host: host, chain: validated.isEmpty ? Array(sent.prefix(1)) : validated, sentChain: sent,
-            isValidated: !validated.isEmpty,
+            host: host, chain: certificates, sentChain: sent, isValidated: isValidated,
             revocationChecks: RevocationChecks(rawValue: chain.revocationChecks.rawValue))
     }
 
@@ -80,7 +86,7 @@ public struct ServerTrust: Sendable {
     public var chain: [Certificate] { storage.chain }
 
     /// The certificates that the server has sent. They include ones that play no part in ``chain``, and may be missing others, such as the
-    /// authority's. They prove nothing, because anyone can send any certificate.
+    /// authority's. They prove nothing, because anyone can send any certificate. Those that cannot be read are left out.
     public var sentChain: [Certificate] { storage.sentChain }
 
     /// Indicates whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification

@@ -30,7 +30,6 @@ final class DirectCall: Sendable {
         self.steps = steps
         self.conditions = conditions
         context = CallContext(call)
-        call.observer?.begin()
     }
 
     /// An exchange that is about to be sent.
@@ -326,7 +325,7 @@ final class DirectCall: Sendable {
             return .rest(
                 rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange))
         }
-        call.observer?.end(with: .finished(response))
+        call.observer?.close(with: .finished(response))
         return .answer(
             CollectedAnswer(body: body, response: response, sender: .exchange(sending.exchange, call.observer)))
     }
@@ -338,7 +337,7 @@ final class DirectCall: Sendable {
         let response = stored.response(callID: call.id, total: total)
         call.observer?.tell(.cacheUsed(stored.status))
         call.exchangeObserver?.didUseCache(stored.status, for: stored.request, context: context)
-        call.observer?.end(with: .finished(response))
+        call.observer?.close(with: .finished(response))
         return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.request, call.observer))
     }
 
@@ -368,7 +367,7 @@ final class DirectCall: Sendable {
     /// Sends the last event of a call that fails. Returns the error for the caller.
     private func ended(with error: any Error) -> any Error {
         let error = session.completed(error, of: call)
-        call.observer?.end(with: .failed(error))
+        call.observer?.close(with: .failed(error))
         return error
     }
 

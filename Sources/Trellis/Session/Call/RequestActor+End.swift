@@ -88,7 +88,7 @@ extension RequestActor {
             call.tellValidations()
             observer.tell(.failed(error))
         }
-        observer.end()
+        observer.close()
     }
 
     private func finishEnding() {

@@ -27,7 +27,7 @@ extension Session {
         let exchange = try? makeExchange(
             asked, start: start, history, callID: id, readers: conditions, keepsCoding: false)
         if exchange != nil {
-            observer.begin()
+            observer.open()
             observer.tell(.created(request))
         }
         return exchange
@@ -43,7 +43,7 @@ extension Session {
             let (body, response) = try await exchange.collected()
             guard response.status.isRedirect else {
                 let observer = exchange.prepared.history?.observer
-                observer?.end(with: .finished(response))
+                observer?.close(with: .finished(response))
                 return CollectedAnswer(body: body, response: response, sender: .exchange(exchange, observer))
             }
             result = .success((body, response))

@@ -106,10 +106,15 @@ extension SessionConfiguration {
     /// Indicates whether requests may be changed because of earlier responses.
     var hasUpgrades: Bool { hsts != nil || alternativeServices != nil }
 
-    /// Begins to forget the alternative services of a network that the machine leaves; `nil` if the session has none.
-    func observeNetwork() -> (any NetworkStatusObservation)? {
-        guard followsNetworkChanges, let store = alternativeServices else { return nil }
-        return reachability.source.observeUplinks { Task { await store.networkDidChange() } }
+    /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, and results
+    /// of a script that chooses proxies. Returns `nil` if the session has nothing of the kind.
+    func observeNetwork(_ routes: RouteTable) -> (any NetworkStatusObservation)? {
+        let store = alternativeServices
+        guard followsNetworkChanges, store != nil || routes.dependsOnNetwork else { return nil }
+        return reachability.source.observeUplinks { [weak routes] in
+            routes?.networkDidChange()
+            if let store { Task { await store.networkDidChange() } }
+        }
     }
 
     /// Writes the files of the stores. Failures are properties of the stores.

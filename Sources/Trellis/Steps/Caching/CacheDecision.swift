@@ -58,23 +58,18 @@ enum CacheDecision: Hashable, Sendable {
         let method: HTTPRequest.Method
         let fields: CacheRequestFields
         var mode = CacheMode.default
+
+        /// Indicates whether only a stored response may be the response (RFC 9111, section 5.2.1.7).
+        var mustNotBeSent: Bool { mode == .onlyIfCached || fields.directives.contains(.onlyIfCached) }
     }
 
     /// Returns the decision about a request.
     static func decision(
         for request: Request, _ candidates: [Candidate], at now: CacheTime
     ) -> CacheDecision {
-        switch request.mode {
-        case .noStore, .reload: return .forward(.bypass, validating: nil)
-        case .default, .noCache, .forceCache, .onlyIfCached: break
-        }
-        guard request.method == .get || request.method == .head else {
-            return request.mode == .onlyIfCached ? .unsatisfiable : .forward(.method, validating: nil)
-        }
         let decision = possibleDecision(for: request, candidates, at: now)
-        let mustNotBeSent = request.mode == .onlyIfCached || request.fields.directives.contains(.onlyIfCached)
         switch decision {
-        case .forward where mustNotBeSent, .complete where mustNotBeSent: return .unsatisfiable
+        case .forward where request.mustNotBeSent, .complete where request.mustNotBeSent: return .unsatisfiable
         case .forward, .complete, .use, .unsatisfiable: return decision
         }
     }
@@ -83,6 +78,11 @@ enum CacheDecision: Hashable, Sendable {
     private static func possibleDecision(
         for request: Request, _ candidates: [Candidate], at now: CacheTime
     ) -> CacheDecision {
+        switch request.mode {
+        case .noStore, .reload: return .forward(.bypass, validating: nil)
+        case .default, .noCache, .forceCache, .onlyIfCached: break
+        }
+        guard request.method == .get || request.method == .head else { return .forward(.method, validating: nil) }
         guard let index = latest(of: candidates, for: request.fields.headers) else {
             return .forward(candidates.isEmpty ? .uriMiss : .varyMiss, validating: nil)
         }
@@ -111,7 +111,7 @@ enum CacheDecision: Hashable, Sendable {
             use.isNotModified =
                 request.fields.presence.contains(.ifChanged)
                 && facts.head.satisfiesCondition(of: request.fields.headers)
-            use.isValidatedAfterwards = usability.outcome == .staleWhileRevalidate
+            use.isValidatedAfterwards = usability.outcome == .staleWhileRevalidate && !request.mustNotBeSent
             return .use(use)
         case .mustValidate: return .forward(usability.timeToLive > 0 ? .request : .stale, validating: validating)
         }

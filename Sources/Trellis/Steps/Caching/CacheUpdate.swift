@@ -49,6 +49,10 @@ enum CacheUpdate {
         // The age of the stored response is not that of the newer one.
         updated.headers[values: .age] = []
         for field in fields { updated.headers.append(field) }
+        // A response without a Date was made when it was received (RFC 9110, section 6.6.1), not when the stored one was.
+        if !fields.contains(where: { $0.name == .date }), updated.headers.contains(.date) {
+            updated.headers[values: .date] = [newer.responseTime.date.text]
+        }
         return updated
     }
 
@@ -69,7 +73,14 @@ enum CacheUpdate {
             guard let new = response.headers.single(name) else { return response.headers[values: name].isEmpty }
             return head.headers.single(name)?.hasSameBytes(as: new) ?? false
         }
-        return agrees(.eTag) && agrees(.lastModified) && agrees(.contentLength)
+        func agreesOnLength() -> Bool {
+            // The length of a stored part is not that of the representation, which its range tells.
+            guard head.status == 206, let new = response.headers.single(.contentLength) else {
+                return agrees(.contentLength)
+            }
+            return head.part.map { $0.total == ContentRange.number(new) } ?? false
+        }
+        return agrees(.eTag) && agrees(.lastModified) && agreesOnLength()
     }
 
     /// Returns whether a response may give a stored one its `Vary`. The stored one keeps only those fields of its request that its own
@@ -104,6 +115,29 @@ enum CacheUpdate {
         case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH": true
         default: false
         }
+    }
+}
+
+extension HTTPDate {
+    /// The names of the days, from that of 1 January 1970 on.
+    private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let monthNames = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// The text of the instant as senders write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
+    fileprivate var text: String {
+        let year = year
+        let months = (1...12).compactMap {
+            HTTPDate(year: year, month: $0, day: 1, hour: 0, minute: 0, second: 0)?.secondsSince1970
+        }
+        let month = months.lastIndex { $0 <= secondsSince1970 } ?? 0
+        let rest = secondsSince1970 - months[month]
+        let day = rest / 86_400
+        let weekday = Int((months[month] / 86_400 + day) % 7 + 7) % 7
+        let numbers = [day + 1, rest / 3600 % 24, rest / 60 % 60, rest % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
+        let clock = numbers[1...].joined(separator: ":")
+        return "\(Self.weekdays[weekday]), \(numbers[0]) \(Self.monthNames[month]) \(year) \(clock) GMT"
     }
 }
 

@@ -40,6 +40,8 @@ public final class HTTPCache: Sendable {
     private let failureCount = Atomic(0)
     /// Indicates whether the last writing operation of the storage has failed.
     private let isFailing = Atomic(false)
+    /// Indicates whether the last search of the storage has failed.
+    private let isUnreadable = Atomic(false)
 
     /// Creates a cache.
     ///
@@ -175,7 +177,21 @@ public final class HTTPCache: Sendable {
     func recordFailure(_ error: any Error) -> Bool {
         if error is MemoryCacheStorage.TooLarge || error is DiskCacheStorage.TooLarge { return false }
         failureCount.add(1, ordering: .relaxed)
+        // One event is enough for a storage that can be neither read nor written.
+        if isUnreadable.load(ordering: .relaxed) { return false }
         return !isFailing.exchange(true, ordering: .relaxed)
+    }
+
+    /// Records that the storage was searched for the responses to a URL.
+    func recordSearch() {
+        if isUnreadable.load(ordering: .relaxed) { isUnreadable.store(false, ordering: .relaxed) }
+    }
+
+    /// Records that a search of the storage has failed. Returns whether the operation before it had not failed.
+    func recordFailedSearch() -> Bool {
+        failureCount.add(1, ordering: .relaxed)
+        if isFailing.load(ordering: .relaxed) { return false }
+        return !isUnreadable.exchange(true, ordering: .relaxed)
     }
 }
 

@@ -57,16 +57,16 @@ struct VarySelection: Hashable, Sendable {
     }
 
     /// Returns the value of a field without what makes no difference: the number of its lines, blanks around commas, and for some fields
-    /// the case and the order of the elements.
+    /// the case and the order of the elements. A comma counts also without an element: the field need not be a list.
     private static func normalized(_ request: HTTPFields, _ name: HTTPField.Name) -> TextBytes? {
         let lines = request[values: name]
         guard !lines.isEmpty else { return nil }
         let octets = request[fields: name].compactMap(\.octetsBeyondUTF8)
         // The text of other bytes than UTF-8 is not exact.
         guard octets.isEmpty else { return TextBytes("\(lines) \(octets)") }
-        var elements = lines.flatMap { FieldScanner.elements(of: $0) }
+        // Several lines are one value (RFC 9110, section 5.3).
+        var elements = FieldScanner.elements(of: lines.joined(separator: ", "))
             .map { String(Substring($0.utf8.trimmingBlanks)) }
-            .filter { !$0.isEmpty }
         if hasInsignificantOrder(name) {
             elements = elements.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
             elements.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }

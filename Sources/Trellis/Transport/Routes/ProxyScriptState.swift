@@ -55,6 +55,8 @@ final class ProxyScriptState: Sendable {
         var last: UInt64 = 0
         /// The results of the script's function by URL, with the instants until which they are used.
         var results: [TextBytes: (text: String, end: EngineInstant)] = [:]
+        /// The number of changes of the network.
+        var changes = 0
 
         mutating func next() -> UInt64 {
             last += 1
@@ -89,7 +91,9 @@ final class ProxyScriptState: Sendable {
         let question = script.question(for: url), key = TextBytes(question.url)
         let text = try await text(access)
         let now = access.now
-        let known = state.withLock { state in state.results[key].flatMap { now < $0.end ? $0.text : nil } }
+        let (known, changes) = state.withLock { state -> (String?, Int) in
+            (state.results[key].flatMap { now < $0.end ? $0.text : nil }, state.changes)
+        }
         if let known { return known }
         let result: String
         do {
@@ -99,12 +103,24 @@ final class ProxyScriptState: Sendable {
         }
         let end = access.now.advanced(by: Self.resultLifetime)
         state.withLock { state in
-            // The result of a script that was replaced meanwhile is not kept.
-            guard let present = state.text?.text, present.hasSameBytes(as: text) else { return }
+            // The result of a script that was replaced meanwhile is not kept, nor that of another network.
+            guard state.changes == changes, let present = state.text?.text, present.hasSameBytes(as: text) else {
+                return
+            }
             if state.results.count >= Self.limit { state.results = [:] }
             state.results[key] = (result, end)
         }
         return result
+    }
+
+    /// Forgets the results, which may depend on the machine's addresses, and lets a script that can change be loaded again: another network
+    /// may have another one.
+    func networkDidChange() {
+        state.withLock { state in
+            state.results = [:]
+            state.changes += 1
+            if state.text?.end != nil { state.text?.end = EngineInstant(nanoseconds: 0) }
+        }
     }
 
     private static func error(_ failure: ProxyScriptRunner.Failure) -> TrellisError {

@@ -28,8 +28,10 @@ final class ResolverCache: Sendable {
     private struct State {
         var known: [Key: Known] = [:]
         var lookups: [Key: Lookup] = [:]
-        /// The number of the last ticket or lookup.
+        /// The number of the last ticket, lookup or change of the network.
         var lastNumber: UInt64 = 0
+        /// The number of the last change of the network. Lookups with lower numbers were begun in another one.
+        var lastChange: UInt64 = 0
 
         mutating func nextNumber() -> UInt64 {
             lastNumber += 1
@@ -122,7 +124,9 @@ final class ResolverCache: Sendable {
             guard state.lookups[key]?.number == number, let lookup = state.lookups.removeValue(forKey: key) else {
                 return []
             }
-            if case .success(let found) = result, found.timeToLive > .zero, !found.literals.isEmpty {
+            if number > state.lastChange, case .success(let found) = result, found.timeToLive > .zero,
+                !found.literals.isEmpty
+            {
                 Self.makeRoom(in: &state, now)
                 let end = now.advanced(byNanoseconds: found.timeToLive.clampedNanoseconds)
                 state.known[key] = Known(addresses: found.literals, end: end)
@@ -130,6 +134,15 @@ final class ResolverCache: Sendable {
             return Array(lookup.waiters.values)
         }
         for waiter in waiters { waiter.resume(with: result.map(\.literals)) }
+    }
+
+    /// Forgets the addresses, which may be unknown or those of other servers in another network. The lookups under way serve only the
+    /// requests that wait for them.
+    func networkDidChange() {
+        state.withLock { state in
+            state.known = [:]
+            state.lastChange = state.nextNumber()
+        }
     }
 
     /// Removes the entries that have expired, or else the one that expires first, if the cache is full.

@@ -171,6 +171,21 @@ final class RouteTable: Sendable {
         return "\(target) \(addresses ?? [])"
     }
 
+    // MARK: Changes of the network
+
+    /// Indicates whether the requests of the session have something that may be true in one network only: the addresses of a resolver, or
+    /// the results of a script.
+    var dependsOnNetwork: Bool {
+        if case .automatic = proxies.rule { return true }
+        return hasResolver
+    }
+
+    /// Forgets the addresses and the results of scripts that were found in a network that the machine has left.
+    func networkDidChange() {
+        ownNames.networkDidChange()
+        for script in state.withLock({ Array($0.scripts.values) }) { script.networkDidChange() }
+    }
+
     // MARK: Several proxies
 
     /// Returns the rule for the proxies of a request.

@@ -202,6 +202,9 @@ struct CacheCallTests {
         for request in [
             Request(Self.url).withCacheMode(.onlyIfCached),
             Request(Self.url, headers: [.cacheControl: "only-if-cached"]),
+            Request(Self.url, method: .post, headers: [.cacheControl: "only-if-cached"]),
+            Request(Self.url, headers: [.cacheControl: "only-if-cached"], body: .string("x")),
+            Request(Self.url, body: .string("x")).withCacheMode(.onlyIfCached),
         ] {
             let (data, response) = try await world.session.data(request)
             #expect(data.isEmpty && response.status == .gatewayTimeout && response.cacheStatus?.isHit == false)
@@ -353,9 +356,17 @@ struct CacheCallTests {
             var keys: AsyncThrowingStream<CacheKey, any Error> { AsyncThrowingStream { throw Failure() } }
             var usage: CacheUsage { get async throws { throw Failure() } }
         }
-        let world = World({ $0.steps.cache = HTTPCache(storage: Broken()) }) { _ in Self.response("one") }
+        let failureCount = Locked(0)
+        let monitor = ClosureEventMonitor { event in
+            if case .cacheFailed = event.kind { failureCount.withLock { $0 += 1 } }
+        }
+        let world = World(storage: Broken(), { $0.eventMonitors.append(monitor) }) { _ in Self.response("one") }
         #expect(try await world.get() == ["one", "trellis; fwd=uri-miss; detail=storage"])
+        // The search for a stored response has failed, and the storing.
+        #expect(world.cache.statistics.failureCount >= 2)
         #expect(try await world.get(Request(Self.url, method: .post)) == ["one", "trellis; fwd=method"])
+        await world.shutDown()
+        #expect(failureCount.withLock { $0 } == 1)
     }
 
     @Test func cookiesOfAStoredResponseAreNotStoredAgain() async throws {

@@ -85,6 +85,11 @@ struct CacheDecisionTests {
         Row(.rfc9111("5.2.1.7"), [minute], [control("only-if-cached")], after: 1, .use),
         Row(.rfc9111("5.2.1.7"), [minute], [control("only-if-cached")], after: 61, .unsatisfiable),
         Row(.rfc9111("5.2.1.7"), [minute], [control("only-if-cached, max-stale")], after: 61, .use),
+        Row(.rfc9111("5.2.1.7"), [minute], [control("only-if-cached")], after: 1, .unsatisfiable, method: .post),
+        Row(.rfc9111("5.2.1.7"), [minute], [control("only-if-cached")], after: 1, .unsatisfiable, mode: .reload),
+        Row(
+            .rfc9111("5.2.1.7"), [control("max-age=60, stale-while-revalidate=10"), tag], [control("only-if-cached")],
+            after: 61, .use),
         Row(.rfc9111("5.2.3"), [minute], [control("surprise=1")], after: 1, .use),
         // Never stale.
         Row(

@@ -46,6 +46,19 @@ struct CacheOrderTests {
         }
     }
 
+    /// A storage in memory that can be written, but not searched while it is broken.
+    private struct UnsearchableStorage: MemoryBackedStorage {
+        struct Failure: Error {}
+
+        let memory = MemoryCacheStorage()
+        let isBroken = Locked(true)
+
+        func entries(for key: CacheKey) throws -> [CacheEntry] {
+            guard isBroken.withLock({ !$0 }) else { throw Failure() }
+            return memory.entries(for: key)
+        }
+    }
+
     /// Returns a world whose responses are numbers.
     private func counting(_ storage: any CacheStorage, _ fields: HTTPFields = World.fields()) -> CacheWorld {
         let count = Locked(0)
@@ -157,6 +170,26 @@ struct CacheOrderTests {
         let offline = try await world.session.data(Request(World.url).withCacheMode(.onlyIfCached)).1
         #expect(offline.status == .gatewayTimeout)
         #expect(world.transport.requests.count == 3)
+    }
+
+    /// The event is sent once, until the storage can be searched again: that it can be written meanwhile makes no difference.
+    @Test func aStorageThatCannotBeSearchedIsTold() async throws {
+        let failures = Locked<[String]>([])
+        let monitor = ClosureEventMonitor { event in
+            if case .cacheFailed(let error) = event.kind { failures.withLock { $0.append("\(error)") } }
+        }
+        let storage = UnsearchableStorage()
+        let world = World(storage: storage, { $0.eventMonitors.append(monitor) }) { _ in World.response("one") }
+        for _ in 1...2 { #expect(try await world.get() == ["one", "trellis; fwd=uri-miss; ttl=60; stored"]) }
+        #expect(world.cache.statistics.failureCount == 2)
+        storage.isBroken.withLock { $0 = false }
+        #expect(try await world.get() == ["one", "trellis; hit; ttl=60"])
+        #expect(world.cache.statistics.failureCount == 2)
+        storage.isBroken.withLock { $0 = true }
+        #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(world.cache.statistics.failureCount == 3)
+        await world.shutDown()
+        #expect(failures.withLock { $0 } == ["Failure()", "Failure()"])
     }
 
     // MARK: User code

@@ -64,6 +64,61 @@ struct CacheSafetyTests {
         #expect(try await world.storedCount == 0)
     }
 
+    /// RFC 7616, section 3.4: the answers to a challenge differ for each request of a user.
+    @Test func theAnswersOfAUserToAChallengeAreTheSameCredentials() async throws {
+        let world = World { request in World.response(request.headers[.authorization] ?? "none") }
+        func request(_ user: String, _ realm: String = "r", count: Int) -> Request {
+            let answer = "realm=\"\(realm)\", nonce=\"n\", uri=\"/a\", nc=0000000\(count), response=\"\(count)\""
+            return Request(World.url, headers: [.authorization: "Digest username=\"\(user)\", \(answer)"])
+        }
+        let first = try await world.get(request("ada", count: 1))
+        #expect(try await world.get(request("ada", count: 2)) == [first[0], "trellis; hit; ttl=60"])
+        for other in [request("bob", count: 1), request("ada", "s", count: 1)] {
+            #expect(try await world.get(other)[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        }
+        #expect(try await world.storedCount == 3)
+    }
+
+    private static let host = HTTPField.Name("Host") ?? .te
+
+    /// RFC 9110, section 7.1: a request with another `Host` is one for another URL.
+    @Test func hostsOfTheCallersOwnSeparateResponses() async throws {
+        let world = World { request in World.response(request.headers[Self.host] ?? "none") }
+        func request(_ host: String, _ method: HTTPRequest.Method = .get) -> Request {
+            Request(World.url, method: method, headers: [Self.host: host])
+        }
+        _ = try await world.get()
+        for host in ["a.example", "b.example", "localhost:81"] {
+            #expect(try await world.get(request(host)) == [host, "trellis; fwd=uri-miss; ttl=60; stored"])
+            #expect(try await world.get(request(host.uppercased())) == [host, "trellis; hit; ttl=60"])
+        }
+        _ = try await world.get(request("a.example", .post))
+        #expect(try await world.get(request("b.example"))[1] == "trellis; hit; ttl=60")
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+        #expect(try await world.get(request("a.example"))[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        try await world.cache.remove(World.url)
+        #expect(try await world.storedCount == 0)
+    }
+
+    @Test(arguments: ["localhost", "LOCALHOST:80", "localhost:"])
+    func aHostThatIsThatOfTheURLChangesNothing(_ host: String) async throws {
+        let world = World { _ in World.response("one") }
+        _ = try await world.get()
+        #expect(try await world.get(Request(World.url, headers: [Self.host: host]))[1] == "trellis; hit; ttl=60")
+        for try await key in world.cache.storage.keys { #expect(key == CacheKey(url: World.url)) }
+    }
+
+    /// RFC 9111, section 5.2.1.7: bytes of a coded body are no response for a caller that wants it decoded, and none may be requested.
+    @Test func aRangeOfACodedResponseIsNotRequestedWhereNothingMayBeSent() async throws {
+        let world = World { _ in World.response("coded", [.cacheControl: "max-age=60", .contentEncoding: "gzip"]) }
+        var plain = Request(World.url)
+        plain.decodesContent = false
+        #expect(try await world.get(plain)[0] == "coded")
+        let part = Request(World.url, headers: [.range: "bytes=0-1"]).withCacheMode(.onlyIfCached)
+        #expect(try await world.session.data(part).1.status == .gatewayTimeout)
+        #expect(world.transport.requests.count == 1)
+    }
+
     @Test func routesSeparateResponses() async throws {
         let world = World { _ in World.response("one") }
         for path in ["/tmp/one", "/tmp/two"] {

@@ -134,6 +134,12 @@ struct CacheStorabilityTests {
         (.rfc9110("12.5.5"), ["Vary: Accept", "Vary: X"], ["Accept: a", "X: 1"], ["Accept: a", "X: 2"], false),
         (.rfc9110("5.3"), ["Vary: X"], ["X: a", "X: b"], ["X: a,b"], true),
         (.rfc9110("5.6.1.2"), ["Vary: X"], ["X: a , b"], ["X: a,b"], true),
+        (.rfc9111("4.1"), ["Vary: X"], ["X: a,,b"], ["X: a,b"], false),
+        (.rfc9111("4.1"), ["Vary: X"], ["X: a,"], ["X: a"], false),
+        (
+            .rfc9111("4.1"), ["Vary: Referer"], ["Referer: https://e/?ids=1,,2"], ["Referer: https://e/?ids=1,2"],
+            false
+        ),
         (.rfc9111("4.1"), ["Vary: X"], ["X: a, b"], ["X: b, a"], false),
         (.rfc9111("4.1"), ["Vary: X"], ["X: a"], ["X: A"], false),
         (.rfc9110("5.6.4"), ["Vary: X"], ["X: \"a, b\""], ["X: \"a,b\""], false),

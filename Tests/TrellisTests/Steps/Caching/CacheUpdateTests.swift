@@ -72,6 +72,22 @@ struct CacheUpdateTests {
         #expect(CacheSamples.facts(updated).age(at: CacheSamples.time(61)) == 2000)
     }
 
+    /// RFC 9110, section 6.6.1: a response without `Date` was made when it was received, here also on the last day of a year and on
+    /// 29 February.
+    @Test(arguments: [1000, 4_752_000, 41_472_000] as [Int64])
+    func anUpdateWithoutADateHasTheTimeOfItsReception(_ seconds: Int64) {
+        let head = CacheSamples.head(["Cache-Control: max-age=60", "Date: \(CacheSamples.date(0))"])
+        var newer = CacheSamples.head([])
+        let time = CacheSamples.time(Double(seconds))
+        (newer.requestTime, newer.responseTime) = (time, time)
+        let updated = CacheUpdate.updated(head, with: newer, CachePolicy())
+        #expect(updated.headers[values: .date] == [CacheSamples.date(seconds)])
+        #expect(CacheSamples.facts(updated).age(at: CacheSamples.time(Double(seconds + 2))) == 2000)
+        newer.headers[.date] = CacheSamples.date(seconds - 5)
+        let dated = CacheUpdate.updated(head, with: newer, CachePolicy())
+        #expect(dated.headers[values: .date] == [CacheSamples.date(seconds - 5)])
+    }
+
     @Test(
         arguments: [
             (.rfc9111("4.3.5"), [], true), (.rfc9111("4.3.5"), ["ETag: \"a\""], true),
@@ -85,6 +101,15 @@ struct CacheUpdateTests {
         #expect(!CacheUpdate.isConfirmed(head, by: CacheSamples.head(lines, status: 404)))
         let failure = CacheSamples.head(["ETag: \"a\"", "Content-Length: 5"], status: 404)
         #expect(!CacheUpdate.isConfirmed(failure, by: CacheSamples.head(lines)))
+    }
+
+    /// RFC 9111, section 4.3.5: the length in the response to a `HEAD` is that of the complete representation.
+    @Test(arguments: [("10", true), ("4", false), ("x", false)])
+    func theResponseToAHEADHasTheLengthOfTheWholeOfAPart(_ length: String, _ isConfirmed: Bool) {
+        let part = CacheSamples.head(
+            ["ETag: \"a\"", "Content-Length: 4", "Content-Range: bytes 2-5/10"], status: 206)
+        let response = CacheSamples.head(["ETag: \"a\"", "Content-Length: \(length)"])
+        #expect(CacheUpdate.isConfirmed(part, by: response) == isConfirmed)
     }
 
     static let invalidations: [(RFCSection, String, Int, [String], [String])] = [

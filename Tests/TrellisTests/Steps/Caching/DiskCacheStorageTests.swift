@@ -315,6 +315,69 @@ struct DiskCacheStorageTests {
         #expect(try await second.usage.count == 2)
     }
 
+    /// The head of a stream is about to be delivered while another task opens the folder, on a disk that takes its time.
+    @Test func theQuestionWhetherTheFolderIsOpenDoesNotWaitForItsOpening() async throws {
+        let storage = storage()
+        let isHeld = LoopbackServer.Gate(), mayEnd = DispatchSemaphore(value: 0)
+        let handler: FileOperationHook.Handler = { operation, moment in
+            guard case .lock = operation, moment == .before else { return nil }
+            isHeld.open()
+            // A question that waits ends with the answer that the folder is open.
+            _ = mayEnd.wait(timeout: .now() + 10)
+            mayEnd.signal()
+            return nil
+        }
+        let opening = Task {
+            try await FileOperationHook.$handler.withValue(handler) { try await storage.open() }
+        }
+        try await isHeld.opened()
+        #expect(!storage.isOpen)
+        mayEnd.signal()
+        try await opening.value
+        #expect(storage.isOpen && storage.isOwner)
+        await storage.close()
+        #expect(!storage.isOpen)
+    }
+
+    /// A file with a larger head is about to take the place of the one that another process removes.
+    @Test(arguments: [false, true]) func anUpdateBringsNothingBackThatWasRemoved(_ isAll: Bool) async throws {
+        let (first, second) = (storage(), storage())
+        try await Samples.store(Samples.body(1), in: first)
+        // The background work holds locks that an update needs.
+        await first.settle()
+        let entry = try #require(try await first.entries(for: Samples.key).first)
+        let isHeld = LoopbackServer.Gate(), isRemoved = LoopbackServer.Gate(), mayEnd = DispatchSemaphore(value: 0)
+        let holding: FileOperationHook.Handler = { operation, moment in
+            guard case .rename = operation, moment == .before else { return nil }
+            isHeld.open()
+            mayEnd.wait()
+            mayEnd.signal()
+            return nil
+        }
+        let watching: FileOperationHook.Handler = { operation, moment in
+            if case .remove(let path) = operation, moment == .after, path.hasSuffix("-0") { isRemoved.open() }
+            return nil
+        }
+        let update = Task {
+            try await FileOperationHook.$handler.withValue(holding) { () async throws in
+                let head = Samples.head([.eTag: String(repeating: "x", count: 2000)])
+                try await first.update(entry, for: Samples.key, to: head)
+            }
+        }
+        try await isHeld.opened()
+        let removal = Task {
+            try await FileOperationHook.$handler.withValue(watching) { () async throws in
+                if isAll { try await second.removeAll() } else { try await second.removeEntries(for: Samples.key) }
+            }
+        }
+        try await isRemoved.opened()
+        mayEnd.signal()
+        try await update.value
+        try await removal.value
+        #expect(Samples.files(in: folder).isEmpty)
+        #expect(try await first.entries(for: Samples.key).isEmpty)
+    }
+
     @Test func aFolderThatVanishesIsCreatedAgain() async throws {
         let (storage, other) = (storage(), storage())
         try await Samples.store(Samples.body(1), in: storage)

@@ -78,28 +78,31 @@ struct VaryPropertyTests {
 
     // MARK: The independent reading
 
-    /// Returns the elements of lines, without those that are empty. A comma in quotation marks separates nothing.
-    private static func list(_ lines: [String]) -> [String] {
-        var list: [String] = []
-        var element = ""
+    /// Returns the texts between the commas of lines, also those that are empty. A comma in quotation marks separates nothing.
+    private static func parts(_ lines: [String]) -> [String] {
+        var parts: [String] = []
+        var part = ""
         var isQuoted = false
         for character in lines.joined(separator: ",") + "," {
             if character == "\"" { isQuoted.toggle() }
             if character == ",", !isQuoted {
-                let text = element.trimmingCharacters(in: .whitespaces)
-                if !text.isEmpty { list.append(text) }
-                element = ""
+                parts.append(part.trimmingCharacters(in: .whitespaces))
+                part = ""
             } else {
-                element.append(character)
+                part.append(character)
             }
         }
-        return list
+        return parts
     }
 
-    /// Returns the value of a request's field in a form that is equal for equivalent values; `nil` without the field.
+    /// Returns the elements of a list, of which those that are empty mean nothing (RFC 9110, section 5.6.1.2).
+    private static func list(_ lines: [String]) -> [String] { parts(lines).filter { !$0.isEmpty } }
+
+    /// Returns the value of a request's field in a form that is equal for equivalent values; `nil` without the field. The field need not be
+    /// a list: the number of its commas makes a difference.
     private static func value(_ name: String, of request: [Field]) -> String? {
         guard let field = request.first(where: { $0.name.lowercased() == name }) else { return nil }
-        var elements = list(field.lines)
+        var elements = parts(field.lines)
         if name == "accept-language" || name == "accept-encoding" {
             elements = elements.map { $0.lowercased().filter { !$0.isWhitespace } }.sorted()
         }

@@ -192,6 +192,17 @@ struct ProxyScriptStateTests {
         #expect(access.counts == [2, 4])
     }
 
+    /// The results may depend on the machine's addresses, and another network may have another script, unless the script is a text.
+    @Test(arguments: [(.seconds(600), 2), (nil, 1)] as [(Duration?, Int)])
+    func aChangeOfTheNetworkForgetsResults(_ lifetime: Duration?, _ loads: Int) async throws {
+        let access = Access()
+        access.state.withLock { $0.lifetime = lifetime }
+        _ = try await ask(access)
+        state.networkDidChange()
+        for _ in 1...2 { #expect(try await ask(access) == "proxy http://p2:1: from the PAC script") }
+        #expect(access.counts == [loads, 2])
+    }
+
     @Test func resultsDoNotGrowWithoutEnd() async throws {
         let access = Access()
         for index in 0..<1100 { _ = try await ask(access, "http://h\(index).example/") }

@@ -168,6 +168,25 @@ struct ResolverCacheTests {
         #expect(cache.knownAddresses(of: "1", .any, now: now) != nil)
     }
 
+    /// The addresses of another network may be those of other servers. A lookup that was begun there serves only those that wait for it.
+    @Test func aChangeOfTheNetworkForgetsAddresses() async throws {
+        let first = ask()
+        await resolver.begun(1)
+        try resolver.end("192.0.2.1", for: .seconds(10))
+        _ = try await first.value
+        #expect(cache.count == 1)
+        let early = ask("b")
+        await resolver.begun(2)
+        cache.networkDidChange()
+        #expect(cache.count == 0)
+        try resolver.end("192.0.2.2", for: .seconds(10))
+        #expect(try await early.value == ["192.0.2.2"])
+        let late = ask("b")
+        await resolver.begun(3)
+        try resolver.end("192.0.2.3", for: .seconds(10))
+        #expect(try await late.value == ["192.0.2.3"] && cache.count == 1)
+    }
+
     @Test func addressesMustBeAddresses() {
         for text in ["", "a.example", "192.0.2.256", "fe80::1%eth0"] {
             #expect(throws: TrellisError.self) { try ResolvedAddresses([text], timeToLive: .zero) }

@@ -1,10 +1,19 @@
 import CurlEngine
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 
 /// The routes of requests whose proxies are chosen while they are sent.
+@Suite(.timeLimit(.minutes(1)))
 struct RouteTableTests {
+    /// A resolver that knows one address.
+    private struct Fixed: NameResolver {
+        func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+            try ResolvedAddresses(["192.0.2.1"], timeToLive: .seconds(60))
+        }
+    }
+
     private static func route(_ rule: ProxyConfiguration, _ request: Request) throws -> RouteTable.Chosen {
         let url = try WireURL(parsing: request.url)
         return try RouteTable(proxies: rule, route: Route()).route(to: url, of: request)
@@ -28,6 +37,28 @@ struct RouteTableTests {
         let request = Request("http://a.example/").through(proxy, decision, FoundAddresses())
         let chosen = try Self.route(Self.rules[index], request)
         #expect(chosen.route.parts.proxy == proxy.engine && chosen.decision == decision)
+    }
+
+    /// The addresses of a session's resolver are those of the network in which it was asked.
+    @Test(arguments: [true, false])
+    func aSessionInAnotherNetworkAsksItsResolverAgain(_ follows: Bool) async throws {
+        let network = TestNetwork(), clock = TestClock()
+        var configuration = SessionConfiguration()
+        configuration.reachability = network.reachability
+        configuration.followsNetworkChanges = follows
+        configuration.resolver = Fixed()
+        let session = Session(configuration: configuration)
+        let names = session.preparation.routes.names
+        _ = try await names.addresses(of: "a.example", .any, clock: clock.engineSide)
+        #expect(names.count == 1)
+        network.changeUplinks()
+        #expect(names.count == (follows ? 0 : 1))
+        await session.shutdown()
+    }
+
+    @Test func aSessionWithAScriptDependsOnItsNetwork() {
+        #expect(RouteTable(proxies: .automatic(.text("")), route: Route()).dependsOnNetwork)
+        #expect(!RouteTable(proxies: .environment, route: Route()).dependsOnNetwork)
     }
 
     /// A selection by another session is not used by a session whose rule needs none.

@@ -86,6 +86,24 @@ struct ServerTrustTableTests {
         }
     }
 
+    /// A certificate that was merely sent decides nothing, so that it need not be readable. Without a validated chain, the server's own
+    /// must be, and no other one takes its place.
+    @Test func aSentCertificateThatCannotBeReadIsLeftOut() throws {
+        let now = TestClock().engineSide.now(), encodings = try Self.chain().sent
+        let host = HostTrust("www.example.com", DisabledTrustEvaluator())
+        for validated in [encodings, []] {
+            let chain = CertificateChain(validated: validated, sent: [encodings[0], [1, 2, 3], encodings[1]])
+            guard case .accepted(let trust, _) = host.decide(chain, now: now) else {
+                Issue.record("the server is refused")
+                continue
+            }
+            #expect(try trust.sentChain == TestCertificates.chain())
+            #expect(trust.chain.count == (validated.isEmpty ? 1 : 2) && trust.isValidated == !validated.isEmpty)
+        }
+        let foreign = CertificateChain(validated: [], sent: [[1, 2, 3]] + encodings)
+        #expect(Self.word(host.decide(foreign, now: now)) == "trust_refused")
+    }
+
     @Test func theEvaluationsOfOneHostAreShared() throws {
         let table = ServerTrustTable(
             try ServerTrustManager(evaluators: ["example.com": Slow(), "::1": DefaultTrustEvaluator()]))

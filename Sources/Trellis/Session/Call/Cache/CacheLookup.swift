@@ -31,18 +31,63 @@ final class CacheLookup: Sendable {
         self.policy = policy
     }
 
-    /// Returns the partition of a request: empty, or a digest of its credentials and of its destination; `nil` if there is no digest.
+    /// Returns the partition of a request: empty, or a digest of its credentials, of its destination and of a host of its own; `nil` if
+    /// there is no digest.
     private static func partition(
         of request: Request, _ url: WireURL, _ fields: CacheRequestFields, _ policy: CachePolicy, _ routes: RouteTable
     ) -> String? {
         var parts: [String] = []
         if !policy.isShared, fields.presence.contains(.authorization) {
-            parts = fields.headers[fields: .authorization].map { "\($0.value) \($0.octetsBeyondUTF8 ?? [])" }
+            parts = fields.headers[fields: .authorization].map { stableCredentials($0) }
         }
         let destination = routes.destination(of: request, url)
-        guard !parts.isEmpty || destination != nil else { return "" }
-        let text = (parts + ["", destination ?? ""]).map { "\($0.utf8.count):\($0)" }.joined()
+        let host = ownHost(in: fields.headers, url)
+        guard !parts.isEmpty || destination != nil || host != nil else { return "" }
+        parts += ["", destination ?? ""]
+        if let host { parts.append(host) }
+        let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
         return MessageDigest.hash(text, .sha256).map { String($0.prefix(32)) }
+    }
+
+    /// Returns the credentials of a field, as a text that is the same for all requests with them. It is not empty.
+    ///
+    /// The answer to a Digest challenge differs for each request (RFC 7616, section 3.4): its user and its realm count.
+    private static func stableCredentials(_ field: HTTPField) -> String {
+        let whole = "\(field.value) \(field.octetsBeyondUTF8 ?? [])"
+        guard field.octetsBeyondUTF8 == nil, field.value.prefix(7).lowercased().hasSameBytes(as: "digest ") else {
+            return whole
+        }
+        let answers = AuthenticationChallenge.parse(field.value)
+        guard answers.count == 1, let parameters = answers.first?.parameters, let realm = parameters["realm"] else {
+            return whole
+        }
+        let names = ["username", "username*"].filter { parameters[$0] != nil }
+        guard names.count == 1, let name = names.first, let user = parameters[name] else { return whole }
+        // No other text ends in this way.
+        return "\([name, user, realm, parameters["userhash"] ?? ""]) Digest"
+    }
+
+    /// Returns the `Host` of a request's own, as a text; `nil` if there is none, or if it is the authority of the URL. With another one,
+    /// the request is one for another URL (RFC 9110, section 7.1).
+    private static func ownHost(in headers: HTTPFields, _ url: WireURL) -> String? {
+        var hosts: [String] = []
+        var isOwn = false
+        for field in headers where field.name.canonicalName == "host" {
+            let authority = canonicalAuthority(field.value, isSecure: url.isSecure)
+            let isOfURL = "\(url.scheme)://\(authority)".hasSameBytes(as: url.origin)
+            if !isOfURL || field.octetsBeyondUTF8 != nil { isOwn = true }
+            hosts.append("\(authority) \(field.octetsBeyondUTF8 ?? [])")
+        }
+        return isOwn ? "\(hosts)" : nil
+    }
+
+    /// Returns a host and port in lower case, without a port that is empty or the default one (RFC 9110, section 4.2.3).
+    private static func canonicalAuthority(_ text: String, isSecure: Bool) -> String {
+        let authority = String(Substring(text[...].utf8.trimmingBlanks)).lowercased()
+        for port in [":", isSecure ? ":443" : ":80"] where authority.hasByteSuffix(port) {
+            return String(Substring(authority.utf8.dropLast(port.utf8.count)))
+        }
+        return authority
     }
 
     /// Returns the partitions in which the response to an unsafe request invalidates: that of the request, and that of requests without
@@ -61,6 +106,9 @@ final class CacheLookup: Sendable {
     private var asked: CacheDecision.Request {
         CacheDecision.Request(method: request.method, fields: fields, mode: request.cacheMode)
     }
+
+    /// Indicates whether only a stored response may be the response (RFC 9111, section 5.2.1.7).
+    var mustNotBeSent: Bool { asked.mustNotBeSent }
 
     /// Indicates whether a stored response may be the response.
     var mayBeAnswered: Bool {
@@ -100,7 +148,7 @@ final class CacheLookup: Sendable {
         switch decision {
         // The bytes of a part are no beginning of a body that could be decoded.
         case .use(let use) where use.range != nil && isDecoded(entries[use.index]):
-            return .forward(.request, validating: nil)
+            return mustNotBeSent ? .unsatisfiable : .forward(.request, validating: nil)
         // A part that is validated has no such beginning either.
         case .forward(let reason, validating: let index?) where !hasNeededBytes(entries[index]):
             return .forward(reason, validating: nil)

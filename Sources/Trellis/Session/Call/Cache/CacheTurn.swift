@@ -35,7 +35,10 @@ struct CacheTurn {
     /// Returns the response to the request: a stored one, or that of the server.
     func run() async throws -> StepResponse {
         // The response to a request with a body is for that body (RFC 9110, section 9.3.1).
-        guard let key, request.body == nil || request.method != .get else { return try await forwarded(.bypass) }
+        guard let key, request.body == nil || request.method != .get else {
+            if lookup.mustNotBeSent { return unsatisfiable }
+            return try await forwarded(.bypass)
+        }
         var waits = Waits(isAllowed: lookup.isLikeOthers, rest: cache.policy.maximumCollapsedWait)
         // The bytes before a stored part are requested once.
         var mayFill = mayStoreParts
@@ -87,9 +90,18 @@ struct CacheTurn {
 
     // MARK: Stored responses
 
-    /// Returns the stored responses to the URL that may answer requests.
+    /// Returns the stored responses to the URL that may answer requests; none if the storage fails.
     func storedEntries(_ key: CacheKey) async -> [CacheEntry] {
-        guard await cache.mayUse(key), let entries = try? await storage.entries(for: key) else { return [] }
+        guard await cache.mayUse(key) else { return [] }
+        let entries: [CacheEntry]
+        do {
+            entries = try await storage.entries(for: key)
+        } catch {
+            // A search that was cancelled says nothing about the storage.
+            if !Task.isCancelled, cache.recordFailedSearch() { pipeline.tell { .cacheFailed(error) } }
+            return []
+        }
+        cache.recordSearch()
         // A stored failure is not the response to another attempt.
         let isRepeated = pipeline.context.attempt > 1
         let usable = lookup.usable(entries)

@@ -299,27 +299,54 @@ struct DiskCacheFolder: Sendable {
         }
     }
 
-    /// Removes the files of all slots, those after a gap too.
-    ///
-    /// - Throws: The first failure, after all other files have been removed.
-    func removeAll(_ name: CacheFileName) throws(FileFailure) {
-        try Self.delete((0..<Self.slotCount).reversed().map { filePath(name, $0) })
+    /// Removes the files of all slots, those after a gap too, as ``remove(inShard:_:_:paths:)`` does.
+    func removeAll(_ name: CacheFileName, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileFailure) {
+        let paths = (0..<Self.slotCount).reversed().map { filePath(name, $0) }
+        try remove(inShard: name.shard, changed, record) { () throws(FileFailure) in paths }
     }
 
-    /// Removes all files of a shard.
-    ///
-    /// - Throws: The first failure, after all other files have been removed.
-    func removeAll(inShard shard: Int) throws(FileFailure) {
+    /// Removes all files of a shard, as ``remove(inShard:_:_:paths:)`` does.
+    func removeAll(inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileFailure) {
         let path = shardPath(shard)
-        try Self.delete(FolderContents.list(path).map { "\(path)/\($0.name)" })
+        try remove(inShard: shard, changed, record) { () throws(FileFailure) in
+            try FolderContents.list(path).map { "\(path)/\($0.name)" }
+        }
     }
 
-    private static func delete(_ paths: [String]) throws(FileFailure) {
+    /// Removes files without the lock of their shard, because what was invalidated must not be used, and again with it: another process
+    /// that has the lock may be about to put a file with a larger head in the place of one that was removed.
+    ///
+    /// - Parameters:
+    ///   - changed: The shards with files that were removed without the lock alone, also by an attempt before this one.
+    ///   - record: Records that the files were removed.
+    ///   - paths: Returns the paths of the files.
+    /// - Throws: The first failure, after all other files have been removed. After ``isLocked``, the removal is to be tried again.
+    private func remove(
+        inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void,
+        paths: () throws(FileFailure) -> [String]
+    ) throws(FileFailure) {
+        let isChanged = try Self.delete(paths())
+        record()
+        if isChanged { changed.withLock { _ = $0.insert(shard) } }
+        guard changed.withLock({ $0.contains(shard) }) else { return }
+        try withLock(ofShard: shard) { () throws(FileFailure) in
+            _ = try Self.delete(paths())
+            record()
+        }
+        changed.withLock { _ = $0.remove(shard) }
+    }
+
+    /// Deletes files. Returns whether there was one.
+    private static func delete(_ paths: [String]) throws(FileFailure) -> Bool {
         var failure: FileFailure?
+        var isDeleted = false
         for path in paths {
-            do throws(FileFailure) { try FileSystem.delete(path) } catch { failure = failure ?? error }
+            do throws(FileFailure) {
+                if try FileSystem.delete(path) { isDeleted = true }
+            } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
+        return isDeleted
     }
 
     // MARK: Listing

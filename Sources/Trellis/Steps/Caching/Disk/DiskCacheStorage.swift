@@ -1,4 +1,5 @@
 import CurlEngine
+private import Synchronization
 
 /// Responses in a folder, which stay there when the process ends, bounded in their bytes and their number.
 ///
@@ -67,6 +68,9 @@ public final class DiskCacheStorage: CacheStorage {
     public let maximumBodySize: Int64
     private let folder: DiskCacheFolder
     private let state = Locked(State())
+    /// Indicates whether the ownership of the folder was decided: for callers that must not wait. The lock of the state is held while the
+    /// folder is opened.
+    private let isDecided = Atomic(false)
     /// Is locked while the background work runs.
     private let maintenance = Locked(())
 
@@ -112,7 +116,7 @@ public final class DiskCacheStorage: CacheStorage {
             maintenance.withLock { _ in
                 let (owner, isComplete) = ownerAndCompleteness
                 // First, so that an operation whose record comes too late for the saved index finds out.
-                state.withLock { $0 = State() }
+                forgetState()
                 if let owner, isComplete { owner.save() }
             }
         }
@@ -152,25 +156,28 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// Removes all entries of a key.
     public func removeEntries(for key: CacheKey) async throws {
+        let changed = Locked<Set<Int>>([])
         try await folder.run {
             let name = try CacheFileName(key)
-            // This is done without the lock: what was invalidated must not be used.
-            try self.folder.removeAll(name)
-            self.currentOwner?.change(name.shard) { index in
-                for slot in 0..<DiskCacheFolder.slotCount { index.remove(name, slot: slot) }
+            try self.folder.removeAll(name, changed) {
+                self.currentOwner?.change(name.shard) { index in
+                    for slot in 0..<DiskCacheFolder.slotCount { index.remove(name, slot: slot) }
+                }
             }
         }
     }
 
     /// Removes all entries.
     public func removeAll() async throws {
+        let changed = Locked<Set<Int>>([])
         try await folder.run {
             let owner = self.currentOwner
             var failure: FileFailure?
             for shard in 0..<DiskCacheFolder.shardCount {
                 do throws(FileFailure) {
-                    try self.folder.removeAll(inShard: shard)
-                    owner?.change(shard) { $0 = DiskCacheIndex() }
+                    try self.folder.removeAll(inShard: shard, changed) {
+                        owner?.change(shard) { $0 = DiskCacheIndex() }
+                    }
                 } catch { failure = failure ?? error }
             }
             if let failure { throw failure }
@@ -308,8 +315,8 @@ public final class DiskCacheStorage: CacheStorage {
     /// Indicates whether this storage owns the folder.
     package var isOwner: Bool { currentOwner != nil }
 
-    /// Indicates whether the folder could be used when its ownership was decided.
-    private var isOpen: Bool { state.withLock { if case .unknown = $0.ownership { false } else { true } } }
+    /// Indicates whether the folder could be used when its ownership was decided. Any thread may ask.
+    var isOpen: Bool { isDecided.load(ordering: .relaxed) }
 
     /// Returns the owner of the folder if it is this storage, which becomes the owner if there is none.
     private func owner() throws(FileFailure) -> DiskCacheOwner? {
@@ -321,15 +328,28 @@ public final class DiskCacheStorage: CacheStorage {
                 do throws(FileFailure) {
                     guard let (owner, isComplete) = try DiskCacheOwner.taken(folder) else {
                         state.ownership = .guest
+                        isDecided.store(true, ordering: .relaxed)
                         return .success(nil)
                     }
                     state.ownership = .owner(owner)
                     state.isComplete = isComplete
+                    isDecided.store(true, ordering: .relaxed)
                     return .success(owner)
-                } catch { return .failure(error) }
+                } catch {
+                    isDecided.store(false, ordering: .relaxed)
+                    return .failure(error)
+                }
             }
         }
         return try result.get()
+    }
+
+    /// Returns to the state of a storage that was just created.
+    private func forgetState() {
+        state.withLock { state in
+            state = State()
+            isDecided.store(false, ordering: .relaxed)
+        }
     }
 
     /// Begins the background work if there is some.
@@ -364,7 +384,7 @@ public final class DiskCacheStorage: CacheStorage {
         maintenance.withLock { _ in
             let (owner, isComplete) = ownerAndCompleteness
             guard let owner else { return }
-            guard owner.isInPlace else { return state.withLock { $0 = State() } }
+            guard owner.isInPlace else { return forgetState() }
             if !isComplete || folder.hasForeignEntries {
                 folder.clearForeignMark()
                 let isComplete = owner.readFolders()

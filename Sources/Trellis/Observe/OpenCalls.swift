@@ -1,12 +1,15 @@
 import CurlEngine
 import Synchronization
 
-/// The number of a session's calls that have observers and have not sent their last event. A session that ends waits for them, because the
-/// task of a call sends that event, and the observers would miss it.
-final class ObservedCalls: Sendable {
+/// The number of a session's calls that have observers and have not sent the event of their result. A session that ends waits for them,
+/// because the task of a call sends that event, and the observers would miss it.
+final class OpenCalls: Sendable {
     private let count = Atomic(0)
     private let wasAwaited = Atomic(false)
     private let waiters = Locked<[Reply<Void>]>([])
+
+    /// Indicates whether there are no such calls.
+    var isEmpty: Bool { count.load(ordering: .sequentiallyConsistent) == 0 }
 
     /// Indicates whether the session has begun to wait for the calls.
     var isAwaited: Bool { wasAwaited.load(ordering: .sequentiallyConsistent) }
@@ -15,9 +18,7 @@ final class ObservedCalls: Sendable {
 
     func leave() {
         // Either this finds that the session waits, or the session finds that there are no calls.
-        guard count.subtract(1, ordering: .sequentiallyConsistent).newValue == 0,
-            isAwaited
-        else { return }
+        guard count.subtract(1, ordering: .sequentiallyConsistent).newValue == 0, isAwaited else { return }
         resume()
     }
 
@@ -31,13 +32,13 @@ final class ObservedCalls: Sendable {
 
     /// Waits until there are no calls, at most for `limit`.
     func end(within limit: Duration) async {
-        guard count.load(ordering: .sequentiallyConsistent) > 0 else { return }
+        guard !isEmpty else { return }
         let task = Task.detached { [self] () -> Void in
             // The wait never fails.
             try? await withReply { reply in
                 waiters.withLock { $0.append(reply) }
                 wasAwaited.store(true, ordering: .sequentiallyConsistent)
-                if count.load(ordering: .sequentiallyConsistent) == 0 { resume() }
+                if isEmpty { resume() }
             }
         }
         await waitForEnd(of: [task], within: limit)
