@@ -92,7 +92,8 @@ extension WebSocketConnection {
             if let ping = keepAlive.unanswered, !pings.contains(ping.number) { keepAlive.unanswered = nil }
             let wake = max(quietSince, keepAlive.lastPing).advanced(by: interval)
             if let ping = keepAlive.unanswered, let limit = options.pongTimeout {
-                return min(ping.start.advanced(by: limit), max(wake, now.advanced(by: interval)))
+                // The clock may have moved since the ping was sent, which does not delay the next one.
+                return min(ping.start.advanced(by: limit), wake > now ? wake : now.advanced(by: interval))
             }
             guard now >= wake else { return wake }
             guard !hasWaitingPing else {
