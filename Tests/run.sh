@@ -103,10 +103,12 @@ twice() { "$@" || { echo "(once more)"; "$@"; }; }
 # other: all at once, tests that compute would keep tests that wait from being resumed in time. The tests of the sources' text do not
 # depend on libcurl, and run once.
 test_on() {
-    local name="tests on $1" folder=${2:-} skipped_tests=()
+    local name="tests on $1" folder=${2:-} skipped_tests=() line_buffered=()
     [ -z "$folder" ] || [ ${#filter[@]} -gt 0 ] || skipped_tests=(--skip ConventionTests)
     # The library path is for the tests alone; an empty entry in the path would mean the current folder.
-    TRELLIS_TEST_LIBCURL=$folder step "$name" watched "$(log_of "$name")" \
+    # Each line is written at once: the last lines of a test that hangs name it. A sanitizer must be the first library.
+    [ -n "$sanitizer" ] || line_buffered=(stdbuf -oL)
+    TRELLIS_TEST_LIBCURL=$folder step "$name" watched "$(log_of "$name")" ${line_buffered[@]+"${line_buffered[@]}"} \
         env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
         swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"} \
         ${skipped_tests[@]+"${skipped_tests[@]}"}

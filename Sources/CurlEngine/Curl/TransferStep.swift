@@ -115,8 +115,10 @@ extension Transfer {
 
     /// Indicates whether libcurl has taken the complete body. libcurl itself stores a body in memory.
     fileprivate var hasTakenBody: Bool {
-        guard case .stream = options.body else { return true }
-        return upload.isAtEnd && !isSendingStopped
+        guard case .stream(let length) = options.body else { return true }
+        guard !isSendingStopped else { return false }
+        // The end of a body whose length is known may be announced after its response has come.
+        return upload.isAtEnd || length.map { takenBytes >= $0 } == true
     }
 
     /// Indicates whether the complete request was sent, as far as libcurl knows.
