@@ -192,9 +192,9 @@ fi
 
 # The servers are installed without their services, because the tests start the servers.
 real_servers() {
-    RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base && echo "The servers are there."
+    RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base unbound && echo "The servers are there."
 }
-optional_step "real servers" "tests with caddy, dnsmasq, nghttpd, nginx and tinyproxy" real_servers
+optional_step "real servers" "tests with caddy, dnsmasq, nghttpd, nginx, tinyproxy and unbound" real_servers
 
 namespaces() {
     if command -v ip >/dev/null && command -v ss >/dev/null; then

@@ -39,7 +39,7 @@ extension EasyHandle {
         let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
         guard unsafe ccurl_set_sockets_connected(curl, route.socketPath != nil) == CURLE_OK else { return false }
         return accepts(CURLOPT_INTERFACE, interface) && connect(to: RouteNames(route).connectTo)
-            && apply(route.proxy, RouteNames(route).proxy, trust)
+            && apply(route.proxy, RouteNames(route), trust)
     }
 
     /// Sets the entries of libcurl's cache of addresses that the next transfer adds.
@@ -64,18 +64,18 @@ extension EasyHandle {
         return unsafe ccurl_set_pointer(curl, CURLOPT_CONNECT_TO, connectList) == CURLE_OK
     }
 
-    /// - Parameter name: The name in place of the host of the proxy that is connected first; `nil` if libcurl looks up that host.
+    /// - Parameter names: The names in place of the hosts of the proxies.
     private func apply(
-        _ proxy: EngineConfiguration.ProxyServer?, _ name: String?, _ trust: TransferTrust
+        _ proxy: EngineConfiguration.ProxyServer?, _ names: RouteNames, _ trust: TransferTrust
     ) -> Bool {
         let first = proxy?.first
         // Neither the proxies of the environment nor its exceptions apply: an empty text means no proxy.
         // Before 8.8, libcurl decodes the options for the name and the password, which it decodes again for each further connection.
         let decodes = LibcurlFeatures.current.decodesProxyCredentials
-        let host = first == nil ? name : nil
+        let host = first == nil ? names.proxy : names.secondProxy
         let url = decodes ? proxy?.urlWithCredentials(at: host) : proxy?.url(at: host)
         guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, url ?? ""),
-            accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: name) ?? "")
+            accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: names.proxy) ?? "")
         else { return false }
         let credentials = proxy?.credentials
         // In a tunnel, libcurl's second attempt after a 407 concerns only CONNECT, not the request and its response.

@@ -40,6 +40,14 @@ struct RouteNames {
         return "proxy-\(route.number).trellis.invalid"
     }
 
+    /// The name in place of an HTTP proxy behind a SOCKS proxy that wants its address; `nil` if the proxy keeps its name, for the reasons
+    /// of ``proxy``.
+    var secondProxy: String? {
+        guard route.parts.secondProxyAddresses != .lookedUp, let second = route.secondProxy, second.scheme != .https
+        else { return nil }
+        return "second-\(route.number).trellis.invalid"
+    }
+
     /// The entry of `CURLOPT_CONNECT_TO`; `nil` if connections are made to the host of the URL.
     var connectTo: String? {
         let target = route.parts.connectTo
@@ -57,12 +65,20 @@ struct RouteNames {
             let port = target.map { String($0[$0.prefix(beforeLast: ":").endIndex...].dropFirst()) } ?? "\(url.port)"
             entries.append(Entry(key: "\(server):\(port)", addresses: addresses))
         }
-        // libcurl needs no entry for an address, and cannot read one for an address in brackets.
-        if let first = route.firstProxy, let addresses = route.proxyAddresses, proxy != nil || !first.isAddress {
-            entries.append(
-                Entry(key: "\(proxy ?? first.host):\(first.port)", addresses: addresses, isShared: proxy == nil))
-        }
+        entries += [
+            entry(route.firstProxy, proxy, route.proxyAddresses),
+            entry(route.secondProxy, secondProxy, route.secondProxyAddresses),
+        ].compactMap { $0 }
         return entries
+    }
+
+    /// Returns the entry for a proxy under a name in place of its host, if it has one.
+    private func entry(
+        _ server: EngineConfiguration.ProxyServer?, _ name: String?, _ addresses: [String]?
+    ) -> Entry? {
+        // libcurl needs no entry for an address, and cannot read one for an address in brackets.
+        guard let server, let addresses, name != nil || !server.isAddress else { return nil }
+        return Entry(key: "\(name ?? server.host):\(server.port)", addresses: addresses, isShared: name == nil)
     }
 
     /// Returns a message of libcurl's with the hosts in place of the names.
@@ -76,6 +92,9 @@ struct RouteNames {
         }
         if let proxy, let host = route.socketPath ?? route.firstProxy?.host {
             message = message.replacingBytes(proxy, with: host)
+        }
+        if let secondProxy, let host = route.secondProxy?.host {
+            message = message.replacingBytes(secondProxy, with: host)
         }
         return message
     }

@@ -39,9 +39,19 @@ package final class TransferRoute: Sendable {
         case lookedUp
         /// The name has these addresses, as literals without brackets.
         case fixed([String])
-        /// The route has the addresses of this name from another source, which may change (``TransferRoute/setAddresses(_:ofProxy:)``).
+        /// The route has the addresses of this name from another source, which may change (``TransferRoute/setAddresses(_:of:)``).
         /// Connections to earlier addresses stay usable.
         case found(name: String)
+    }
+
+    /// The hosts of a route whose addresses may be found elsewhere.
+    package enum Host: Sendable {
+        /// The host to which connections are made.
+        case server
+        /// The proxy that is connected first.
+        case proxy
+        /// The HTTP proxy behind a SOCKS proxy.
+        case secondProxy
     }
 
     /// The parts of a route.
@@ -60,6 +70,8 @@ package final class TransferRoute: Sendable {
         package var addresses = Addresses.lookedUp
         /// The addresses of the proxy that is connected first.
         package var proxyAddresses = Addresses.lookedUp
+        /// The addresses of an HTTP proxy behind a SOCKS proxy, if its name is looked up here.
+        package var secondProxyAddresses = Addresses.lookedUp
 
         /// Creates the parts of a direct connection.
         package init() {}
@@ -83,7 +95,7 @@ package final class TransferRoute: Sendable {
     /// The proofs for requests for a tunnel; `nil` if libcurl makes them, or there are none.
     let proofs: (any TunnelProofs)?
     /// The last addresses of names whose addresses are ``Addresses/found(name:)``.
-    private let found = Locked<(server: [String], proxy: [String])>(([], []))
+    private let found = Locked<(server: [String], proxy: [String], secondProxy: [String])>(([], [], []))
 
     private static let count = Atomic(0)
 
@@ -108,7 +120,8 @@ package final class TransferRoute: Sendable {
         self.parts = parts
         self.number = number
         self.proofs = proofs
-        hasOwnAddresses = parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp
+        hasOwnAddresses =
+            parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp || parts.secondProxyAddresses != .lookedUp
     }
 
     private static func socketPath(of parts: Parts) -> String? {
@@ -127,6 +140,7 @@ package final class TransferRoute: Sendable {
     /// Indicates whether each transfer makes a connection of its own. An `https` proxy keeps its name, and libcurl would use a connection
     /// from an own address, or to the fixed addresses of the proxy, for transfers of other routes too.
     var needsOwnConnection: Bool {
+        if let secondProxy, secondProxy.scheme == .https, case .fixed = parts.secondProxyAddresses { return true }
         guard firstProxy?.scheme == .https else { return false }
         if case .fixed = parts.proxyAddresses { return true }
         return parts.interface != nil
@@ -136,14 +150,23 @@ package final class TransferRoute: Sendable {
     package func pool(to origin: String) -> String { number == 0 ? origin : "\(origin)|route-\(number)" }
 
     /// Sets the addresses for new connections of a route whose addresses are ``Addresses/found(name:)``.
-    package func setAddresses(_ addresses: [String], ofProxy: Bool = false) {
+    package func setAddresses(_ addresses: [String], of host: Host = .server) {
         found.withLock { found in
-            if ofProxy { found.proxy = addresses } else { found.server = addresses }
+            switch host {
+            case .server: found.server = addresses
+            case .proxy: found.proxy = addresses
+            case .secondProxy: found.secondProxy = addresses
+            }
         }
     }
 
     /// The proxy that is connected first; `nil` if there is none.
     var firstProxy: EngineConfiguration.ProxyServer? { proxy.map { $0.first ?? $0 } }
+
+    /// The HTTP proxy behind a SOCKS proxy, if its name is looked up here: the SOCKS proxy wants an address. `nil` if there is none.
+    var secondProxy: EngineConfiguration.ProxyServer? {
+        proxy.flatMap { $0.first?.scheme.looksUpServers == true ? $0 : nil }
+    }
 
     /// The addresses of the host to which connections are made; `nil` if libcurl looks them up.
     var addresses: [String]? {
@@ -160,6 +183,15 @@ package final class TransferRoute: Sendable {
         case .lookedUp: nil
         case .fixed(let addresses): addresses
         case .found: found.withLock { $0.proxy }
+        }
+    }
+
+    /// The addresses of the HTTP proxy behind a SOCKS proxy; `nil` if libcurl looks them up, or the SOCKS proxy does.
+    var secondProxyAddresses: [String]? {
+        switch parts.secondProxyAddresses {
+        case .lookedUp: nil
+        case .fixed(let addresses): addresses
+        case .found: found.withLock { $0.secondProxy }
         }
     }
 

@@ -171,6 +171,10 @@ struct FoundAddresses: Sendable {
     var server: [IPAddress]?
     /// The addresses of the proxy that is connected first; `nil` if the resolver was not asked.
     var proxy: [IPAddress]?
+    /// The addresses of the HTTP proxy behind a SOCKS proxy; `nil` if the resolver was not asked.
+    var secondProxy: [IPAddress]?
+    /// The only address of the server that a SOCKS proxy is asked for; `nil` if there is no choice.
+    var choice: IPAddress?
 }
 
 /// An object that another part of the framework keeps with a request, opaque to the request itself.

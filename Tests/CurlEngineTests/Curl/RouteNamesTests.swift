@@ -61,6 +61,39 @@ struct RouteNamesTests {
         }
     }
 
+    /// A SOCKS proxy that looks up no names wants the address of the HTTP proxy behind it.
+    @Test(
+        arguments: [
+            (.socks5, .http, ["second:3128:[::1]"]), (.socks4, .https, ["+inner:3128:[::1]"]), (.socks5h, .http, []),
+        ] as [(EngineConfiguration.ProxyServer.Scheme, EngineConfiguration.ProxyServer.Scheme, [String])])
+    func theProxyBehindASOCKSProxyHasAName(
+        _ front: EngineConfiguration.ProxyServer.Scheme, _ back: EngineConfiguration.ProxyServer.Scheme,
+        _ lines: [String]
+    ) throws {
+        let socks = EngineConfiguration.ProxyServer(scheme: front, host: "127.0.0.1", port: 1080, credentials: nil)
+        let proxy = EngineConfiguration.ProxyServer(scheme: back, host: "inner", port: 3128, credentials: nil)
+            .reached(through: socks)
+        let route = Self.route { ($0.proxy, $0.secondProxyAddresses) = (proxy, .fixed(["::1"])) }
+        #expect(try entries(route, "http://a/") == lines)
+        #expect(route.hasOwnAddresses && route.needsOwnConnection == (back == .https))
+        let names = RouteNames(route)
+        #expect(names.proxy == nil && (names.secondProxy != nil) == (front == .socks5))
+        let message = names.restoringHosts(
+            in: "to \(names.secondProxy ?? "inner"):3128", for: try WireURL(parsing: "http://a/"))
+        #expect(message == "to inner:3128")
+    }
+
+    @Test func theAddressesOfTheSecondProxyChange() throws {
+        let socks = EngineConfiguration.ProxyServer(scheme: .socks5, host: "127.0.0.1", port: 1080, credentials: nil)
+        let proxy = EngineConfiguration.ProxyServer(host: "inner", port: 3128, credentials: nil)
+            .reached(through: socks)
+        let route = Self.route { ($0.proxy, $0.secondProxyAddresses) = (proxy, .found(name: "inner")) }
+        for address in ["192.0.2.1", "192.0.2.2"] {
+            route.setAddresses([address], of: .secondProxy)
+            #expect(try entries(route, "http://a/") == ["second:3128:\(address)"])
+        }
+    }
+
     @Test func aSocketNeedsNone() throws {
         let route = Self.route {
             ($0.addresses, $0.socket) = (.fixed(["::1"]), TransferRoute.Socket(name: "x", isAbstract: true))

@@ -41,27 +41,65 @@ struct ProxyChainTests {
         await session.shutdown()
     }
 
-    /// The system would be asked for the name of the second proxy, past the session's resolver and addresses.
-    @Test(arguments: ["socks4", "socks5"])
-    func theSecondProxysNameIsNotLookedUpByTheSystem(_ scheme: String) async throws {
-        struct Nowhere: NameResolver {
-            func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
-                try ResolvedAddresses(["192.0.2.7"], timeToLive: .seconds(60))
-            }
+    /// Knows the second proxy alone.
+    private struct Directory: NameResolver {
+        struct Unknown: Error {}
+
+        func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+            guard name == "inner.invalid" else { throw Unknown() }
+            return try ResolvedAddresses(["192.0.2.7"], timeToLive: .seconds(60))
         }
-        let peer = try SOCKSPeer.start()
+    }
+
+    /// A SOCKS proxy that wants an address gets that of the session's resolver or route for the second proxy: the system is not asked.
+    @Test(arguments: ["socks4", "socks5"])
+    func theSecondProxysAddressIsTheSessions(_ scheme: String) async throws {
+        let connects = SOCKSPeer.Recorder()
+        let peer = try SOCKSPeer.start(connects: connects)
         var configuration = SessionConfiguration()
         configuration.proxy = .always(
             try Proxy("http://inner.invalid:3128").reached(through: Proxy("\(scheme)://127.0.0.1:\(peer.port)")))
         var other = configuration
-        configuration.resolver = Nowhere()
+        configuration.resolver = Directory()
         other.route.addresses = try StaticAddresses("inner.invalid:*:192.0.2.7")
         for configuration in [configuration, other] {
             let session = Session(configuration: configuration)
-            await expectFailure([.invalidRequest]) { try await session.data("http://far.invalid/") }
+            for _ in 1...2 {
+                #expect(try await session.string("http://far.invalid/").hasSuffix(" to 192.0.2.7:3128 as -"))
+            }
             await session.shutdown()
         }
-        #expect(peer.acceptedCount == 0)
+        #expect(connects.all.map { "\($0.host):\($0.port)" } == ["192.0.2.7:3128", "192.0.2.7:3128"])
+        #expect(peer.requests.allSatisfy { $0.target == "http://far.invalid/" })
+    }
+
+    /// Routes with different addresses of the second proxy share no connection.
+    @Test func theSecondProxysAddressesAreThoseOfTheRoute() async throws {
+        let peer = try SOCKSPeer.start()
+        let front = try Proxy("socks5://127.0.0.1:\(peer.port)")
+        let session = session(try Proxy("http://inner.invalid:3128").reached(through: front))
+        for address in ["192.0.2.7", "192.0.2.8", "192.0.2.7"] {
+            var route = Route()
+            route.addresses = try StaticAddresses("inner.invalid:3128:\(address)")
+            let text = try await session.string(Request("http://far.invalid/").withRoute(route))
+            #expect(text == "SOCKS 5 to \(address):3128 as -")
+        }
+        #expect(peer.acceptedCount == 2)
+        await session.shutdown()
+    }
+
+    /// A second proxy that the resolver does not know is the failure of that proxy, and not of the server.
+    @Test func theSecondProxysNameIsUnknown() async throws {
+        let peer = try SOCKSPeer.start()
+        var configuration = SessionConfiguration()
+        configuration.resolver = Directory()
+        configuration.proxy = .always(
+            try Proxy("http://nowhere.invalid:3128").reached(through: Proxy("socks5://127.0.0.1:\(peer.port)")))
+        let session = Session(configuration: configuration)
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        #expect(error?.underlying is Directory.Unknown && peer.acceptedCount == 0)
+        #expect(error?.description.contains("the name of the proxy nowhere.invalid:3128") == true, "\(error as Any)")
+        await session.shutdown()
     }
 
     /// The credentials of the HTTP proxy are not offered to the SOCKS proxy.

@@ -96,6 +96,54 @@ struct SOCKSTests {
         await session.shutdown()
     }
 
+    // MARK: Several addresses
+
+    /// A resolver that knows three addresses of every name.
+    private struct Several: NameResolver {
+        func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+            try ResolvedAddresses(["192.0.2.1", "192.0.2.2", "192.0.2.3"], timeToLive: .seconds(60))
+        }
+    }
+
+    /// A proxy that is asked for addresses is asked for the next one if it does not reach the one before. Later requests begin with the
+    /// address that it has reached, and share its connection.
+    @Test(arguments: [(.socks4, 91), (.socks5, 3), (.socks5, 4), (.socks5, 5), (.socks5, 8)] as [(Proxy.Kind, UInt8)])
+    func theNextAddressIsTried(_ kind: Proxy.Kind, _ code: UInt8) async throws {
+        let addresses = try StaticAddresses("far.invalid:*:192.0.2.1,192.0.2.2,192.0.2.3")
+        for isResolved in [false, true] {
+            let connects = SOCKSPeer.Recorder()
+            let peer = try SOCKSPeer.start(replies: ["192.0.2.1": code, "192.0.2.2": code], connects: connects)
+            let session = session(try Proxy("\(kind.rawValue)://127.0.0.1:\(peer.port)")) {
+                if isResolved { $0.resolver = Several() } else { $0.route.addresses = addresses }
+            }
+            let request = Request("http://far.invalid/", method: .post, body: .string("abc"))
+            for _ in 1...2 { #expect(try await session.string(request).hasSuffix(" to 192.0.2.3:80 as -")) }
+            #expect(connects.all.map(\.host) == ["192.0.2.3"] && peer.acceptedCount == 3)
+            #expect(peer.requests.map(\.method) == ["POST", "POST"])
+            await session.shutdown()
+        }
+    }
+
+    /// `localhost` has an address of each version.
+    @Test func bothAddressesOfThisMachineAreTried() async throws {
+        let six = String(repeating: "0:", count: 15) + "1"
+        let peer = try SOCKSPeer.start(replies: [six: 5])
+        let session = session(try Proxy("socks5://127.0.0.1:\(peer.port)"))
+        #expect(try await session.string("http://localhost:81/") == "SOCKS 5 to 127.0.0.1:81 as -")
+        #expect(peer.acceptedCount == 2)
+        await session.shutdown()
+    }
+
+    /// The failure is that of the last address, after each was asked for once.
+    @Test func noAddressIsReached() async throws {
+        let peer = try SOCKSPeer.start(reply: 4)
+        let session = session(try Proxy("socks5://127.0.0.1:\(peer.port)")) { $0.resolver = Several() }
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        #expect(error?.description.contains("makes no connection to the server") == true, "\(error as Any)")
+        #expect(error?.mayHaveSentBytes == false && peer.acceptedCount == 3 && peer.requests.isEmpty)
+        await session.shutdown()
+    }
+
     // MARK: Failures
 
     @Test(arguments: 1...10, [Proxy.Kind.socks5h, .socks5])

@@ -109,9 +109,10 @@ struct RealLineTrustTests {
 
     /// The demand of an evaluator, the checks of the handshake, and whether they suffice.
     @Test(arguments: [
-        (RevocationTrustEvaluator.Options.any, false, false, false), (.any, true, false, true),
+        (RevocationTrustEvaluator.Options.any, false, false, true), (.any, true, false, true),
         (.any, false, true, true), (.revocationLists, false, true, false), (.revocationLists, true, false, true),
-        (.stapledResponse, true, false, false), (.stapledResponse, false, true, true),
+        (.revocationLists, false, false, false), (.stapledResponse, false, false, true),
+        (.stapledResponse, true, false, true), (.stapledResponse, false, true, true),
         (.stapledResponse, true, true, true),
     ])
     func theOneForRevocation(
@@ -128,6 +129,16 @@ struct RealLineTrustTests {
             let error = try await refusal(.trustRefused, session)
             #expect(error.reason == reason(.revocationNotChecked(host: "good.example")))
         }
+        await session.shutdown()
+    }
+
+    /// The handshake asks for the stapled response that the evaluator needs: nothing else in the session does.
+    @Test(arguments: [("revoked", UntrustedCertificate.Rule.revoked), ("plain", .stapledResponse)])
+    func theOneForRevocationRefuses(_ name: String, _ rule: UntrustedCertificate.Rule) async throws {
+        let session = try session(ServerTrustManager(everyHost: RevocationTrustEvaluator()))
+        let error = try await refusal(.untrusted, session, "\(name).example")
+        #expect(error.untrusted?.rule == rule, "\(error)")
+        try await isTrusted(session)
         await session.shutdown()
     }
 

@@ -30,19 +30,21 @@ enum SOCKSPeer {
     /// - Parameters:
     ///   - login: The name and password that SOCKS 5 clients must have; `nil` if the proxy asks for none.
     ///   - reply: The code of the reply to the request for a connection; zero is success, for SOCKS 4 too.
+    ///   - replies: The codes of the replies for some hosts, in place of `reply`.
     ///   - deviation: The point at which the proxy deviates from the protocol, and how.
     ///   - server: The behaviour after the connection is made. The default is an HTTP server that names the connection.
     static func start(
         on address: LoopbackServer.Address = .ipv4, login: (String, String)? = nil, reply: UInt8 = 0,
-        deviation: (Point, Deviation)? = nil, connects: Recorder? = nil,
+        replies: [String: UInt8] = [:], deviation: (Point, Deviation)? = nil, connects: Recorder? = nil,
         server: (@Sendable (LoopbackServer.Connection) throws -> Void)? = nil
     ) throws -> LoopbackServer {
-        try LoopbackServer(on: address) { connection in
+        let code: @Sendable (String) -> UInt8 = { replies[$0] ?? reply }
+        return try LoopbackServer(on: address) { connection in
             let version = try connection.read(exactly: 1)[0]
             let connect =
                 version == 4
-                ? try fourth(connection, reply, deviation)
-                : try fifth(connection, login.map { Data("\($0.0):\($0.1)".utf8) }, reply, deviation)
+                ? try fourth(connection, code, deviation)
+                : try fifth(connection, login.map { Data("\($0.0):\($0.1)".utf8) }, code, deviation)
             guard let connect else { return }
             connects?.add(connect)
             if let server { return try server(connection) }
@@ -87,7 +89,7 @@ enum SOCKSPeer {
     }
 
     private static func fourth(
-        _ connection: LoopbackServer.Connection, _ reply: UInt8, _ deviation: (Point, Deviation)?
+        _ connection: LoopbackServer.Connection, _ reply: (String) -> UInt8, _ deviation: (Point, Deviation)?
     ) throws -> Connect? {
         _ = try connection.read(exactly: 1)
         let port = try port(connection)
@@ -97,13 +99,15 @@ enum SOCKSPeer {
         let host =
             address.starts(with: [0, 0, 0]) ? try text(connection) : address.map(String.init).joined(separator: ".")
         if try deviates(connection, at: .reply, deviation) { return nil }
-        try connection.write([0, reply == 0 ? 90 : reply] + [UInt8](repeating: 0, count: 6))
-        guard reply == 0 else { return nil }
+        let code = reply(host)
+        try connection.write([0, code == 0 ? 90 : code] + [UInt8](repeating: 0, count: 6))
+        guard code == 0 else { return nil }
         return Connect(version: 4, host: host, port: port, username: user.isEmpty ? nil : user, password: nil)
     }
 
     private static func fifth(
-        _ connection: LoopbackServer.Connection, _ login: Data?, _ reply: UInt8, _ deviation: (Point, Deviation)?
+        _ connection: LoopbackServer.Connection, _ login: Data?, _ reply: (String) -> UInt8,
+        _ deviation: (Point, Deviation)?
     ) throws -> Connect? {
         let count = try connection.read(exactly: 1)[0]
         let methods = try connection.read(exactly: Int(count))
@@ -136,8 +140,9 @@ enum SOCKSPeer {
         }
         let port = try port(connection)
         if try deviates(connection, at: .reply, deviation) { return nil }
-        try connection.write([5, reply, 0, 1, 0, 0, 0, 0, 0, 0])
-        guard reply == 0 else { return nil }
+        let code = reply(host)
+        try connection.write([5, code, 0, 1, 0, 0, 0, 0, 0, 0])
+        guard code == 0 else { return nil }
         return Connect(version: 5, host: host, port: port, username: pair?.0, password: pair?.1)
     }
 }

@@ -29,10 +29,12 @@ struct TrustCombinationTests {
     func revocationListsAreACheck(_ options: RevocationTrustEvaluator.Options) async throws {
         let manager = ServerTrustManager(everyHost: RevocationTrustEvaluator(options: options))
         var tls = try await TrustPeer.tls()
-        await expectFailure([.trustRefused]) { try await answer(from: "valid", tls, manager) }
+        // Without lists, only a stapled response could meet the others, which the server does not send.
+        let kind = options == .revocationLists ? TrellisError.Kind.trustRefused : .untrusted
+        await expectFailure([kind]) { try await answer(from: "valid", tls, manager) }
         tls.revocationLists = [.file(try await TrustPeer.file("revoking.crl"))]
         if options == .stapledResponse {
-            await expectFailure([.trustRefused]) { try await answer(from: "valid", tls, manager) }
+            await expectFailure([.untrusted]) { try await answer(from: "valid", tls, manager) }
         } else {
             #expect(try await answer(from: "valid", tls, manager).hasPrefix("- "))
         }
@@ -51,6 +53,33 @@ struct TrustCombinationTests {
         } else {
             #expect(try await answer(from: "stapled", tls, manager).isEmpty == false)
         }
+    }
+
+    /// An evaluator that needs a stapled response has the handshake ask for one, also as a part of another evaluator.
+    @Test(arguments: [RevocationTrustEvaluator.Options.any, .stapledResponse], [false, true])
+    func anEvaluatorAsksForTheStapledResponse(
+        _ options: RevocationTrustEvaluator.Options, _ isPart: Bool
+    ) async throws {
+        var evaluator: any ServerTrustEvaluating = RevocationTrustEvaluator(options: options)
+        if isPart { evaluator = try CompositeTrustEvaluator(evaluators: [DefaultTrustEvaluator(), evaluator]) }
+        let manager = try ServerTrustManager(evaluators: ["127.0.0.1": evaluator])
+        let tls = try await TrustPeer.tls()
+        #expect(try await answer(from: "stapled", tls, manager).isEmpty == false)
+        let refused: [(String, UntrustedCertificate.Rule)] = [
+            ("stapled-revoked", .revoked), ("valid", .stapledResponse),
+        ]
+        for (port, rule) in refused {
+            let error = await expectFailure([.untrusted]) { try await answer(from: port, tls, manager) }
+            #expect(error?.untrusted?.rule == rule && error?.mayHaveSentBytes == false, "\(port)")
+        }
+    }
+
+    /// The demand of an evaluator concerns its own hosts alone.
+    @Test func otherHostsAreNotAskedForAStapledResponse() async throws {
+        let manager = try ServerTrustManager(
+            allHostsMustBeEvaluated: false, evaluators: ["other.example": RevocationTrustEvaluator()])
+        let tls = try await TrustPeer.tls()
+        #expect(try await answer(from: "valid", tls, manager).hasPrefix("- "))
     }
 
     /// Without verification for the host, no chain is validated, and evaluators that demand one refuse.

@@ -83,12 +83,14 @@ public struct ProxyConfiguration: Sendable {
     /// Indicates whether connections are always direct.
     var isDirect: Bool { if case .direct = rule { true } else { false } }
 
-    /// Indicates whether the proxies are chosen by a function or a script, or several may be tried, or one in several ways.
+    /// Indicates whether the proxies are chosen by a function or a script, or several may be tried, or one in several ways or with several
+    /// addresses of the server.
     var mustSelect: Bool {
         switch rule {
         case .direct: false
-        case .environment(let environment): environment.mayWantDigest
-        case .always(let proxies, _): proxies.count > 1 || proxies.contains { $0.withDigest != nil }
+        case .environment(let environment): environment.mayWantDigest || environment.looksUpServers
+        case .always(let proxies, _):
+            proxies.count > 1 || proxies.contains { $0.withDigest != nil || $0.looksUpServers }
         case .selecting, .automatic: true
         }
     }

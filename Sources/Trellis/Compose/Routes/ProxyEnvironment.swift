@@ -89,6 +89,9 @@ public struct ProxyEnvironment: Sendable, Hashable {
     /// Indicates whether the challenge of a proxy decides about its authentication scheme.
     var mayWantDigest: Bool { [http, https].contains { $0?.proxy?.withDigest != nil } }
 
+    /// Indicates whether a proxy wants addresses of servers.
+    var looksUpServers: Bool { [http, https].contains { $0?.proxy?.looksUpServers == true } }
+
     /// Returns whether the variable with the exceptions has an entry for an origin.
     func exempts(_ origin: URLOrigin) -> Bool {
         exceptions?.list.match(host: origin.host, port: origin.port) != nil

@@ -1,18 +1,38 @@
 /// An evaluator that trusts the servers whose certificates the TLS handshake has checked for revocation.
 ///
 /// The evaluator asks no authority itself: a request to one for each server would tell it which servers are used, and would either block
-/// every request while the authority is out of reach, or prove nothing. The checks are made in the handshake, as the session's
-/// ``TLSConfiguration`` says: with certificate revocation lists (RFC 5280, section 5), or with a response of the authority that the server
-/// sends along (RFC 6066, section 8). The evaluator demands, for its hosts, that such a check was made.
+/// every request while the authority is out of reach, or prove nothing. The checks are made in the handshake: with the certificate
+/// revocation lists of the session's ``TLSConfiguration`` (RFC 5280, section 5), or with a response of the authority that the server sends
+/// along (RFC 6066, section 8). The evaluator demands, for its hosts, that such a check was made.
+///
+/// If only a stapled response can be that check, because the session has no revocation lists for the host or because the options say so,
+/// the handshake asks for one and refuses servers without it, as with ``TLSConfiguration/requiresStapledResponse``: with an error of kind
+/// ``TrellisError/Kind/untrusted``. The same holds for a ``CompositeTrustEvaluator`` with this evaluator, but not for an evaluator of your
+/// own that calls it, for which the handshake does not ask.
+///
+/// ```swift
+/// configuration.serverTrustManager = try ServerTrustManager(evaluators: ["api.example.com": RevocationTrustEvaluator()])
+/// ```
 public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     /// The checks that are demanded.
     public enum Options: Sendable, Hashable, CaseIterable {
-        /// Any check.
+        /// Any check: with revocation lists if the session has some for the host, and otherwise with a stapled response.
         case any
         /// A check with revocation lists.
         case revocationLists
         /// A response that the server has sent with the handshake.
         case stapledResponse
+
+        /// Returns whether only a stapled response meets the demand.
+        ///
+        /// - Parameter hasRevocationLists: Indicates whether the handshake checks revocation lists.
+        func needStaple(hasRevocationLists: Bool) -> Bool {
+            switch self {
+            case .any: !hasRevocationLists
+            case .revocationLists: false
+            case .stapledResponse: true
+            }
+        }
     }
 
     /// The checks that are demanded.

@@ -49,6 +49,17 @@ extension ServerTrustEvaluating {
         return evaluator
     }
 
+    /// Returns whether the evaluator trusts no server without a stapled OCSP response, which has to be asked for in the handshake then.
+    ///
+    /// - Parameter hasRevocationLists: Indicates whether the handshake checks revocation lists.
+    func needsStaple(hasRevocationLists: Bool) -> Bool {
+        if let revocation = self as? RevocationTrustEvaluator {
+            return revocation.options.needStaple(hasRevocationLists: hasRevocationLists)
+        }
+        guard let composite = self as? CompositeTrustEvaluator else { return false }
+        return composite.evaluators.contains { $0.needsStaple(hasRevocationLists: hasRevocationLists) }
+    }
+
     /// Returns the deviations that are only reported, or throws the error of a server that is not trusted.
     func reports(on trust: ServerTrust, forHost host: String) async throws -> [ServerTrustReport] {
         if let immediate { return try immediate.evaluateAtOnce(trust, forHost: host) }

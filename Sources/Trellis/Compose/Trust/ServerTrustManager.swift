@@ -65,11 +65,25 @@ public struct ServerTrustManager: Sendable {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/trustRefused`` if there is none, and ``allHostsMustBeEvaluated`` is `true`.
     public func serverTrustEvaluator(forHost host: String) throws(TrellisError) -> (any ServerTrustEvaluating)? {
-        if let entry = entries.first(where: { $0.pattern?.matches(host) ?? true }) { return entry.evaluator }
+        if let evaluator = evaluator(of: host) { return evaluator }
         guard allHostsMustBeEvaluated else { return nil }
         throw TrellisError(.serverTrust(.noRequiredEvaluator(host: host)))
     }
 
+    private func evaluator(of host: String) -> (any ServerTrustEvaluating)? {
+        entries.first { $0.pattern?.matches(host) ?? true }?.evaluator
+    }
+
     /// Indicates whether one of the evaluators may wait.
     var mayWait: Bool { entries.contains { $0.evaluator.immediate == nil } }
+
+    /// Indicates whether one of the evaluators may need a stapled OCSP response.
+    var mayNeedStaple: Bool { entries.contains { $0.evaluator.needsStaple(hasRevocationLists: false) } }
+
+    /// Returns whether the evaluator of a host trusts no server without a stapled OCSP response.
+    ///
+    /// - Parameter hasRevocationLists: Indicates whether the handshake with the host checks revocation lists.
+    func needsStaple(from host: String, hasRevocationLists: Bool) -> Bool {
+        evaluator(of: host)?.needsStaple(hasRevocationLists: hasRevocationLists) ?? false
+    }
 }

@@ -42,7 +42,8 @@ public struct TLSConfiguration: Sendable {
     /// certificate of a chain must be covered by a list of its issuer that is valid now, and a chain must end in a root.
     public var revocationLists: [CertificateSource] = []
     /// Indicates whether servers must send a stapled OCSP response (RFC 6066, section 8) that tells that their certificate is not revoked.
-    /// The default is `false`: a response is not requested. With `true`, no TLS session is resumed, and HTTPS proxies are not asked.
+    /// The default is `false`: a response is not requested, unless the host's evaluator needs one (``RevocationTrustEvaluator``). With
+    /// `true`, no TLS session is resumed, and HTTPS proxies are not asked.
     public var requiresStapledResponse = false
     /// The oldest version of TLS that is accepted. The default is 1.2; older versions are not supported (RFC 8996).
     public var minimumVersion = TLSVersion.v1_2

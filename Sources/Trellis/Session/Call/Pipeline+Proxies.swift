@@ -16,7 +16,7 @@ extension Pipeline {
             do {
                 let routed = try await routed(request, to: url, through: routes.authenticating(proxy), decision)
                 areNamesKnown = true
-                let answer = try await sendAuthenticated(routed, proxy, decision, permit)
+                let answer = try await sendToAddresses(routed, url, proxy, decision, permit)
                 routes.didWork(proxy, origin: URLOrigin(url))
                 return answer
             } catch let error as TrellisError where error.isOfProxyConnection(request) {

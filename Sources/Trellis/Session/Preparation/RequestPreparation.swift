@@ -55,7 +55,8 @@ final class RequestPreparation: Sendable {
         trustEvaluations = configuration.serverTrustManager.map(ServerTrustTable.init)
         mayWaitForTrust = trustEvaluations?.mayWait ?? false
         trust = TrustTable(
-            configuration.tls, forHosts: configuration.tlsForHosts, system: configuration.systemAuthorities)
+            configuration.tls, forHosts: configuration.tlsForHosts, evaluators: configuration.serverTrustManager,
+            system: configuration.systemAuthorities)
         collectedLimits = TimeLimits(configuration.timeouts)
         openLimits = TimeLimits(configuration.timeouts, hasDefaultTotal: false)
         urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)

@@ -28,8 +28,16 @@ extension Route {
             let known = addresses.find(host, Int(next.port))
             parts.proxyAddresses = try Self.addresses(known, of: host, family, isSeparate, isProxy: true)
         }
+        if let second = proxy.secondHop, IPAddress(second.host) == nil {
+            let host = second.host.lowercased()
+            if let known = addresses.find(host, Int(second.port)) {
+                parts.secondProxyAddresses = .fixed(try Self.usable(known, of: host, family))
+            }
+        }
         guard parts.proxy?.looksUpServers ?? true else { return parts }
-        let known = addresses.find(target.host, Int(target.port))
+        // libcurl has the same addresses for these names, and would ask a SOCKS proxy for the first one alone.
+        let local = proxy.looksUpServers && NameLookups.isLocal(target.host) ? Self.loopback : nil
+        let known = addresses.find(target.host, Int(target.port)) ?? local
         parts.addresses = try Self.addresses(known, of: target.host, family, isSeparate)
         return parts
     }
@@ -104,6 +112,15 @@ extension Proxy {
     var nextHop: EngineConfiguration.ProxyServer? {
         guard let next = engine.map({ $0.first ?? $0 }), !next.isSocket else { return nil }
         return next
+    }
+
+    /// Indicates whether the proxy is a SOCKS proxy that wants addresses of servers, whose names are looked up here.
+    var looksUpServers: Bool { engine?.looksUpServers == true }
+
+    /// The HTTP proxy behind a SOCKS proxy that wants its address, so that its name may have to be looked up; `nil` if there is none.
+    var secondHop: EngineConfiguration.ProxyServer? {
+        guard let engine, engine.first?.looksUpServers == true else { return nil }
+        return engine
     }
 }
 

@@ -6,6 +6,8 @@ struct NameLookups {
     var server: String?
     /// The name of the proxy that is connected first.
     var proxy: String?
+    /// The name of the HTTP proxy behind a SOCKS proxy that wants its address.
+    var secondProxy: String?
     /// The versions of IP that can be used.
     let family: AddressFamily
 
@@ -16,31 +18,24 @@ struct NameLookups {
 }
 
 extension RouteTable {
-    /// Returns the names that the resolver is asked for; `nil` if there are none.
+    /// Returns the names that the resolver is asked for; `nil` if there are none. Without a resolver of the session's, the system is asked
+    /// for the server's name if a SOCKS proxy wants its addresses, because libcurl would try one of them alone.
     func lookups(
         to url: WireURL, _ way: Route, _ parts: TransferRoute.Parts, _ proxy: Proxy
     ) throws(TrellisError) -> NameLookups? {
-        guard parts.socket == nil, hasResolver || way.source != route.source else { return nil }
+        let asks = hasResolver || way.source != route.source
+        guard parts.socket == nil, asks || proxy.looksUpServers else { return nil }
         var lookups = NameLookups(family: try way.connectionFamily())
         if parts.addresses == .lookedUp, proxy.engine?.looksUpServers ?? true {
             lookups.server = Self.name(way.target(of: url).host)
         }
-        if parts.proxyAddresses == .lookedUp, let next = proxy.nextHop {
+        if asks, parts.proxyAddresses == .lookedUp, let next = proxy.nextHop {
             lookups.proxy = Self.name(next.host)
         }
-        return lookups.server == nil && lookups.proxy == nil ? nil : lookups
-    }
-
-    /// Checks that the name of an HTTP proxy behind a SOCKS proxy is not looked up by the system in place of the resolver or the fixed
-    /// addresses: libcurl looks it up itself if the SOCKS proxy wants addresses.
-    func checkLookup(ofProxyBehind proxy: Proxy, _ way: Route) throws(TrellisError) {
-        guard let engine = proxy.engine, let first = engine.first, first.looksUpServers, Self.name(engine.host) != nil,
-            hasResolver || way.addresses.find(engine.host.lowercased(), Int(engine.port)) != nil
-        else { return }
-        throw TrellisError(
-            .invalidRequest(
-                .proxy("the name of \(engine.name) would be looked up by the system: use socks4a or socks5h before it"))
-        )
+        if asks, parts.secondProxyAddresses == .lookedUp, let second = proxy.secondHop {
+            lookups.secondProxy = Self.name(second.host)
+        }
+        return lookups.server == nil && lookups.proxy == nil && lookups.secondProxy == nil ? nil : lookups
     }
 
     /// Returns whether an HTTP proxy makes a tunnel for a request, so that each response is the server's.
@@ -78,6 +73,10 @@ extension RouteTable {
             found.proxy = names.knownAddresses(of: name, lookups.family, now: now)
             if found.proxy == nil { return nil }
         }
+        if let name = lookups.secondProxy {
+            found.secondProxy = names.knownAddresses(of: name, lookups.family, now: now)
+            if found.secondProxy == nil { return nil }
+        }
         return found
     }
 
@@ -95,6 +94,11 @@ extension RouteTable {
         if let name = lookups.proxy {
             found.proxy = try await find(name, lookups.family, clock, tell) {
                 .proxyFailed(.nameResolution(proxy: proxy.nextHop?.name ?? name, why: $0))
+            }
+        }
+        if let name = lookups.secondProxy {
+            found.secondProxy = try await find(name, lookups.family, clock, tell) {
+                .proxyFailed(.nameResolution(proxy: proxy.secondHop?.name ?? name, why: $0))
             }
         }
         if let name = lookups.server {

@@ -25,6 +25,12 @@ final class RouteTable: Sendable {
         let end: EngineInstant
     }
 
+    /// A server of which a SOCKS proxy is asked for addresses.
+    private struct ServerBehindProxy: Hashable {
+        let proxy: Proxy
+        let target: RouteTarget
+    }
+
     private struct State {
         /// The routes by their parts, so that equal parts share connections.
         var routes: [TransferRoute.Parts: TransferRoute] = [:]
@@ -34,6 +40,8 @@ final class RouteTable: Sendable {
         var failed: [FailedProxy: CoolDown] = [:]
         /// The proxies that have accepted only Digest authentication.
         var digestProxies: Set<Proxy> = []
+        /// The addresses at which SOCKS proxies have reached servers with several ones.
+        var reached: [ServerBehindProxy: IPAddress] = [:]
         /// The scripts that have been asked for proxies.
         var scripts: [PACScript: ProxyScriptState] = [:]
     }
@@ -42,6 +50,8 @@ final class RouteTable: Sendable {
     private static let limit = 1024
     /// The number of scripts that are kept.
     private static let scriptLimit = 16
+    /// The number of addresses of a server that a SOCKS proxy is asked for.
+    private static let addressLimit = 8
 
     private let proxies: ProxyConfiguration
     /// The way of requests without one of their own.
@@ -134,16 +144,22 @@ final class RouteTable: Sendable {
     ) throws(TrellisError) -> TransferRoute {
         let way = extras?.route ?? route
         var parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
-        try checkLookup(ofProxyBehind: proxy, way)
+        if let choice = extras?.selected?.addresses.choice, proxy.looksUpServers {
+            parts.addresses = .fixed([choice.description])
+        }
         guard let wanted = try lookups(to: url, way, parts, proxy) else { return pooled(parts) }
         if let name = wanted.server { parts.addresses = .found(name: name) }
         if let name = wanted.proxy { parts.proxyAddresses = .found(name: name) }
+        if let name = wanted.secondProxy { parts.secondProxyAddresses = .found(name: name) }
         let route = pooled(parts)
         if isForQueue { return route }
         let found = extras?.selected?.addresses
         if let name = wanted.server { route.setAddresses(try Self.usable(found?.server, of: name, wanted.family)) }
         if let name = wanted.proxy {
-            route.setAddresses(try Self.usable(found?.proxy, of: name, wanted.family), ofProxy: true)
+            route.setAddresses(try Self.usable(found?.proxy, of: name, wanted.family), of: .proxy)
+        }
+        if let name = wanted.secondProxy {
+            route.setAddresses(try Self.usable(found?.secondProxy, of: name, wanted.family), of: .secondProxy)
         }
         return route
     }
@@ -173,17 +189,60 @@ final class RouteTable: Sendable {
 
     // MARK: Changes of the network
 
-    /// Indicates whether the requests of the session have something that may be true in one network only: the addresses of a resolver, or
-    /// the results of a script.
+    /// Indicates whether the requests of the session have something that may be true in one network only: the addresses of a resolver or
+    /// for a SOCKS proxy, or the results of a script.
     var dependsOnNetwork: Bool {
-        if case .automatic = proxies.rule { return true }
-        return hasResolver
+        switch proxies.rule {
+        case .automatic: true
+        case .environment(let environment): hasResolver || environment.looksUpServers
+        case .always(let proxies, _): hasResolver || proxies.contains { $0.looksUpServers }
+        case .direct, .selecting: hasResolver
+        }
     }
 
     /// Forgets the addresses and the results of scripts that were found in a network that the machine has left.
     func networkDidChange() {
         ownNames.networkDidChange()
         for script in state.withLock({ Array($0.scripts.values) }) { script.networkDidChange() }
+    }
+
+    // MARK: Several addresses
+
+    /// Returns the addresses of a server that a SOCKS proxy is asked for, one after the other, because it looks up no names: the one that
+    /// it has reached last, and then the others in their order. Empty if there is no choice.
+    ///
+    /// - Parameter request: The request with the addresses that were looked up.
+    func addressesInTurn(
+        of request: Request, to url: WireURL, through proxy: Proxy
+    ) throws(TrellisError) -> [IPAddress] {
+        guard proxy.looksUpServers else { return [] }
+        let way = request.route ?? route
+        let parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
+        let family = try way.connectionFamily()
+        let all: [IPAddress] =
+            if case .fixed(let literals) = parts.addresses {
+                literals.compactMap { IPAddress($0) }
+            } else {
+                request.extras?.extras.selected?.addresses.server ?? []
+            }
+        // SOCKS 4 has no addresses of IPv6.
+        var usable = all.filter { $0.isOf(family) && (proxy.kind != .socks4 || $0.isOf(.ipv4)) }
+        guard all.count > 1, !usable.isEmpty else { return [] }
+        let server = ServerBehindProxy(proxy: proxy, target: way.target(of: url))
+        if let last = state.withLock({ $0.reached[server] }), let index = usable.firstIndex(of: last) {
+            usable.remove(at: index)
+            usable.insert(last, at: 0)
+        }
+        return Array(usable.prefix(Self.addressLimit))
+    }
+
+    /// Records the address at which a SOCKS proxy has reached a server, so that later requests begin with it.
+    func didReach(_ address: IPAddress, of request: Request, to url: WireURL, through proxy: Proxy) {
+        let server = ServerBehindProxy(proxy: proxy, target: (request.route ?? route).target(of: url))
+        state.withLock { state in
+            if state.reached.count >= Self.limit { state.reached = [:] }
+            state.reached[server] = address
+        }
     }
 
     // MARK: Several proxies

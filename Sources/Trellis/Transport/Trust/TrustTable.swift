@@ -5,38 +5,46 @@ final class TrustTable: Sendable {
     private struct Pair: Hashable {
         let server: ObjectIdentifier
         let proxy: ObjectIdentifier
+        let needsStaple: Bool
     }
 
-    /// Rules made of those of a server and those of a proxy.
+    /// Rules made of those of a server, with the demand of its evaluator, and those of a proxy.
     private struct PairRules {
         let server: TransferTrust
         let proxy: TransferTrust
         let both: TransferTrust
 
-        init(server: TransferTrust, proxy: TransferTrust) {
+        init(server: TransferTrust, proxy: TransferTrust, needsStaple: Bool) {
             self.server = server
             self.proxy = proxy
-            both = TransferTrust(server: server.server, proxy: proxy.proxy, number: TrustEntry.takeNumber())
+            var rules = server.server
+            rules.requiresStapledResponse = rules.requiresStapledResponse || needsStaple
+            both = TransferTrust(server: rules, proxy: proxy.proxy, number: TrustEntry.takeNumber())
         }
     }
 
     private let standard: TrustEntry
     /// The entries of patterns, the most specific ones first.
     private let hosts: [(pattern: HostPattern, entry: TrustEntry)]
-    /// The rules for all hosts, if they have no sources.
+    /// The evaluators of servers; `nil` if none of them needs a stapled response.
+    private let evaluators: ServerTrustManager?
+    /// The rules for all hosts, if they have no sources and are the same.
     private let constantRules: ConstantTrust?
-    /// The rules of servers and proxies with different configurations.
+    /// The rules of servers and proxies with different configurations, and of servers whose evaluator needs a stapled response.
     private let pairs = Locked<[Pair: PairRules]>([:])
 
+    /// - Parameter evaluators: The evaluators of servers. Those that need a stapled OCSP response have it required of their hosts.
     init(
         _ configuration: TLSConfiguration, forHosts hosts: [HostPattern: TLSConfiguration],
-        system: SystemAuthorities = .shared
+        evaluators: ServerTrustManager? = nil, system: SystemAuthorities = .shared
     ) {
         standard = TrustEntry(configuration, isForProxies: false, system)
         self.hosts = hosts.sorted { $0.key.isMoreSpecific(than: $1.key) }.map { pattern, configuration in
             (pattern, TrustEntry(configuration, isForProxies: true, system))
         }
-        constantRules = hosts.isEmpty ? standard.constantRules : nil
+        let demanding = evaluators.flatMap { $0.mayNeedStaple ? $0 : nil }
+        self.evaluators = demanding
+        constantRules = hosts.isEmpty && demanding == nil ? standard.constantRules : nil
     }
 
     /// Indicates whether nothing has to be read for any request.
@@ -92,21 +100,32 @@ final class TrustTable: Sendable {
         if let constant { return constant }
         guard let first = host ?? proxyHost else { return .system }
         let server = entry(for: first)
-        guard !hosts.isEmpty, let proxyHost else { return server.trust }
-        let proxy = entry(for: proxyHost)
-        guard proxy !== server else { return server.trust }
+        let proxy = proxyHost.map(entry(for:)) ?? server
+        let needsStaple = host.map { self.needsStaple(from: $0, server.configuration) } ?? false
+        guard needsStaple || proxy !== server else { return server.trust }
         let (ofServer, ofProxy) = (server.trust, proxy.trust)
-        let pair = Pair(server: ObjectIdentifier(server), proxy: ObjectIdentifier(proxy))
+        let pair = Pair(server: ObjectIdentifier(server), proxy: ObjectIdentifier(proxy), needsStaple: needsStaple)
         return pairs.withLock { pairs in
             if let known = pairs[pair], known.server === ofServer, known.proxy === ofProxy { return known.both }
-            let rules = PairRules(server: ofServer, proxy: ofProxy)
+            let rules = PairRules(server: ofServer, proxy: ofProxy, needsStaple: needsStaple)
             pairs[pair] = rules
             return rules.both
         }
     }
 
-    /// Returns the configuration for a host.
-    func configuration(for host: String) -> TLSConfiguration { entry(for: host).configuration }
+    /// Returns the configuration for a host, with the demand of its evaluator.
+    func configuration(for host: String) -> TLSConfiguration {
+        var configuration = entry(for: host).configuration
+        if needsStaple(from: host, configuration) { configuration.requiresStapledResponse = true }
+        return configuration
+    }
+
+    /// Returns whether the evaluator of a host needs a stapled response that the configuration does not require.
+    private func needsStaple(from host: String, _ configuration: TLSConfiguration) -> Bool {
+        // Without verification, a response proves nothing, and the evaluator refuses the server.
+        guard let evaluators, !configuration.isInsecure, !configuration.requiresStapledResponse else { return false }
+        return evaluators.needsStaple(from: host, hasRevocationLists: !configuration.revocationLists.isEmpty)
+    }
 
     private func entry(for host: String) -> TrustEntry {
         for (pattern, entry) in hosts where pattern.matches(host) { return entry }

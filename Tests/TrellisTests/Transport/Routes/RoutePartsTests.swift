@@ -118,6 +118,21 @@ struct RoutePartsTests {
         #expect(parts.addresses == server && parts.proxyAddresses == ofProxy)
     }
 
+    /// An HTTP proxy behind a SOCKS proxy has addresses here if the SOCKS proxy looks up no names. The server has none: the HTTP proxy
+    /// looks it up.
+    @Test(arguments: [("socks4", true), ("socks5", true), ("socks4a", false), ("socks5h", false)])
+    func aProxyBehindASOCKSProxyHasAddresses(_ scheme: String, _ isLookedUpHere: Bool) throws {
+        let route = try Self.route {
+            $0.addresses = try StaticAddresses("a.example:*:192.0.2.1", "inner.example:3128:192.0.2.2")
+        }
+        let front = try Proxy("\(scheme)://127.0.0.1")
+        let parts = try parts("http://a.example/", route, Proxy("http://Inner.Example:3128").reached(through: front))
+        let expected: TransferRoute.Addresses = isLookedUpHere ? .fixed(["192.0.2.2"]) : .lookedUp
+        #expect(parts.secondProxyAddresses == expected && parts.addresses == .lookedUp)
+        let other = try self.parts("http://a.example/", route, Proxy("http://127.0.0.1:3128").reached(through: front))
+        #expect(other.secondProxyAddresses == .lookedUp)
+    }
+
     @Test func aSeparateRouteHasItsOwnNameForAnAddress() throws {
         let url = "http://[::1]/"
         #expect(try parts(url, Route(), isSeparate: true).addresses == .fixed(["::1"]))

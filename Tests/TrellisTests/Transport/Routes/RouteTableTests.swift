@@ -61,6 +61,25 @@ struct RouteTableTests {
         #expect(!RouteTable(proxies: .environment, route: Route()).dependsOnNetwork)
     }
 
+    /// The address that a SOCKS proxy has reached comes first for it. SOCKS 4 has no addresses of IPv6, and others get names.
+    @Test func theAddressThatWasReachedComesFirst() throws {
+        var route = Route()
+        route.addresses = try StaticAddresses("a.example:*:2001:db8::1,192.0.2.1,192.0.2.2")
+        let table = RouteTable(proxies: .direct, route: route), request = Request("http://a.example/")
+        let url = try WireURL(parsing: request.url)
+        func addresses(_ scheme: String) throws -> [String] {
+            let proxy = try Proxy("\(scheme)://127.0.0.1")
+            return try table.addressesInTurn(of: request, to: url, through: proxy).map(\.description)
+        }
+        #expect(try addresses("socks5") == ["2001:db8::1", "192.0.2.1", "192.0.2.2"])
+        #expect(try addresses("socks4") == ["192.0.2.1", "192.0.2.2"])
+        #expect(try addresses("socks5h").isEmpty && addresses("http").isEmpty)
+        let reached = try #require(IPAddress("192.0.2.2"))
+        table.didReach(reached, of: request, to: url, through: try Proxy("socks5://127.0.0.1"))
+        #expect(try addresses("socks5") == ["192.0.2.2", "2001:db8::1", "192.0.2.1"])
+        #expect(try addresses("socks4") == ["192.0.2.1", "192.0.2.2"])
+    }
+
     /// A selection by another session is not used by a session whose rule needs none.
     @Test func aRuleWithoutAFunctionIgnoresAnEarlierSelection() throws {
         let (own, other) = (try Proxy("http://own.example"), try Proxy("http://other.example"))

@@ -71,6 +71,49 @@ struct TrustTableTests {
         }
     }
 
+    /// A host whose evaluator needs a stapled response has rules that require one, and connections of its own.
+    @Test func evaluatorsRequireAStapledResponse() throws {
+        let composite = try CompositeTrustEvaluator(
+            evaluators: [DefaultTrustEvaluator(), RevocationTrustEvaluator(options: .stapledResponse)])
+        let manager = try ServerTrustManager(evaluators: [
+            "a.example": RevocationTrustEvaluator(), "b.example": composite,
+            "c.example": RevocationTrustEvaluator(options: .revocationLists), "d.example": DefaultTrustEvaluator(),
+        ])
+        let table = TrustTable(TLSConfiguration(), forHosts: [:], evaluators: manager)
+        #expect(table.constant == nil && !Self.isDue(table, "a.example"))
+        for host in ["a.example", "b.example"] {
+            let trust = table.trust(for: host, proxyHost: nil)
+            #expect(trust.server.requiresStapledResponse && trust.pool("x") != "x", "\(host)")
+            #expect(trust === table.trust(for: host, proxyHost: "p.example"))
+            #expect(table.configuration(for: host).requiresStapledResponse)
+        }
+        for host in ["c.example", "d.example", "e.example"] {
+            #expect(table.trust(for: host, proxyHost: nil) === TransferTrust.system, "\(host)")
+            #expect(!table.configuration(for: host).requiresStapledResponse)
+        }
+        #expect(table.trust(for: nil, proxyHost: "a.example") === TransferTrust.system)
+        let harmless = ServerTrustManager(everyHost: DefaultTrustEvaluator())
+        #expect(TrustTable(TLSConfiguration(), forHosts: [:], evaluators: harmless).constant === TransferTrust.system)
+    }
+
+    /// With lists, any check is made already. Without verification, the evaluator refuses whatever the server sends.
+    @Test func noStapledResponseIsRequiredWithListsOrWithoutVerification() throws {
+        var lists = TLSConfiguration(authorities: .only([.pem(TestCertificates.rootPEM)]))
+        lists.revocationLists = [.pem(TestCertificates.revocationListPEM)]
+        let hosts: [HostPattern: TLSConfiguration] = [
+            try HostPattern("a.example"): lists, try HostPattern("b.example"): .insecureWithoutAnyVerification(),
+        ]
+        for options in RevocationTrustEvaluator.Options.allCases {
+            let manager = ServerTrustManager(everyHost: RevocationTrustEvaluator(options: options))
+            let table = TrustTable(TLSConfiguration(), forHosts: hosts, evaluators: manager)
+            let isRequired = ["a.example", "b.example", "c.example"].map {
+                table.configuration(for: $0).requiresStapledResponse
+            }
+            let expected = [options == .stapledResponse, false, options != .revocationLists]
+            #expect(isRequired == expected, "\(options)")
+        }
+    }
+
     /// libcurl distinguishes the connections of two tables by the texts of their authorities: it does not read the lists, and one list may
     /// have the path of another one that is gone.
     @Test func differentRevocationListsHaveDifferentMarks() async throws {
