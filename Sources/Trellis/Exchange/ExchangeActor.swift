@@ -343,13 +343,13 @@ actor ExchangeActor: EngineActor {
 
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt), !state.isEnded, applyFinalHeadToBody(head) else { return }
-        self.head = head
+        (self.head, lastMove) = (head, executor.now)
         if uploadMeter != nil { noteInlineBody() }
         if downloadMeter != nil { expectDownload() }
         // Some transports do not report that they are connected.
         if isProbing { reportConnection(isShared: usedSharedConnection ?? false) }
-        lastMove = executor.now
         if !hasHistory, head.status.isRedirect, !isPartOfCall { recordRedirect() }
+        readers?.didReceive(head)
         handle(.head)
     }
 

@@ -69,10 +69,13 @@ struct HTTPDate: Hashable, Comparable, Sendable {
 
     private static func numbers(_ names: [String]) -> [Int] { names.map { $0.utf8.reduce(0) { $0 << 8 | Int($1) } } }
 
-    private static let days = numbers(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
-    private static let months = numbers([
+    /// The names of the days, from that of 1 January 1970 on.
+    private static let dayNames = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let monthNames = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ])
+    ]
+    private static let days = numbers(dayNames)
+    private static let months = numbers(monthNames)
     /// The text `GMT` as a number.
     private static let zone = 0x47_4D_54
 
@@ -83,6 +86,21 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
 
     static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
+
+    /// The text of the instant as senders write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
+    var text: String {
+        let year = year
+        let months = (1...12).compactMap {
+            HTTPDate(year: year, month: $0, day: 1, hour: 0, minute: 0, second: 0)?.secondsSince1970
+        }
+        let month = months.lastIndex { $0 <= secondsSince1970 } ?? 0
+        let rest = secondsSince1970 - months[month]
+        let day = rest / 86_400
+        let weekday = Int((months[month] / 86_400 + day) % 7 + 7) % 7
+        let numbers = [day + 1, rest / 3600 % 24, rest / 60 % 60, rest % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
+        let clock = numbers[1...].joined(separator: ":")
+        return "\(Self.dayNames[weekday]), \(numbers[0]) \(Self.monthNames[month]) \(year) \(clock) GMT"
+    }
 }
 
 // MARK: The calendar

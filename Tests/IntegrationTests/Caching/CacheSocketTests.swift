@@ -155,6 +155,38 @@ struct CacheSocketTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// The head of the first response shows that the response is not stored, and its body takes long.
+    @Test(arguments: [false, true]) func equalRequestsDoNotWaitForABodyThatIsNotStored(_ isOnDisk: Bool) async throws {
+        let count = Locked(0)
+        let (mayBegin, mayEnd) = (LoopbackServer.Gate(), LoopbackServer.Gate())
+        let server = try LoopbackServer.http { _ in
+            let isFirst = count.next() == 1
+            guard isFirst else { return .init(headers: [.cacheControl: "no-store"], body: Data("own".utf8)) }
+            let head = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 90000\r\n\r\n"
+            return .init(
+                body: .raw { connection in
+                    try connection.wait(for: mayBegin)
+                    try connection.write(head + "first")
+                    try connection.wait(for: mayEnd)
+                    try connection.write(String(repeating: "x", count: 89_995))
+                })
+        }
+        let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCollapsedWait: .seconds(600)))
+        let url = server.url("/a")
+        let leader = Task { try await session.data(url) }
+        try await server.waitUntilRequested(count: 1)
+        let waiters = (1...3).map { _ in Task { try await get(session, url) } }
+        while cache.exchanges.waitingCount < 3, !Task.isCancelled { await Task.yield() }
+        mayBegin.open()
+        for waiter in waiters { #expect(try await waiter.value[0] == "own") }
+        #expect(try await get(session, url)[0] == "own")
+        mayEnd.open()
+        #expect(try await leader.value.0.count == 90_000)
+        #expect(server.requests.count == 5 && cache.statistics.collapsedCount == 0)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
     @Test(arguments: [false, true]) func aDownloadIsStoredAndComesFromTheCache(_ isOnDisk: Bool) async throws {
         let body = noise(5 << 20)
         let server = try FileServer(body, fields: "Cache-Control: max-age=600\r\n")

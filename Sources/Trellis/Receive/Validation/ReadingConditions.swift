@@ -98,6 +98,13 @@ struct CallConditions: Sendable {
 protocol HeadValidator: AnyObject, Sendable {
     /// Returns whether all readers refuse the response.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool
+
+    /// Tells the readers of a final head, on the engine thread, before its body arrives.
+    func didReceive(_ head: ResponseHead)
+}
+
+extension HeadValidator {
+    func didReceive(_ head: ResponseHead) {}
 }
 
 extension ReadingConditions: HeadValidator {}

@@ -279,7 +279,8 @@ final class DirectCall: Sendable {
                     hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions,
                     adaptedCall: steps.steps.adapters.isEmpty ? nil : call))
             let exchange = try session.makeExchange(
-                whole, start: deadline.start, history, callID: call.id, readers: conditions,
+                whole, start: deadline.start, history, callID: call.id,
+                readers: turn?.readers(conditions) ?? conditions,
                 keepsCoding: turn?.lookup.decodes ?? false)
             return Sending(
                 request: request, exchange: exchange, permit: permit, turn: turn, observation: observation)

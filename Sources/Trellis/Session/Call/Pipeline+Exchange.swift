@@ -76,6 +76,8 @@ extension Pipeline {
         call.record.withLock { $0.sent = prepared }
         lastSent?.withLock { $0 = prepared }
         let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
-        return session.makeExchange(prepared, of: self.request, readers: mayCut ? call.record : nil)
+        let readers: (any HeadValidator)? = mayCut ? call.record : nil
+        return session.makeExchange(
+            prepared, of: self.request, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers)
     }
 }

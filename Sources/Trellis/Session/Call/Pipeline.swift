@@ -15,7 +15,7 @@ import CurlEngine
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:_:)`` |
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
-/// | proxies | for each exchange, if there are several to try | ``sendThroughProxies(_:_:)`` |
+/// | proxies | for each exchange, if there are several to try, or addresses behind one | ``sendThroughProxies(_:_:)`` |
 /// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
 /// | the exchange | one request on the wire | ``send(_:_:)``, ``sendOnce(_:_:)`` |
 ///
@@ -28,6 +28,8 @@ final class Pipeline: Sendable {
     /// The last request that this pipeline has sent; `nil` if the call's attempts go out one after the other, so that its record has
     /// the request.
     let lastSent: Locked<PreparedRequest?>?
+    /// The exchange for whose response equal requests wait; `nil` if none may wait for the next one.
+    let cacheLead: CacheLead?
 
     var call: Call { context.call }
 
@@ -43,6 +45,7 @@ final class Pipeline: Sendable {
         session = request.session
         context = CallContext(request.call)
         lastSent = request.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
+        cacheLead = nil
     }
 
     /// Creates the same pipeline in the context of a later attempt or hop.
@@ -51,6 +54,14 @@ final class Pipeline: Sendable {
         request = pipeline.request
         self.context = context
         lastSent = context.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
+        cacheLead = nil
+    }
+
+    /// Creates the same pipeline for an exchange for whose response equal requests wait.
+    init(_ pipeline: Pipeline, leading lead: CacheLead) {
+        (session, request, context) = (pipeline.session, pipeline.request, pipeline.context)
+        lastSent = pipeline.lastSent
+        cacheLead = lead
     }
 
     /// Performs the call, once.
@@ -283,27 +294,6 @@ final class Pipeline: Sendable {
         if isFirst, let answered = self.request.answered { return answered }
         if steps.aroundHop.isEmpty { return try await exchange(request) }
         return try await aroundHop(request, 0)
-    }
-
-    @inline(never)
-    private func addingCookies(to request: Request) async -> Request {
-        if let jar = steps.cookies as? any ImmediateCookieStorage { return jar.addingCookies(to: request) }
-        guard let jar = steps.cookies, let url = CookieURL(request.url) else { return request }
-        let cookies = await jar.cookies(for: url)
-        tellFailure(of: jar)
-        return request.adding(cookies)
-    }
-
-    @inline(never)
-    private func keepCookies(of answer: StepResponse, to request: Request) async {
-        if let jar = steps.cookies as? any ImmediateCookieStorage {
-            return jar.keepCookies(of: answer.response, to: request)
-        }
-        guard answer.response.headers.contains(.setCookie), let jar = steps.cookies,
-            let url = CookieURL(request.url)
-        else { return }
-        await jar.store(answer.response.head.texts(of: .setCookie), from: url)
-        tellFailure(of: jar)
     }
 
     @inline(never)

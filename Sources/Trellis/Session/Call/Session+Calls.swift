@@ -86,7 +86,7 @@ extension Session {
         let prepared = try preparation.prepare(
             turn.lookup.request, delivery: .memory, start: start, callID: Call.nextID(),
             keepsCoding: turn.lookup.decodes, url: turn.lookup.url)
-        return makeExchange(prepared, readers: conditions)
+        return makeExchange(prepared, readers: turn.readers(conditions))
     }
 
     @inline(never)

@@ -304,6 +304,9 @@ final class CacheTicket: Sendable {
 
     deinit { end(storing: nil)?.settle(.left) }
 
+    /// Indicates whether equal requests may wait for the response.
+    var isLeading: Bool { phase.load(ordering: .relaxed) == .leading }
+
     /// Indicates whether no invalidation has happened since the exchange began, which has not ended.
     var isValid: Bool { exchanges.isValid(self) }
 
@@ -316,7 +319,7 @@ final class CacheTicket: Sendable {
 
     /// Ends the wait of equal requests for the response, unless it has ended, or there was none. The exchange may end at the same time.
     func settle(_ outcome: CacheFlight.Outcome) {
-        guard phase.load(ordering: .relaxed) == .leading else { return }
+        guard isLeading else { return }
         // The lead ends before the phase: an exchange that ends in between would free the record, with the requests that wait.
         exchanges.endLead(self, outcome)
         _ = phase.compareExchange(expected: .leading, desired: .alone, ordering: .relaxed)

@@ -118,29 +118,6 @@ enum CacheUpdate {
     }
 }
 
-extension HTTPDate {
-    /// The names of the days, from that of 1 January 1970 on.
-    private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    private static let monthNames = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
-    /// The text of the instant as senders write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
-    fileprivate var text: String {
-        let year = year
-        let months = (1...12).compactMap {
-            HTTPDate(year: year, month: $0, day: 1, hour: 0, minute: 0, second: 0)?.secondsSince1970
-        }
-        let month = months.lastIndex { $0 <= secondsSince1970 } ?? 0
-        let rest = secondsSince1970 - months[month]
-        let day = rest / 86_400
-        let weekday = Int((months[month] / 86_400 + day) % 7 + 7) % 7
-        let numbers = [day + 1, rest / 3600 % 24, rest / 60 % 60, rest % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
-        let clock = numbers[1...].joined(separator: ":")
-        return "\(Self.weekdays[weekday]), \(numbers[0]) \(Self.monthNames[month]) \(year) \(clock) GMT"
-    }
-}
-
 /// The fields with digests of a message's content, which another message with the same representation does not have.
 enum ContentDigests {
     /// The names, in lower case (RFC 9530, section 2, and RFC 1864).

@@ -24,7 +24,7 @@ extension CacheTurn {
         let start = cache.now
         let answer: StepResponse
         do {
-            answer = try await send(with: conditions)
+            answer = try await send(with: conditions, ticket)
         } catch {
             guard (error as? TrellisError)?.isTransient == true,
                 let stale = try await staleResponse(
@@ -70,11 +70,23 @@ extension CacheTurn {
 
     /// Sends the request with some fields in place of those of the same names. Its response has the body as it was received, in its content
     /// coding.
-    func send(with fields: HTTPFields) async throws -> StepResponse {
+    ///
+    /// - Parameter ticket: The ticket of the exchange if equal requests need not wait for the end of a response that is not stored.
+    func send(with fields: HTTPFields, _ ticket: CacheTicket? = nil) async throws -> StepResponse {
         var sent = request
         if decodes { sent.keepsCoding = true }
         for field in fields { sent.headers[field.name] = field.value }
-        return try await pipeline.exchangeForCache(sent)
+        return try await pipeline(leadingWith: ticket).exchangeForCache(sent)
+    }
+
+    /// Returns the pipeline of the exchange with a ticket.
+    private func pipeline(leadingWith ticket: CacheTicket?) -> Pipeline {
+        // A handler may make any response storable, and the head of a stream is handled before its body anyway.
+        guard let ticket, ticket.isLeading, pipeline.call.delivery == .memory,
+            pipeline.steps.cachedResponseHandler == nil
+        else { return pipeline }
+        return Pipeline(
+            pipeline, leading: CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: cache.now))
     }
 
     /// Returns the stored response that a 304 has confirmed; `nil` if the 304 is about none that is stored, or the body cannot be read.

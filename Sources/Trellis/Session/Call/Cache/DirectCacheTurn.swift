@@ -56,6 +56,12 @@ final class DirectCacheTurn: Sendable {
         }
     }
 
+    /// Returns the readers of the response: those of the call, and the cache itself while equal requests may wait.
+    func readers(_ conditions: ReadingConditions?) -> (any HeadValidator)? {
+        guard ticket.isLeading else { return conditions }
+        return CacheHeadReader(CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: start), conditions)
+    }
+
     /// Handles the response: stores it if that is allowed. Returns the response with its status and with the body for the caller.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/contentCoding`` or ``TrellisError/Kind/bodyTooLarge`` if the body cannot be
