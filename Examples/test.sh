@@ -1823,6 +1823,10 @@ expect_recording "no secrets" \
     "['s3cret' in json.dumps(e), e[0]['request']['postData']['text'], e[0]['request']['cookies'], e[0]['request']['queryString']]" \
     "[False, 'user=ann&password=REDACTED', [{'name': 'a', 'value': 'REDACTED'}], [{'name': 'token', 'value': 'REDACTED'}]]" 0 \
     "$url/status/200?token=s3cret" "${secret_options[@]}" --user ann:s3cret
+expect_recording "no secret parts of a form" "['s3cret' in json.dumps(e), e[0]['request']['postData']['text'].count('REDACTED')]" \
+    "[False, 1]" 0 "$url/status/200" --part user=ann --part password=s3cret
+expect_recording "no secrets of a compressed body" "[e[0]['request']['postData']['text']]" "['{\"password\":\"REDACTED\"}']" 0 \
+    "$url/status/200" --compress --json '{"password":"s3cret"}'
 expect_recording "secrets that are asked for" "json.dumps(e).count('s3cret') > 4" True 0 \
     "$url/status/200?token=s3cret" "${secret_options[@]}" --show-secrets
 expect_recording "bytes" "[e[0]['response']['content']['encoding'], __import__('base64').b64decode(e[0]['response']['content']['text']) == bytes(range(256))]" \

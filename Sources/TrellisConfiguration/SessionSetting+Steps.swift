@@ -86,7 +86,10 @@ extension SessionSetting {
             if let time = $1 { $0.breaker.openDuration = time }
         },
         flag("redirects.followed", default: "true", "Whether redirects are followed") {
-            $0.configuration.steps.redirectHandler = $1 ? .follow : .doNotFollow
+            // A handler of the defaults that follows redirects may decide about each of them.
+            if ($0.configuration.steps.redirectHandler?.followsRedirects ?? true) != $1 {
+                $0.configuration.steps.redirectHandler = $1 ? .follow : .doNotFollow
+            }
         },
         count("redirects.maximum", default: "20", from: 0, "The redirects in a row; with 0, a redirect is an error") {
             if let count = $1 { $0.redirects.maximumRedirects = count }

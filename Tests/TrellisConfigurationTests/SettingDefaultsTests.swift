@@ -115,6 +115,25 @@ struct SettingDefaultsTests {
         #expect(usual.bandwidth.upload == BandwidthLimit(bytesPerSecond: 1_000))
     }
 
+    // MARK: Redirects
+
+    /// A handler of a program, which refuses redirects.
+    private struct Careful: RedirectHandler {
+        func redirect(to request: Request, for response: Response, context: CallContext) async throws -> Request? {
+            nil
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func aRedirectHandlerStaysIfRedirectsAreFollowed(_ follows: Bool) async throws {
+        let settings: [String: SettingValue] = ["redirects.followed": .bool(follows)]
+        let configuration = try await Self.configuration(settings) { $0.steps.redirectHandler = Careful() }
+        let handler = try #require(configuration.steps.redirectHandler)
+        #expect((handler is Careful) == follows && handler.followsRedirects == follows)
+        let other = try await Self.configuration(settings) { $0.steps.redirectHandler = .doNotFollow }
+        #expect(other.steps.redirectHandler?.followsRedirects == follows)
+    }
+
     // MARK: Stores
 
     @Test func storesThatAreEnabledStay() async throws {

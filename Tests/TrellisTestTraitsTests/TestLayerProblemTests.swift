@@ -85,6 +85,20 @@ struct TestLayerProblemTests {
         #expect(found.map { $0.comments.first?.rawValue } == ["the server of the test has thrown Odd()"])
     }
 
+    /// A test without a transport and without a server sends nothing, and does not pass although it has handled the error.
+    @Test func aRequestOfATestWithoutATransportIsAnIssue() async throws {
+        let found = try await issues(.trellis(.clock)) {
+            let session = try #require(Session.current)
+            await #expect(throws: TrellisError.self) { try await session.data("http://a.example/?token=s3cret") }
+        }
+        #expect(
+            found.map { $0.comments.first?.rawValue } == [
+                "the test has no network, and GET http://a.example/?token=REDACTED was not sent"
+            ])
+        let none = try await issues(.trellis(.clock)) { _ = try #require(Session.current) }
+        #expect(none.isEmpty)
+    }
+
     // MARK: Ends that fail
 
     /// A transport that works, and whose end fails.

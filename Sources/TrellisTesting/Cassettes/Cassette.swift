@@ -17,8 +17,11 @@ public import Trellis
 public struct Cassette: Sendable {
     /// The path of the file.
     public let path: String
-    /// The way in which the cassette is used. The default is ``CassetteMode/environment``.
-    public var mode: CassetteMode
+    /// The way in which the cassette is used. The default is ``CassetteMode/environment``; a mode that is given has precedence over the
+    /// environment variable.
+    public var mode: CassetteMode { didSet { hasOwnMode = true } }
+    /// Indicates whether the mode was given, so that the environment variable has no effect.
+    private var hasOwnMode: Bool
     /// The parts of a request by which its recording is found. The default is the method and the URL.
     public var matching = CassetteMatching()
     /// The changes of requests and responses before they are written, and of requests before they are compared, in this order. The default
@@ -39,36 +42,64 @@ public struct Cassette: Sendable {
     /// The name of the tests that use the cassette, for messages; `nil` if not known.
     let testName: String?
 
-    /// Creates a cassette beside the file of a test: `Cassettes/NAME.har` in the same folder.
+    /// Creates a cassette beside the file of a test: `Cassettes/NAME.har` in the same folder. Its mode is ``CassetteMode/environment``.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the cassette, which may contain slashes, with or without `.har`.
+    ///   - filePath: The path of the test's source file.
+    public init(_ name: String, filePath: String = #filePath) {
+        self.init(Self.path(of: name, beside: filePath), nil, filePath)
+    }
+
+    /// Creates a cassette beside the file of a test, with a mode of its own.
     ///
     /// - Parameters:
     ///   - name: The name of the cassette, which may contain slashes, with or without `.har`.
     ///   - mode: The way in which the cassette is used.
     ///   - filePath: The path of the test's source file.
-    public init(_ name: String, mode: CassetteMode = .environment, filePath: String = #filePath) {
-        let ending = name.hasByteSuffix(".har") ? "" : ".har"
-        self.init(
-            path: "\(FileSystem.folder(of: filePath))/Cassettes/\(name)\(ending)", mode: mode, filePath: filePath)
+    public init(_ name: String, mode: CassetteMode, filePath: String = #filePath) {
+        self.init(Self.path(of: name, beside: filePath), mode, filePath)
     }
 
-    /// Creates a cassette at a path.
+    /// Creates a cassette at a path. Its mode is ``CassetteMode/environment``.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file, absolute or relative to the current directory of the process.
+    ///   - filePath: The path of the test's source file, whose name is that of the tests in messages.
+    public init(path: some FilePathConvertible, filePath: String = #filePath) {
+        self.init(path.filePath, nil, filePath)
+    }
+
+    /// Creates a cassette at a path, with a mode of its own.
     ///
     /// - Parameters:
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
     ///   - mode: The way in which the cassette is used.
     ///   - filePath: The path of the test's source file, whose name is that of the tests in messages.
-    public init(
-        path: some FilePathConvertible, mode: CassetteMode = .environment, filePath: String = #filePath
-    ) {
-        self.path = path.filePath
-        self.mode = mode
-        let file = String(filePath.lastPathComponent)
-        testName = file.hasByteSuffix(".swift") ? String(file.dropLast(6)) : nil
+    public init(path: some FilePathConvertible, mode: CassetteMode, filePath: String = #filePath) {
+        self.init(path.filePath, mode, filePath)
     }
 
-    /// The command that records the cassette in a mode.
+    private init(_ path: String, _ ownMode: CassetteMode?, _ filePath: String) {
+        self.path = path
+        mode = ownMode ?? CassetteMode.environment
+        hasOwnMode = ownMode != nil
+        let file = String(filePath.lastPathComponent)
+        // The name of an extension's file begins with that of the tests, and a `+` is an operator of the command's regular expression.
+        let name = file.hasByteSuffix(".swift") ? String(file.dropLast(6).prefix(beforeBytes: "+")) : ""
+        testName = name.isEmpty ? nil : name
+    }
+
+    private static func path(of name: String, beside filePath: String) -> String {
+        "\(FileSystem.folder(of: filePath))/Cassettes/\(name)\(name.hasByteSuffix(".har") ? "" : ".har")"
+    }
+
+    /// The command that records the cassette in a mode, and what must be done before.
     func command(_ mode: CassetteMode) -> String {
-        "\(CassetteMode.variable)=\(mode) swift test\(testName.map { " --filter \($0)" } ?? "")"
+        let variable = CassetteMode.variable
+        let command = "\(variable)=\(mode) swift test\(testName.map { " --filter \($0)" } ?? "")"
+        guard hasOwnMode else { return command }
+        return "\(command)\n(first remove the mode of the cassette from the test: \(variable) has no effect beside it)"
     }
 }
 

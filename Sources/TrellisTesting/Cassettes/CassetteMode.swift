@@ -4,11 +4,12 @@ import FoundationEssentials
 public enum CassetteMode: String, Sendable, Hashable, CaseIterable {
     /// Requests are replayed. A request that is not recorded fails, and so does every request if there is no file.
     case none
-    /// Requests are recorded if there is no file. As soon as there is one, they are replayed as in ``none``.
+    /// Requests are recorded if there is no file. As soon as there is one, they are replayed as in ``none``, or as in ``new`` in the
+    /// process that has recorded the file.
     case once
     /// Requests that are recorded are replayed, and the others are sent and added to the file.
     case new
-    /// All requests are sent, and the file is replaced.
+    /// All requests are sent, and the file is replaced. Later transports of the same process add to it.
     case all
 
     /// The name of the environment variable from which ``environment`` is taken: `TRELLIS_CASSETTES`.

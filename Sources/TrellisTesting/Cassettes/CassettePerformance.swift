@@ -23,7 +23,7 @@ struct CassettePerformance: Sendable {
                 method: request.method, url: request.wire.url.canonicalText, headers: request.headers, body: body))
         do {
             try await tape.open()
-            switch try tape.answer(to: asked) {
+            switch try tape.answer(to: asked, in: exchange) {
             case .recording(let entry): return try await replay(entry)
             case .record(let number): return try await record(asked, body, as: number)
             }
@@ -104,6 +104,7 @@ struct CassettePerformance: Sendable {
     private func record(
         _ asked: HARDocument.Request, _ body: Data?, as number: Int
     ) async throws -> TransportEnd {
+        defer { tape.end(number) }
         var recording = CassetteRecording(asked)
         do {
             let relayed = request.relayed(body, exchange.requestTrailers)
@@ -119,14 +120,14 @@ struct CassettePerformance: Sendable {
             try await tape.record(recording.entry(cassette), as: number)
             return TransportEnd(trailers: end.trailers, report: recording.report)
         } catch {
-            // The reader has left: a replay needs what it has read.
-            if exchange.isCancelled || error is CancellationError {
+            // The reader has left, or the transport ends: a replay needs what was read.
+            if exchange.isCancelled || error is CancellationError || (error as? TrellisError)?.isCancellation == true {
                 guard recording.hasResponse else { throw error }
                 recording.cut()
                 try await tape.record(recording.entry(cassette), as: number)
                 throw error
             }
-            guard let failure = error as? TrellisError, !failure.isCancellation else { throw error }
+            guard let failure = error as? TrellisError else { throw error }
             recording.fail(failure)
             if recording.isConnected { exchange.connect() }
             try await tape.record(recording.entry(cassette), as: number)

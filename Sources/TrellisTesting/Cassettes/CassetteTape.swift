@@ -34,8 +34,11 @@ final class CassetteTape: Sendable {
     let cassette: Cassette
     private let state = Locked(State())
     private let opening = Locked<Task<Void, any Error>?>(nil)
-    /// The lock of the file, of which there is one writer.
-    private let writer = Locked(())
+    /// The lock of the file, of which there is one writer, with the entries in front of those that are recorded; `nil` before the first of
+    /// these is written.
+    private let writer = Locked<[Data]?>(nil)
+    /// The exchanges that are being recorded, by the numbers of their requests.
+    private let active = LoopbackServer.Waiters<[Int: CassetteExchange]>([:])
     /// The mark that this tape records its file; `nil` unless it does.
     private let mark = Locked<RecordingMark?>(nil)
 
@@ -61,7 +64,7 @@ final class CassetteTape: Sendable {
         let isRecording =
             switch cassette.mode {
             case .none: false
-            case .once: file == nil
+            case .once: file == nil || WrittenCassettes.contain(cassette)
             case .new, .all: true
             }
         state.withLock { state in
@@ -75,8 +78,10 @@ final class CassetteTape: Sendable {
 
     /// Returns the answer to a request. The file is open.
     ///
-    /// - Parameter request: The request after scrubbing.
-    func answer(to request: HARDocument.Request) throws(CassetteError) -> Answer {
+    /// - Parameters:
+    ///   - request: The request after scrubbing.
+    ///   - exchange: The exchange of the request. If it is to be recorded, ``end(_:)`` must follow.
+    func answer(to request: HARDocument.Request, in exchange: CassetteExchange) throws(CassetteError) -> Answer {
         try state.withLock { (state: inout State) throws(CassetteError) -> Answer in
             if cassette.mode != .all, let position = try find(request, &state) {
                 state.used.insert(position)
@@ -89,7 +94,9 @@ final class CassetteTape: Sendable {
             }
             try takeMark()
             state.requestCount += 1
-            return .record(state.requestCount)
+            let number = state.requestCount
+            active.update { $0[number] = exchange }
+            return .record(number)
         }
     }
 
@@ -167,10 +174,33 @@ final class CassetteTape: Sendable {
         if isDue { try await write() }
     }
 
+    /// Ends the exchange of a recording, which was added or is not known.
+    func end(_ number: Int) { active.update { $0[number] = nil } }
+
+    /// Ends the recordings under way, and waits until what their readers have received is recorded.
+    func endRecordings() async {
+        let exchanges = active.value
+        for exchange in exchanges.values { exchange.commands.stop() }
+        try? await active.wait { active in active.keys.allSatisfy { exchanges[$0] == nil } }
+    }
+
     /// Writes what was recorded and is not in the file yet, and lets others record the file.
     func finish() async throws {
         try await write()
-        mark.withLock { $0 = nil }
+        await BlockingThreadPool.run { [self] in release() }
+    }
+
+    /// Lets others record the file, unless recordings have begun that are not in it.
+    private func release() {
+        writer.withLock { earlier in
+            state.withLock { state in
+                guard active.value.isEmpty, state.newSize == 0 else { return }
+                // The file has them, and those of others when it is recorded again.
+                state.recorded = [:]
+                earlier = nil
+                mark.withLock { $0 = nil }
+            }
+        }
     }
 
     private func write() async throws {
@@ -183,16 +213,24 @@ final class CassetteTape: Sendable {
         }
     }
 
+    /// Returns the entries of the file that stay in front of those that are recorded. Waits for the disk.
+    private func readEarlier() throws(CassetteError) -> [Data] {
+        guard cassette.mode == .new || WrittenCassettes.contain(cassette), let file = try CassetteFile(cassette) else {
+            return []
+        }
+        return (0..<file.count).map(file.bytes)
+    }
+
     /// Writes the file, if there is something new. Waits for the disk.
     private func save() throws(CassetteError) {
-        try writer.withLock { (_: inout Void) throws(CassetteError) in
+        try writer.withLock { (earlier: inout [Data]?) throws(CassetteError) in
+            guard state.withLock({ $0.newSize > 0 }) else { return }
+            // The mark keeps others from changing the file meanwhile.
+            if earlier == nil { earlier = try readEarlier() }
+            let kept = earlier ?? []
             let (entries, size) = state.withLock { state -> ([Data], Int) in
-                guard state.newSize > 0 else { return ([], 0) }
-                let kept = cassette.mode == .all ? [] : (0..<state.file.count).map(state.file.bytes)
-                let new = state.recorded.sorted { $0.key < $1.key }.map(\.value)
-                return (kept + new, state.newSize)
+                (kept + state.recorded.sorted { $0.key < $1.key }.map(\.value), state.newSize)
             }
-            guard !entries.isEmpty else { return }
             let document: Data
             do {
                 document = try CassetteFile.document(entries)
@@ -201,12 +239,27 @@ final class CassetteTape: Sendable {
             } catch {
                 throw .file(path: cassette.path, why: (error as? FileFailure)?.why ?? "\(error)")
             }
+            WrittenCassettes.add(cassette)
             state.withLock { state in
                 state.savedSize = document.count
                 state.newSize -= size
             }
         }
     }
+}
+
+/// The files that the process has recorded. The cases of a test, and the tests of a suite, have tapes of their own for one file: the first
+/// of them begins the file, and the others add to it.
+private enum WrittenCassettes {
+    private static let names = Locked<Set<TextBytes>>([])
+
+    /// Returns the name of a file together with the mode in which it is recorded: another mode follows its own rules.
+    private static func name(_ cassette: Cassette) -> TextBytes { TextBytes("\(cassette.mode) \(cassette.path)") }
+
+    static func add(_ cassette: Cassette) { names.withLock { _ = $0.insert(name(cassette)) } }
+
+    /// Returns whether the process has recorded the file of a cassette in its mode.
+    static func contain(_ cassette: Cassette) -> Bool { names.withLock { $0.contains(name(cassette)) } }
 }
 
 /// The mark of a process that a file is being recorded. Two recordings of one file would replace each other.

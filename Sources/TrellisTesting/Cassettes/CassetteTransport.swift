@@ -61,11 +61,12 @@ public final class CassetteTransport: Transport {
         return tape.unused
     }
 
-    /// Writes the recordings that are not in the file yet, and closes the connections of the requests that were recorded. A request that
-    /// is made later is recorded as before.
+    /// Ends the exchanges that are being recorded, writes the recordings that are not in the file yet, with what was read of the responses
+    /// that have not ended, and closes the connections. A request that is made later is recorded as before.
     ///
     /// - Throws: ``CassetteError`` if the file cannot be written.
     public func finish() async throws {
+        await tape.endRecordings()
         await upstream.close()
         try await tape.finish()
     }
@@ -142,7 +143,21 @@ extension CassetteTransport: TestTransport {
 }
 
 extension TransportProvider {
-    /// Returns a provider of a ``CassetteTransport`` for a cassette beside the file of the test: `Cassettes/NAME.har`.
+    /// Returns a provider of a ``CassetteTransport`` for a cassette beside the file of the test: `Cassettes/NAME.har`. Its mode is
+    /// ``CassetteMode/environment``.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the cassette.
+    ///   - filePath: The path of the test's source file.
+    ///   - change: A change of the cassette's settings, such as its scrubbers.
+    public static func cassette(
+        _ name: String, filePath: String = #filePath,
+        _ change: @escaping @Sendable (_ cassette: inout Cassette) -> Void = { _ in }
+    ) -> TransportProvider {
+        provider(of: Cassette(name, filePath: filePath), change)
+    }
+
+    /// Returns a provider of a ``CassetteTransport`` for a cassette beside the file of the test, with a mode of its own.
     ///
     /// - Parameters:
     ///   - name: The name of the cassette.
@@ -150,11 +165,17 @@ extension TransportProvider {
     ///   - filePath: The path of the test's source file.
     ///   - change: A change of the cassette's settings, such as its scrubbers.
     public static func cassette(
-        _ name: String, mode: CassetteMode = .environment, filePath: String = #filePath,
+        _ name: String, mode: CassetteMode, filePath: String = #filePath,
         _ change: @escaping @Sendable (_ cassette: inout Cassette) -> Void = { _ in }
     ) -> TransportProvider {
+        provider(of: Cassette(name, mode: mode, filePath: filePath), change)
+    }
+
+    private static func provider(
+        of cassette: Cassette, _ change: @escaping @Sendable (_ cassette: inout Cassette) -> Void
+    ) -> TransportProvider {
         TransportProvider {
-            var cassette = Cassette(name, mode: mode, filePath: filePath)
+            var cassette = cassette
             change(&cassette)
             return CassetteTransport(cassette)
         }

@@ -33,7 +33,7 @@ public struct Scrubber: Sendable {
     func scrub(_ response: inout HARDocument.Response) { self.response(&response) }
 
     /// The scrubber of what is known to be a secret, with the rules of ``/Trellis/HARRecorder``: user information and secret items of URLs,
-    /// secret fields, the values of cookies, secret items of forms, and texts under secret names in JSON.
+    /// secret fields, the values of cookies, secret items and parts of forms, and texts under secret names in JSON.
     public static let secrets = Scrubber(
         request: { HARRedaction.redact(&$0) }, response: { HARRedaction.redact(&$0) })
 

@@ -13,6 +13,8 @@ struct TestEnvironment: Sendable {
     var serverChange: TestLayer.SessionChange = { _ in }
     var changes: [TestLayer.SessionChange] = []
     var session = TestSession()
+    /// The transport of a session without a server and without another transport. It must not reach the network.
+    var noNetwork = NoNetworkTransport()
 
     /// The environment of the current task; `nil` if there is none.
     static var current: TestEnvironment? { ofTask }
@@ -43,8 +45,7 @@ struct TestEnvironment: Sendable {
         serverChange(&configuration)
         for change in changes { change(&configuration) }
         if server != nil, transport == nil { return Session(configuration: configuration) }
-        // A session of a test without a server and without a transport must not reach the network.
-        let transport = transport ?? NoNetworkTransport()
+        let transport = transport ?? noNetwork
         guard let clock else { return Session(configuration: configuration, transport: transport) }
         return Session(configuration: configuration, transport: transport, clock: clock)
     }
@@ -89,7 +90,7 @@ extension Session {
     /// The session uses the test's transport and its clock (``TestLayer/clock``). If the test has a server, the session uses libcurl,
     /// trusts the server, and resolves all names to it, and the URL of the server, or of the proxy in front of it, is the base URL, so
     /// that `session.data("users")` suffices. ``TestLayer/session(_:)`` changes its configuration. Without a transport and a server, its
-    /// requests fail.
+    /// requests fail, and are problems of the test (``NoNetworkTransport``).
     public static var current: Session? {
         guard let environment = TestEnvironment.current else { return nil }
         return environment.session.session(environment, TransportOverride.current?.transport)

@@ -32,6 +32,7 @@ package struct TestSurroundings: Sendable {
     package init(_ provider: TransportProvider?, _ layers: [TestLayer]) async throws {
         var environment = TestEnvironment.current ?? TestEnvironment()
         environment.session = TestSession()
+        environment.noNetwork = NoNetworkTransport()
         let plan = Self.plan(layers, &environment)
         guard provider == nil || plan.makeServer == nil else {
             throw TestLayerError("a test has a transport or a server, and .trellis(…) has both: remove one of them")
@@ -114,7 +115,8 @@ package struct TestSurroundings: Sendable {
     /// - Throws: The error of the transport's end.
     package func finish(hasFailed: Bool) async throws -> [TestProblem] {
         await environment.session.end()
-        let problems = serverProblems + (hasFailed ? [] : unusedFaults)
+        let unsent = environment.noNetwork.finish(hasFailed: hasFailed)
+        let problems = serverProblems + unsent + (hasFailed ? [] : unusedFaults)
         await stopServers()
         guard let test = own as? any TestTransport else { return problems }
         do {

@@ -16,6 +16,8 @@ final class AttemptCommands: Sendable {
         var isPaused = false
         var isSuspended = false
         var isCancelled = false
+        /// Indicates whether the transport has ended the attempt.
+        var isStopped = false
         /// The fields behind the body of the response, which its writer has set; `nil` if it has not.
         var responseTrailers: HTTPFields?
     }
@@ -33,10 +35,19 @@ final class AttemptCommands: Sendable {
     func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result { state.update(change) }
 
     /// Sets the task of the attempt, which is cancelled with it.
-    func run(in task: Task<Void, Never>) { self.task.withLock { $0 = task } }
+    func run(in task: Task<Void, Never>) {
+        self.task.withLock { $0 = task }
+        if value.isStopped { task.cancel() }
+    }
 
     func cancel() {
         state.update { $0.isCancelled = true }
+        task.withLock { $0 }?.cancel()
+    }
+
+    /// Cancels the task of the attempt, whose end the session still awaits.
+    func stop() {
+        state.update { $0.isStopped = true }
         task.withLock { $0 }?.cancel()
     }
 

@@ -103,6 +103,28 @@ struct CassetteMatchingTests {
         #expect(await replay(request(secret), change) == "1")
     }
 
+    /// A compressed body is scrubbed and compared as it was before its compression.
+    @Test func aCompressedBodyIsFound() async throws {
+        func request(_ account: String, _ password: String) -> Request {
+            let text = #"{"account":"\#(account)","password":"\#(password)"}"#
+            var request = Request(
+                "http://a.example/", method: .post, body: .data(Data(text.utf8), contentType: "application/json"))
+            request.compression = .gzip
+            return request
+        }
+        func change(_ account: String) -> (inout Cassette) -> Void {
+            return { cassette in
+                cassette.scrubbers.append(.text(account, replacement: "ACCOUNT"))
+                cassette.matching.body = true
+            }
+        }
+        try await record([request("acct-1", "s3cret")], change("acct-1"))
+        let entry = try #require(try HARDocument(json: Data(folder.text().utf8)).entries.first)
+        #expect(entry.request.postData?.text == #"{"account":"ACCOUNT","password":"REDACTED"}"#)
+        #expect(await replay(request("acct-2", "other"), change("acct-2")) == "1")
+        #expect(await replay(request("third", "other"), change("acct-2")).contains("no recording"))
+    }
+
     /// A recording that was made with fewer scrubbers is found too.
     @Test func scrubbersMayBeAdded() async throws {
         try await record([Request("http://a.example/?a=1&id=7")])

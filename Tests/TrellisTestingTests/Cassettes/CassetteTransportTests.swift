@@ -40,7 +40,9 @@ struct CassetteTransportTests {
         #expect(try await first.string("http://a.example/1") == "hello /1")
         #expect(try await first.string("http://a.example/2") == "hello /2")
         #expect(folder.names == ["test.har"])
-        let (second, transport) = replaying(cassette(.once))
+        // A file of another process.
+        try folder.write(folder.text(), to: "other")
+        let (second, transport) = replaying(Cassette(path: folder.path("other"), mode: .once))
         #expect(try await second.string("http://a.example/2") == "hello /2")
         #expect(try await transport.unusedRecordings() == ["GET http://a.example/1"])
         #expect(try await second.string("http://a.example/1") == "hello /1")
@@ -56,11 +58,7 @@ struct CassetteTransportTests {
         let error = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/") }
         #expect(
             error?.description.contains("TRELLIS_CASSETTES=once swift test --filter CassetteTransportTests") == true)
-        #expect(
-            transport.unmatchedRequests == [
-                .missing(
-                    path: folder.path(), command: "TRELLIS_CASSETTES=once swift test --filter CassetteTransportTests")
-            ])
+        #expect(transport.unmatchedRequests == [.missing(path: folder.path(), command: cassette(.none).command(.once))])
         #expect(folder.names == [] && Self.noUpstream.startedCount == 0)
     }
 

@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The removal of secrets from bodies of text: secret items of forms, and texts under secret names in JSON. Text that is without secrets
-/// stays as it is.
+/// The removal of secrets from bodies: secret items of forms, secret parts of multipart bodies, and texts under secret names in JSON.
+/// Bytes that are without secrets stay as they are.
 package enum BodyRedaction {
     /// The text in the place of secrets.
     package static let mark = "REDACTED"
@@ -11,20 +11,33 @@ package enum BodyRedaction {
     private static let secretMembers: Set<String> = ["pass", "pwd", "authorization", "cookie"]
 
     /// Returns the bytes of a body without secrets, and a remark if a part of it is left out because it may hold some. The secrets of a
-    /// body that is not UTF-8 are only known if it is a form, which it may be without a valid type.
+    /// body that is not UTF-8 are only known if it is JSON, multipart, or a form, which it may be without a valid type.
     ///
     /// - Parameter type: The `Content-Type` of the body; empty if it has none.
     static func redacted(_ body: Data, type: String) -> (body: Data, remark: String?) {
+        if MultipartRedaction.isMultipart(type) { return MultipartRedaction.redacted(body, type: type) }
         guard let text = String(validating: body, as: UTF8.self) else {
             let media = MediaType(type)
+            if isJSON(media) { return redactedJSON(body, type: type) }
             return (media == nil || isForm(media) ? Data(URLRedaction.redactItems(body)) : body, nil)
         }
         let (redacted, remark) = redacted(text, type: type)
         return (Data(redacted.utf8), remark)
     }
 
+    /// Returns JSON that is not UTF-8 without secrets, as if each byte were a character: secret names are ASCII in most other encodings.
+    private static func redactedJSON(_ body: Data, type: String) -> (body: Data, remark: String?) {
+        let text = String(String.UnicodeScalarView(body.map { Unicode.Scalar($0) }))
+        let (redacted, remark) = redacted(text, type: type)
+        return (Data(redacted.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }), remark)
+    }
+
     /// Returns a text without secrets, and a remark if a part of it is left out because it may hold some.
     static func redacted(_ text: String, type: String) -> (text: String, remark: String?) {
+        if MultipartRedaction.isMultipart(type) {
+            let (body, remark) = MultipartRedaction.redacted(Data(text.utf8), type: type)
+            return (String(decoding: body, as: UTF8.self), remark)
+        }
         let media = MediaType(type)
         if isForm(media) { return (redactedItems(text), nil) }
         let isJSON = isJSON(media)

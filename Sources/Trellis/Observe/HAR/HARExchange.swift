@@ -41,7 +41,7 @@ struct HARExchange: Sendable {
     ///
     /// - Parameters:
     ///   - callStart: The instant at which the call was made.
-    ///   - bodyLimit: The number of bytes of the request's body that are kept.
+    ///   - bodyLimit: The number of bytes of each body that are kept.
     ///   - revealsSecrets: Indicates whether secrets are kept.
     func entry(callStart: Date, bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Entry {
         let metrics = end?.metrics ?? Metrics()
@@ -49,8 +49,9 @@ struct HARExchange: Sendable {
         let (timings, sum) = timeline.timings(metrics, end: instant, failsAtName: failsAtName)
         let start = callStart.addingTimeInterval(Double(timeline.start(metrics, end: instant)) / 1e6)
         var entry = HARDocument.Entry(
-            startedDateTime: Self.text(of: start), request: HARMessages.request(request, bodyLimit: bodyLimit),
-            response: response(metrics))
+            startedDateTime: Self.text(of: start),
+            request: HARMessages.request(request, bodyLimit: bodyLimit, revealsSecrets: revealsSecrets),
+            response: response(metrics, bodyLimit: bodyLimit))
         entry.request.httpVersion = head.map { "HTTP/\($0.version)" } ?? ""
         if !revealsSecrets {
             HARRedaction.redact(&entry.request)
@@ -67,9 +68,11 @@ struct HARExchange: Sendable {
         return entry
     }
 
-    private func response(_ metrics: Metrics) -> HARDocument.Response {
+    private func response(_ metrics: Metrics, bodyLimit: Int) -> HARDocument.Response {
         var response = head.map(HARMessages.response) ?? HARDocument.Response()
-        if let body { response.setBody(body.bytes, size: body.size) }
+        if let body {
+            HARMessages.setBody(body, of: &response, head?.headers ?? HTTPFields(), limit: bodyLimit)
+        }
         if head == nil || request.method == .head { response.content.size = 0 }
         let isCoded = head?.headers.contains(.contentEncoding) ?? true
         if let end, end.failure == nil, !isCoded { response.bodySize = response.content.size }

@@ -4,7 +4,7 @@ package import HTTPTypes
 
 /// The conversion of requests and responses to those of a HAR document, and back. Secrets are kept: see ``HARRedaction``.
 package enum HARMessages {
-    /// Returns a request.
+    /// Returns a request. A body is recorded without its content codings, and is described instead if they cannot be removed.
     ///
     /// - Parameters:
     ///   - url: The absolute URL.
@@ -13,22 +13,27 @@ package enum HARMessages {
         method: HTTPRequest.Method, url: String, headers: HTTPFields, body: Data?
     ) -> HARDocument.Request {
         var request = HARDocument.Request(method: method.rawValue, url: url, headers: fields(headers))
-        if let body { request.setBody(body, type: headers[.contentType]) }
+        if let body { request.setBody(body, type: headers[.contentType], codings: codings(headers)) }
         request.derive()
         return request
     }
 
-    /// Returns a request before it is sent. A body that is not in memory is described instead.
+    /// Returns a request before it is sent. A body that is not in memory is described instead, and so is one whose content codings cannot
+    /// be removed, because its secrets cannot be found.
     ///
-    /// - Parameter bodyLimit: The number of bytes of a body that are kept.
-    static func request(_ request: Request, bodyLimit: Int) -> HARDocument.Request {
+    /// - Parameters:
+    ///   - bodyLimit: The number of bytes of a body that are kept.
+    ///   - revealsSecrets: Indicates whether a body whose codings cannot be removed is kept as it is.
+    static func request(_ request: Request, bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Request {
         let url = (try? WireURL(parsing: request.url, unchanged: request.sendsURLUnchanged).text) ?? request.url
         var result = HARDocument.Request(
             method: request.method.rawValue, url: url, headers: fields(request.headers.withoutInvalidNames))
         let type = request.headers[.contentType] ?? request.body?.contentType
         switch request.body?.source {
         case nil: break
-        case .data(let data) where bodyLimit > 0: result.setBody(data, type: type, limit: bodyLimit)
+        case .data(let data) where bodyLimit > 0:
+            result.setBody(
+                data, type: type, codings: codings(request.headers), limit: bodyLimit, keepsCoded: revealsSecrets)
         case .data(let data): result.describeBody("not recorded", type: type, size: data.count)
         case .file: result.describeBody("a file, not recorded", type: type)
         case .stream: result.describeBody("a stream, not recorded", type: type)
@@ -95,6 +100,49 @@ package enum HARMessages {
         encoding == "base64" ? Data(base64Encoded: text) : Data(text.utf8)
     }
 
+    /// Returns the content codings of a message, in the order in which they were applied (RFC 9110, section 8.4).
+    private static func codings(_ headers: HTTPFields) -> [String] {
+        headers[values: .contentEncoding].flatMap { $0.split(atByte: ",") }
+            .map { String($0.filter { $0 != " " && $0 != "\t" }) }
+    }
+
+    /// Returns a body without its content codings, of which at least `limit` bytes are decoded if there are as many; `nil` if the codings
+    /// cannot be removed.
+    ///
+    /// - Parameter isComplete: Indicates whether the body has its end.
+    fileprivate static func decoded(
+        _ body: Data, codings: [String], limit: Int, isComplete: Bool = true
+    ) -> Data? {
+        guard let decoder = BodyDecoder(codings: codings) else { return nil }
+        do {
+            var decoded = try decoder.decode(body) ?? Data()
+            while decoded.count <= limit, let piece = try decoder.next() { decoded.append(piece) }
+            if isComplete, decoded.count <= limit { try decoder.finish() }
+            return decoded
+        } catch {
+            return nil
+        }
+    }
+
+    /// Sets the body of a response as it was received, without its content codings, if the session has not removed them.
+    ///
+    /// - Parameter limit: The number of bytes that are kept.
+    static func setBody(_ body: HARBody, of response: inout HARDocument.Response, _ headers: HTTPFields, limit: Int) {
+        response.setBody(body.bytes, size: body.size)
+        let codings = codings(headers)
+        let isComplete = body.bytes.count == body.size
+        // Text has no codings.
+        guard !codings.isEmpty, response.content.encoding != nil,
+            let decoded = Self.decoded(body.bytes, codings: codings, limit: limit, isComplete: isComplete)
+        else { return }
+        let kept = beginning(of: decoded, limit: limit)
+        response.content.comment = nil
+        response.setBody(kept, size: kept.count)
+        guard !isComplete || kept.count < decoded.count else { return }
+        response.content.size = -1
+        response.content.comment = "the first \(kept.count) bytes"
+    }
+
     /// Returns the beginning of bytes, which ends before a character that would be cut.
     static func beginning(of bytes: Data, limit: Int) -> Data {
         let beginning = bytes.prefix(limit)
@@ -129,14 +177,29 @@ extension HARDocument.Request {
         cookies = headers.filter { $0.name.lowercased() == "cookie" }.flatMap { HARCookies.sent($0.value) }
     }
 
-    /// Sets a body in memory.
-    fileprivate mutating func setBody(_ body: Data, type: String?, limit: Int = .max) {
+    /// Sets a body in memory, without its content codings.
+    ///
+    /// - Parameters:
+    ///   - codings: The content codings.
+    ///   - limit: The number of bytes that are kept.
+    ///   - keepsCoded: Indicates whether a body whose codings cannot be removed is kept as it is.
+    fileprivate mutating func setBody(
+        _ body: Data, type: String?, codings: [String], limit: Int = .max, keepsCoded: Bool = false
+    ) {
+        let decoded = codings.isEmpty ? nil : HARMessages.decoded(body, codings: codings, limit: limit)
+        guard codings.isEmpty || decoded != nil || keepsCoded else {
+            describeBody("not recorded, because its codings cannot be removed", type: type, size: body.count)
+            return
+        }
         bodySize = body.count
-        let kept = body.count > limit ? HARMessages.beginning(of: body, limit: limit) : body
+        let whole = decoded ?? body
+        let kept = whole.count > limit ? HARMessages.beginning(of: whole, limit: limit) : whole
         let (text, encoding) = HARMessages.text(of: kept)
+        // The length of a body that was not decoded to its end is not known.
+        let total = decoded == nil ? " of \(whole.count)" : ""
         postData = HARDocument.PostData(
             mimeType: type ?? "", text: text, encoding: encoding,
-            comment: kept.count < body.count ? "the first \(kept.count) bytes of \(body.count)" : nil)
+            comment: kept.count < whole.count ? "the first \(kept.count) bytes\(total)" : nil)
     }
 
     /// Sets a body whose bytes are not kept.

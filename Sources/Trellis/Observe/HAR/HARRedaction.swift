@@ -5,28 +5,49 @@ import HTTPTypes
 /// The removal of secrets from the requests and responses of a HAR document. The rules are those of ``SecretFields``,
 /// ``URLRedaction`` and ``BodyRedaction``; text that is without secrets stays as it is.
 package enum HARRedaction {
-    /// Removes the secrets of a request: user information and secret items of the URL, secret fields, secret items of a form in the body,
-    /// and texts under secret names in a body of JSON.
+    /// Removes the secrets of a request: user information and secret items of the URL, secret fields, secret items or parts of a form in
+    /// the body, and texts under secret names in a body of JSON.
     package static func redact(_ request: inout HARDocument.Request) {
         request.url = URLRedaction.redact(request.url)
         for index in request.headers.indices { redact(&request.headers[index]) }
-        if let body = request.postData, body.encoding == nil, let text = body.text {
-            let (redacted, comment) = BodyRedaction.redacted(text, type: body.mimeType)
+        if let body = request.postData, let text = body.text {
+            let (redacted, encoding, comment) = redacted(text, body.encoding, type: body.mimeType)
             request.postData?.text = redacted
+            request.postData?.encoding = encoding
             if let comment { request.postData?.comment = comment }
         }
         request.derive()
     }
 
-    /// Removes the secrets of a response: secret fields, and texts under secret names in a body of JSON.
+    /// Removes the secrets of a response: secret fields, secret items or parts of a form in the body, and texts under secret names in a
+    /// body of JSON. Bytes without a type stay as they are.
     package static func redact(_ response: inout HARDocument.Response) {
         for index in response.headers.indices { redact(&response.headers[index]) }
-        if response.content.encoding == nil, let text = response.content.text {
-            let (redacted, comment) = BodyRedaction.redacted(text, type: response.content.mimeType)
+        let content = response.content
+        if let text = content.text, content.encoding == nil || !content.mimeType.isEmpty {
+            let (redacted, encoding, comment) = redacted(text, content.encoding, type: content.mimeType)
             response.content.text = redacted
+            response.content.encoding = encoding
             if let comment { response.content.comment = comment }
         }
         response.derive()
+    }
+
+    /// Returns a body, and its encoding, without its secrets, and a remark if a part of it is left out because it may hold some.
+    private static func redacted(
+        _ text: String, _ encoding: String?, type: String
+    ) -> (text: String, encoding: String?, remark: String?) {
+        guard let encoding else {
+            let (redacted, remark) = BodyRedaction.redacted(text, type: type)
+            return (redacted, nil, remark)
+        }
+        guard encoding == "base64", let bytes = HARMessages.bytes(of: text, encoding: encoding) else {
+            return (text, encoding, nil)
+        }
+        let (redacted, remark) = BodyRedaction.redacted(bytes, type: type)
+        guard redacted != bytes else { return (text, encoding, remark) }
+        let (shown, shownEncoding) = HARMessages.text(of: redacted)
+        return (shown, shownEncoding, remark)
     }
 
     /// Removes the secret of a field. The names of cookies and their attributes are kept.

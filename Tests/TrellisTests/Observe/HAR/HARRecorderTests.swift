@@ -107,6 +107,28 @@ struct HARRecorderTests {
         #expect(entry.request.bodySize == 24)
     }
 
+    /// A small form is sent as bytes in memory, and a body in memory is compressed before it is sent.
+    @Test(arguments: [false, true])
+    func secretsOfFormsAndOfCompressedBodies(_ revealsSecrets: Bool) async throws {
+        let recorded = Recorded(HARRecorder(bodyLimit: 1_000, revealsSecrets: revealsSecrets)) { _ in .text("") }
+        var form = MultipartFormData(boundary: "B")
+        form.append(MultipartFormData.Part(.string("s3cret", contentType: nil), name: "password"))
+        var compressed = Request(
+            "http://a.example/", method: .post,
+            body: .data(Data(#"{"password":"s3cret"}"#.utf8), contentType: "application/json"))
+        compressed.compression = .gzip
+        for request in [Request("http://a.example/", method: .post, body: .multipart(form)), compressed] {
+            _ = try await recorded.session.data(request)
+        }
+        let bodies = try await recorded.entries().map { $0.request.postData?.text }
+        let shown = revealsSecrets ? "s3cret" : "REDACTED"
+        #expect(
+            bodies == [
+                "--B\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n\(shown)\r\n--B--\r\n",
+                #"{"password":"\#(shown)"}"#,
+            ])
+    }
+
     // MARK: Bodies
 
     @Test func bodiesAreRecordedOnlyIfTheyAreAskedFor() async throws {
