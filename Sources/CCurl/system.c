@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -68,6 +69,12 @@ void ccurl_eventfd_clear(int fd) {
   uint64_t value;
   ssize_t got = read(fd, &value, sizeof(value));
   (void)got;
+}
+
+bool ccurl_socket_wait(int fd, int64_t timeout_ns) {
+  struct pollfd descriptor = {.fd = fd, .events = POLLIN | POLLRDHUP};
+  struct timespec timeout = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+  return ppoll(&descriptor, 1, &timeout, NULL) == 1 && descriptor.revents == POLLIN;
 }
 
 uint64_t ccurl_monotonic_ns(void) {

@@ -26,6 +26,8 @@ int ccurl_eventfd_create(void);
 void ccurl_eventfd_signal(int fd);
 void ccurl_eventfd_clear(int fd);
 uint64_t ccurl_monotonic_ns(void);
+// Waits until a socket has bytes. Returns false if it has none in time, or if it has an end or an error.
+bool ccurl_socket_wait(int fd, int64_t timeout_ns);
 
 // Reads the part of a file that is in the page cache, and never waits for a disk. Returns the number of bytes; 0 if none are cached at
 // present or the file ends; -1 if the file system or the kernel does not support the call, or if the read failed.

@@ -29,6 +29,7 @@ extension CurlEngine {
             return false
         }
         handshake.didTakeConnection(report)
+        handshake.connection?.allowDirectReading()
         return true
     }
 

@@ -62,7 +62,9 @@ extension SwitchedConnection {
     private func roomToReceive() -> Int? {
         state.withLock { state -> Int? in
             guard state.end == nil else { return nil }
-            let receives = !state.isFull && !state.hasPeerEnded && state.receiveFailure == nil
+            let receives =
+                !state.isFull && !state.hasPeerEnded && state.receiveFailure == nil && !state.direct.isOn
+            state.direct.isEngineReceiving = receives
             return receives ? Self.readAhead - state.received.count : 0
         }
     }
@@ -80,6 +82,7 @@ extension SwitchedConnection {
         let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(room, buffer.count)])
         let outcome = unsafe receive(channel, target, &count)
         let isStored = count == 0 || store(count, connections)
+        state.withLock { $0.direct.isEngineReceiving = false }
         let step: SwitchHandshake.Step
         switch outcome {
         case _ where !isStored: step = .end

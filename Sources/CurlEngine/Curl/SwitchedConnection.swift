@@ -34,6 +34,8 @@ package final class SwitchedConnection: Sendable {
         var plainSocket: Int32
         /// Indicates whether bytes were received since a writer has last sent its bytes itself.
         var mayAnswer = true
+        /// The decision whether the reader waits on the socket itself.
+        var direct = DirectReading()
         /// Indicates whether readers wait for bytes, and writers for room.
         var waits = true
         /// The bytes that are sent if the connection is ended with an error.
@@ -52,6 +54,11 @@ package final class SwitchedConnection: Sendable {
 
         /// Indicates whether a reader would not wait.
         var isReadable: Bool { received.count > 0 || hasPeerEnded || receiveFailure != nil || end != nil }
+
+        /// Indicates whether the next bytes for the reader are those of the socket, and it waits for them.
+        var mayReadDirectly: Bool {
+            plainSocket >= 0 && waits && !isReadable && !isFull && reader == nil && !direct.isEngineReceiving
+        }
 
         mutating func nextNumber() -> UInt64 {
             lastNumber += 1
@@ -94,7 +101,7 @@ package final class SwitchedConnection: Sendable {
     var movedBytes: (sent: Int64, received: Int64) { state.withLock { $0.moved } }
 
     /// Lets the engine thread move bytes, or end the connection.
-    private func wakeEngine() {
+    func wakeEngine() {
         engineExecutor.submit { [transfer] in transfer.engine.advanceConnectOnly(transfer) }
     }
 
@@ -125,12 +132,21 @@ package final class SwitchedConnection: Sendable {
         case .failure(let error): throw error
         case .wait: break
         }
-        let number = state.withLock { $0.nextNumber() }
-        return try await withTaskCancellationHandler {
+        if let bytes = readDirectly() { return bytes }
+        let (number, isMeasured) = state.withLock { ($0.nextNumber(), $0.direct.measuresWaits) }
+        let start = isMeasured ? MonotonicClock.now() : nil
+        let bytes = try await withTaskCancellationHandler {
             try await withReply { enter(reader: Waiter(number: number, reply: $0)) }
         } onCancel: {
             cancelRead(number)
         }
+        if let start { didWait(since: start) }
+        return bytes
+    }
+
+    private func didWait(since start: EngineInstant) {
+        let duration = MonotonicClock.now().nanoseconds(since: start)
+        state.withLock { $0.direct.didWait(nanoseconds: duration) }
     }
 
     /// Returns the bytes that were received, without waiting: none if there are none, and `nil` at the end of the peer's bytes.

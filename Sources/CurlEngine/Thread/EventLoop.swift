@@ -25,7 +25,7 @@ package protocol DeferredDelivery: AnyObject {
 /// The loop of the engine thread, which waits for sockets and timers between jobs. The loop belongs to the engine thread.
 package final class EventLoop {
     private let clock: any EngineClock
-    private let usesSystemClock: Bool
+    let usesSystemClock: Bool
     private let meter: EngineMeter
     // Exclusivity is unchecked, here and for the deliveries: one thread uses these values, and no access to one of them calls other code.
     @exclusivity(unchecked) private var timers = TimerHeap()

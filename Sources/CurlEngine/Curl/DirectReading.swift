@@ -1,0 +1,77 @@
+/// The decision whether the reader of a connection waits on the socket itself.
+///
+/// While short messages go to and fro without a pause, the engine thread would be woken for each of them, only to wake the reader. A reader
+/// whose last waits were short waits on the socket in its own thread instead, and the engine thread does not watch the socket meanwhile.
+/// The wait blocks a thread of the reader's pool, therefore it is short, and few readers wait in this way at the same time.
+struct DirectReading {
+    /// The limits on waits, in nanoseconds.
+    struct Limits {
+        /// The longest wait, with the engine thread between socket and reader, that counts as short.
+        var short: Int64 = 200_000
+        /// The longest wait of a reader on the socket.
+        var wait: Int64 = 100_000
+    }
+
+    /// The smallest number of short waits in a row after which the reader waits on the socket.
+    static let smallestCount = 8
+    /// The largest one, after waits on the socket that were in vain.
+    static let largestCount = 1 << 10
+
+    var limits = Limits()
+    /// Indicates whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
+    var isPossible = false
+    /// Indicates whether the engine thread is receiving.
+    var isEngineReceiving = false
+    /// Indicates whether the reader waits on the socket.
+    private(set) var isReaderWaiting = false
+    /// Indicates whether the reader reads the socket, and the engine thread does not watch it.
+    private(set) var isOn = false
+    /// The number of times that this was begun.
+    private(set) var beginCount: UInt64 = 0
+    /// The number of reads on the socket by the reader.
+    private(set) var readCount: UInt64 = 0
+    /// The short waits in a row, and the number of them that is needed.
+    private var shortCount = 0
+    private var neededCount = Self.smallestCount
+    /// The reads since the beginning.
+    private var recentCount = 0
+
+    /// Indicates whether the duration of a wait with the engine thread between socket and reader is of interest.
+    var measuresWaits: Bool { isPossible && !isOn }
+
+    /// Records a wait with the engine thread between socket and reader.
+    mutating func didWait(nanoseconds: Int64) {
+        guard measuresWaits else { return }
+        shortCount = nanoseconds <= limits.short ? shortCount + 1 : 0
+    }
+
+    /// Begins a wait on the socket, if the last waits were short. Returns whether the reader waits there.
+    mutating func beginWait() -> Bool {
+        if !isOn {
+            guard isPossible, !isEngineReceiving, shortCount >= neededCount else { return false }
+            isOn = true
+            beginCount += 1
+            (shortCount, recentCount) = (0, 0)
+        }
+        isReaderWaiting = true
+        return true
+    }
+
+    /// Records a read on the socket.
+    mutating func didRead() {
+        isReaderWaiting = false
+        readCount += 1
+        recentCount += 1
+        if recentCount == Self.smallestCount { neededCount = Self.smallestCount }
+    }
+
+    /// Leaves the socket to the engine thread. Returns `false` if the engine thread had it.
+    ///
+    /// - Parameter hasFailed: Indicates whether a wait on the socket was in vain. More short waits are needed then.
+    mutating func end(hasFailed: Bool) -> Bool {
+        guard isOn else { return false }
+        (isOn, isReaderWaiting) = (false, false)
+        if hasFailed { neededCount = min(2 * neededCount, Self.largestCount) }
+        return true
+    }
+}
