@@ -24,8 +24,13 @@ package final class ConnectionBudget: Sendable {
         var owed = 0
         /// The number of connections that are open and not in use.
         var idle = 0
+        /// The number of idle connections that the gate is about to close, because they became idle after their places were passed on.
+        var closing = 0
         /// The turn in which the first place was taken.
         var turn: UInt64 = 0
+
+        /// The number of idle connections that stay open.
+        var kept: Int { max(idle - closing, 0) }
     }
 
     /// The result of a request for a place.
@@ -58,9 +63,15 @@ package final class ConnectionBudget: Sendable {
         /// Returns the index of a holder with an idle connection, other than a gate, if the connections in use and those idle ones exceed
         /// a limit; `nil` otherwise.
         func index(ofIdleBeyond limit: Int, besides gate: any ConnectionReceiver) -> Int? {
-            guard holders.reduce(inUse, { $0 + ($1.gate === gate ? 0 : $1.idle) }) > limit else { return nil }
-            let others = holders.indices.filter { holders[$0].idle > 0 && holders[$0].gate !== gate }
+            guard holders.reduce(inUse, { $0 + ($1.gate === gate ? 0 : $1.kept) }) > limit else { return nil }
+            let others = holders.indices.filter { holders[$0].kept > 0 && holders[$0].gate !== gate }
             return others.first { !holders[$0].gate.isStuck } ?? others.first
+        }
+
+        /// Returns whether a gate must close an idle connection, because all connections exceed a limit and some in use are of other gates.
+        func mustCloseIdle(of gate: any ConnectionReceiver, beyond limit: Int) -> Bool {
+            guard let own = index(of: gate), holders[own].kept > 0, inUse > holders[own].count else { return false }
+            return holders.reduce(inUse) { $0 + $1.kept } > limit
         }
 
         func index(of gate: any ConnectionReceiver) -> Int? { holders.firstIndex { $0.gate === gate } }
@@ -70,7 +81,8 @@ package final class ConnectionBudget: Sendable {
             let index = index(of: gate) ?? holders.endIndex
             if index == holders.endIndex { holders.append(Holder(gate: gate)) }
             change(&holders[index])
-            if holders[index].count == 0, holders[index].idle == 0 { holders.remove(at: index) }
+            let holder = holders[index]
+            if holder.count == 0, holder.idle == 0, holder.closing == 0 { holders.remove(at: index) }
         }
 
         /// Removes and returns the next gate; `nil` if none waits. A gate whose engine is stuck waits behind the others.
@@ -185,12 +197,24 @@ package final class ConnectionBudget: Sendable {
         request?.send()
     }
 
-    /// Sets the number of a gate's idle connections to an origin.
+    /// Sets the number of a gate's idle connections to an origin. The gate closes one of them if there are more connections than the limit:
+    /// a place may have been passed on to another gate before its connection became idle.
     func setIdle(_ name: String, _ idle: Int, for gate: any ConnectionReceiver) {
-        state.withLock { state in
+        let mustClose = state.withLock { state -> Bool in
             let origin = state.origin(name)
             origin.modify(gate) { $0.idle = idle }
+            let mustClose = origin.mustCloseIdle(of: gate, beyond: perOrigin)
+            if mustClose { origin.modify(gate) { $0.closing += 1 } }
             forgetIfUnused(origin, &state)
+            return mustClose
+        }
+        guard mustClose else { return }
+        gate.closeIdleConnection(to: name) { [self] in
+            state.withLock { state in
+                let origin = state.origin(name)
+                origin.modify(gate) { $0.closing -= 1 }
+                forgetIfUnused(origin, &state)
+            }
         }
     }
 
@@ -203,13 +227,18 @@ package final class ConnectionBudget: Sendable {
         return holder
     }
 
-    /// Counts a connection that exists already, whether the bound is reached or not. Returns whether the bound still holds.
+    /// Counts a connection that exists already, whether the bound is reached or not. Returns whether the bound is kept.
     func add(_ name: String, for gate: any ConnectionReceiver) -> Bool {
         state.withLock { state in
             let origin = state.origin(name)
             count(origin, gate, &state)
             return state.inUse <= total && origin.inUse <= perOrigin
         }
+    }
+
+    /// Returns whether no more connections are in use than the bound allows, in total and to an origin.
+    func isKept(_ name: String) -> Bool {
+        state.withLock { $0.inUse <= total && ($0.origins[name]?.inUse ?? 0) <= perOrigin }
     }
 
     /// Returns a place, which the next gate in line gets.
@@ -248,8 +277,8 @@ package final class ConnectionBudget: Sendable {
             if holder.count == 0 { holder.turn = turn }
             holder.count += 1
             // libcurl uses an idle connection before it makes one.
-            usesIdle = holder.idle > 0
-            if usesIdle { holder.idle -= 1 }
+            usesIdle = holder.kept > 0
+            if holder.idle > 0 { holder.idle -= 1 }
         }
         return usesIdle
     }
@@ -359,19 +388,4 @@ package final class ConnectionBudget: Sendable {
 extension ConnectionBudget: Hashable {
     package static func == (left: ConnectionBudget, right: ConnectionBudget) -> Bool { left === right }
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-}
-
-/// A gate that waits for places in a ``ConnectionBudget``.
-protocol ConnectionReceiver: AnyObject, Sendable {
-    /// Notifies the gate that it has a place for a connection, which must be ended. Called from any thread.
-    func grantConnection(to origin: String)
-    /// Notifies the gate that it has a place for a connection, which must be ended, as soon as a holder has closed an idle connection.
-    /// Called from any thread.
-    func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver)
-    /// Closes an idle connection to an origin, if there is one, and then calls `body`. Called from any thread.
-    func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void)
-    /// Notifies the gate that the number of places that it should return has changed. Called from any thread.
-    func requestConnections(of origin: String)
-    /// Indicates whether the gate cannot use a place at present, because its engine is stuck.
-    var isStuck: Bool { get }
 }

@@ -24,10 +24,32 @@ extension CurlEngine {
     }
 
     /// Finds the socket of a transfer that is about to leave its connection, if that becomes idle and libcurl has not named its socket.
+    ///
+    /// A response may be there in the call of libcurl in which the request is sent. libcurl then has no interest in the socket, and names
+    /// none, or only that of an earlier attempt.
     func willLeave(_ transfer: Transfer) {
-        guard let multi, let easy = transfer.easy, easy.socket < 0, hasOtherStreams(transfer) == false else { return }
-        easy.socket = easy.findSocket()
-        easy.socketGeneration = unsafe multi.sockets.generation(of: easy.socket)
+        guard let multi, let easy = transfer.easy, !isNamed(easy, multi), transfer.attempts > 0,
+            !transfer.options.switchesProtocols
+        else { return }
+        let hasOthers = hasOtherStreams(transfer)
+        // The lists of transfers with streams go by the socket that libcurl has named.
+        guard hasOthers == nil || hasOthers == false && easy.socket < 0 else { return }
+        let named = easy.socket
+        easy.socket = -1
+        let found = easy.findSocket()
+        // libcurl may find the connection of the handle's last transfer.
+        guard found >= 0, transfer.localPort <= 0 || ccurl_socket_port(found) == transfer.localPort else {
+            easy.socket = named
+            return
+        }
+        easy.socket = found
+        easy.socketGeneration = unsafe multi.sockets.generation(of: found)
+        if hasOthers == nil { unsafe multi.sockets.didUse(found, by: ObjectIdentifier(easy)) }
+    }
+
+    /// Returns whether libcurl has named the socket of a handle, and has not closed that socket since.
+    private func isNamed(_ easy: EasyHandle, _ multi: MultiHandle) -> Bool {
+        unsafe easy.socket >= 0 && multi.sockets.generation(of: easy.socket) == easy.socketGeneration
     }
 
     /// Records that a transfer has left its connection, which may be open.

@@ -316,6 +316,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         handOver(to: multi, poller)
         act(multi, ifDueAt: now)
         checkConnections(multi, now: now)
+        // The last of these may have applied changes.
+        if multi.hasSentEnd { finishTransfers() }
         if unsafe !multi.sockets.closed.isEmpty { noteClosedConnections(multi) }
         if unsafe !sending.isEmpty { reportSent() }
         unsafe multi.sockets.apply(to: poller)

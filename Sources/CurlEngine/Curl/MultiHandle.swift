@@ -197,9 +197,14 @@ final class MultiHandle {
         }
     }
 
+    /// Indicates whether the end of a body was sent since libcurl was last asked for finished transfers. libcurl may have read the response
+    /// with that, and names no deadline for a transfer that it has finished.
+    private(set) var hasSentEnd = false
+
     /// Makes libcurl send the end of a body, and the last piece in front of that end, before it reads from the connection.
     func sendEnd(of transfer: Transfer) {
         guard let socket = transfer.easy?.socket, socket >= 0 else { return }
+        hasSentEnd = true
         for _ in 0..<2 where transfer.mustSendEndFirst { action(socket, CURL_CSELECT_OUT) }
         // The end of a pause makes libcurl look for bytes that it has read off the socket already; these actions have replaced that.
         if transfer.appliedPause & 1 == 0 { action(socket, CURL_CSELECT_IN | CURL_CSELECT_OUT) }
@@ -256,6 +261,7 @@ final class MultiHandle {
 
     /// Returns the next transfer that has ended, with libcurl's result.
     func nextFinished() -> (Transfer, CURLcode)? {
+        hasSentEnd = false
         var code = CURLE_OK
         while let curl = unsafe ccurl_multi_next_finished(multi, &code) {
             guard let context = unsafe ccurl_get_pointer(curl, CURLINFO_PRIVATE) else { continue }

@@ -57,6 +57,10 @@ final class SharedOrigin {
     private var drain = (time: Duration.zero, end: EngineInstant(nanoseconds: 0), pause: EngineInstant(nanoseconds: 0))
     /// Indicates whether a place was requested and not granted yet.
     var awaitsPlace = false
+    /// Indicates whether the origin gets further places only from other engines or origins.
+    var needsPlace: Bool { awaitsPlace || excess > 0 }
+    /// The last instant at which transfers have waited because of a limit; `nil` if none has.
+    var limitEnd: EngineInstant?
     /// Indicates whether the last connection could not be made.
     var hasFailed = false
 

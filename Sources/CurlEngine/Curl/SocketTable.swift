@@ -168,6 +168,16 @@ struct SocketTable {
         dirty.append(descriptor)
     }
 
+    /// Records the last user of a socket in which libcurl has had no interest for that user, unless libcurl has one for another user.
+    mutating func didUse(_ descriptor: Int32, by user: ObjectIdentifier) {
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].isOurs,
+            self[descriptor].wanted.isEmpty
+        else { return }
+        self[descriptor].user = user
+        // The kernel may not watch the socket yet.
+        want(descriptor, [], for: nil)
+    }
+
     /// Records the end of a transfer. Marks the socket as idle after an HTTP/1 response, unless the next transfer already uses it.
     ///
     /// - Parameters:

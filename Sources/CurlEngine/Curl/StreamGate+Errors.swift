@@ -1,13 +1,22 @@
-/// The reasons why transfers wait for a stream, for errors.
+/// The reasons why transfers wait for a stream, for errors and for the limit on connecting.
 extension StreamGate {
-    /// Returns whether a transfer waits because of a limit, and not for another request that is connecting.
-    func isHeldByLimit(_ transfer: Transfer) -> Bool {
-        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return false }
-        return hasLimit(origin)
+    /// Returns the instant from which the connecting of a transfer counts: now while the transfer waits because of a limit, and later the
+    /// end of that wait, also while the transfer waits for another request that is connecting; `nil` if no limit has kept it waiting.
+    ///
+    /// The instant may be one before the transfer began to connect, if others have waited then. It has no effect in that case.
+    func connectStart(_ transfer: Transfer) -> EngineInstant? {
+        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return transfer.waitEnd }
+        return hasLimit(origin) ? executor.now : origin.limitEnd ?? transfer.waitEnd
     }
 
     /// Returns whether transfers of an origin wait because of a limit of streams or connections, and not for the first connection.
-    func hasLimit(_ origin: SharedOrigin) -> Bool { origin.connectionCount > 0 || origin.awaitsPlace }
+    private func hasLimit(_ origin: SharedOrigin) -> Bool { origin.connectionCount > 0 || origin.awaitsPlace }
+
+    /// Records that the waiting transfers of an origin wait because of a limit, if they do. Called before that changes, and before
+    /// transfers pass.
+    func noteLimit(_ origin: SharedOrigin) {
+        if origin.waitingCount > 0, hasLimit(origin) { origin.limitEnd = executor.now }
+    }
 
     /// Returns the reason why a transfer waits, for errors; `nil` if it does not wait here.
     func reason(for transfer: Transfer) -> String? {

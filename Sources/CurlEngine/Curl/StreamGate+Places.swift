@@ -6,6 +6,7 @@ extension StreamGate {
 
     private func connectionWasGranted(to name: String) {
         guard let origin = origins[name] else { return budget.end(name, for: self) }
+        noteLimit(origin)
         origin.awaitsPlace = false
         origin.granted += 1
         if origin.excess == 0 { release(origin) }
@@ -17,6 +18,13 @@ extension StreamGate {
         }
         // The place was one too many. The transfers that wait request another one.
         if origin.excess == 0 { release(origin) }
+    }
+
+    /// Returns whether the next places of an origin are to be returned instead of used. Others may have returned enough places in the
+    /// meantime.
+    func hasExcess(_ origin: SharedOrigin) -> Bool {
+        if origin.excess > 0, budget.isKept(origin.name) { origin.excess = 0 }
+        return origin.excess > 0
     }
 
     func endPlace(_ origin: SharedOrigin) {

@@ -182,9 +182,10 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     /// Lets the transfers pass for which there is room now.
     func release(_ origin: SharedOrigin) {
+        noteLimit(origin)
         while origin.waitingCount > 0, let use = wayFor(origin), let transfer = origin.next() {
             transfer.streamUse = use
-            if hasLimit(origin) { transfer.waitEnd = executor.now }
+            if let end = origin.limitEnd { transfer.waitEnd = end }
             if use == .released { origin.released += 1 }
             if origin.precedingCount > 0 { origin.precedingCount -= 1 }
             resumed.append(transfer)
@@ -199,7 +200,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         if origin.granted > 0 {
             origin.granted -= 1
         } else {
-            guard !origin.awaitsPlace, origin.excess == 0 else { return false }
+            guard !origin.awaitsPlace, !hasExcess(origin) else { return false }
             switch budget.begin(origin.name, for: self) {
             case .granted: break
             case .waiting:
@@ -219,10 +220,10 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     private func setTimer(for origin: SharedOrigin) {
         guard origin.waitingCount > 0,
-            origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 || origin.awaitsPlace
+            origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 || origin.needsPlace
         else { return }
         let isSettling = origin.isSettling(executor.engineLoop.systemNow)
-        let interval = origin.awaitsPlace ? Self.placeInterval : Self.probeInterval
+        let interval = origin.needsPlace ? Self.placeInterval : Self.probeInterval
         let deadline = executor.now.advanced(by: isSettling ? SharedOrigin.settlingTime : interval)
         if let timer, timer.deadline.map({ $0 <= deadline }) ?? false { return }
         let timer = timer ?? EngineTimer(self)
@@ -358,6 +359,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         case .streaming:
             // Not inserted in place, because every read would then have to check for exclusive access at run time.
             if isRepeated { leftPorts = leftPorts.union([transfer.streamPort]) }
+            noteLimit(origin)
             if origin.endStream(on: transfer.streamPort, isRepeated: isRepeated) { endPlace(origin) }
         }
     }

@@ -50,7 +50,7 @@ package final class Transfer: @unchecked Sendable {
     var streamPort: Int32 = 0
     /// The number of the transfer in the order of arrival at the ``StreamGate``; 0 if it has none.
     var streamTicket = 0
-    /// The instant at which the transfer's last wait for a stream ended; `nil` if the transfer has not waited.
+    /// The instant up to which a limit kept the transfer waiting for a stream; `nil` if none did.
     var waitEnd: EngineInstant?
     /// The state with regard to a connection of the transfer's own.
     var ownConnection = OwnConnection.unneeded
@@ -207,7 +207,7 @@ package final class Transfer: @unchecked Sendable {
 
     /// The instant from which the connecting counts, which is now while the transfer waits for a stream on a connection of others; `nil` if
     /// the transfer has not waited.
-    package var connectStart: EngineInstant? { engine.streams.isHeldByLimit(self) ? engine.now : waitEnd }
+    package var connectStart: EngineInstant? { engine.streams.connectStart(self) }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var measurements: TransferReport {

@@ -15,6 +15,8 @@ final class ExchangeEngine: Sendable {
     let list: ExchangeList
     /// The number of exchanges that got a slot on the engine.
     private let admitted = Atomic<Int>(0)
+    /// The instant on the system's clock, in nanoseconds, until which the engine counts as busy; zero if it does not.
+    private let busyEnd = Atomic<UInt64>(0)
 
     init(
         index: Int, executor: EngineExecutor, transport: any Transport, registry: any ExchangeRegistry,
@@ -33,6 +35,16 @@ final class ExchangeEngine: Sendable {
 
     /// Counts an exchange that got a slot.
     func countAdmitted() { admitted.add(1, ordering: .relaxed) }
+
+    /// Indicates whether the thread of the engine is busy most of its time, as far as that is measured.
+    var isBusy: Bool {
+        let end = busyEnd.load(ordering: .relaxed)
+        // The clock is read only for engines that are busy, or were so at their last sample.
+        return end > 0 && MonotonicClock.now().nanoseconds < end
+    }
+
+    /// Lets the engine count as busy until an instant on the system's clock; `nil` if it is not busy.
+    func setBusy(until end: EngineInstant?) { busyEnd.store(end?.nanoseconds ?? 0, ordering: .relaxed) }
 
     /// Sets the closure that is called when the engine has closed all connections after their idle lifetime.
     func onIdle(_ body: @escaping @Sendable () -> Void) { (transport as? any ConnectionPool)?.onIdle(body) }

@@ -14,9 +14,15 @@ import Testing
             holder.closeIdleConnection(to: origin) { self.grantConnection(to: origin) }
         }
         let closed = Locked(0)
+        /// The closures for the ends of closings, if connections are not closed at once.
+        let closings = Locked<[@Sendable () -> Void]?>(nil)
         func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void) {
             closed.withLock { $0 += 1 }
-            body()
+            let isLate = closings.withLock { closings in
+                closings?.append(body)
+                return closings != nil
+            }
+            if !isLate { body() }
         }
         var origins: [String] { granted.withLock { $0 } }
         let stuck = Locked(false)
@@ -228,6 +234,46 @@ import Testing
         budget.setIdle("a", 0, for: first)
         for gate in [second, third] { budget.end("a", for: gate) }
         #expect(budget.inUseCount("a") == 0)
+    }
+
+    /// A gate returns its place before it knows whether the connection stays open.
+    @Test func aConnectionThatBecomesIdleAfterItsPlaceWasPassedOnIsClosed() {
+        let budget = ConnectionBudget(perOrigin: 1)
+        #expect(budget.grants("a", for: first))
+        #expect(!budget.grants("a", for: second))
+        budget.end("a", for: first)
+        #expect(second.origins == ["a"])
+        #expect(first.closed.withLock { $0 } == 0)
+        budget.setIdle("a", 1, for: first)
+        #expect(first.closed.withLock { $0 } == 1)
+        budget.setIdle("a", 0, for: first)
+        budget.end("a", for: second)
+        // The connection of the gate that has the only one stays.
+        budget.setIdle("a", 1, for: second)
+        #expect(second.closed.withLock { $0 } == 0)
+    }
+
+    @Test func oneConnectionIsClosedForOnePlaceThatWasPassedOn() {
+        let budget = ConnectionBudget(perOrigin: 3)
+        for _ in 0..<3 { #expect(budget.grants("a", for: first)) }
+        #expect(!budget.grants("a", for: second))
+        first.closings.withLock { $0 = [] }
+        budget.end("a", for: first)
+        budget.setIdle("a", 1, for: first)
+        #expect(second.origins == ["a"])
+        #expect(first.closed.withLock { $0 } == 1)
+        // The first connection is still open when the next one becomes idle, whose place is free.
+        budget.end("a", for: first, idle: 1)
+        budget.setIdle("a", 2, for: first)
+        #expect(first.closed.withLock { $0 } == 1)
+        budget.setIdle("a", 1, for: first)
+        for body in first.closings.withLock({ $0 }) ?? [] { body() }
+        // The connection that is left counts.
+        guard case .afterClosing(let holder) = budget.begin("a", for: third) else {
+            Issue.record("no connection is closed")
+            return
+        }
+        #expect(holder === first && first.closed.withLock { $0 } == 1)
     }
 }
 

@@ -61,6 +61,43 @@ import Testing
         #expect(pair.isOpen)
     }
 
+    /// The end of a request on an HTTP/1 connection, at an instant in nanoseconds.
+    private func endRequest(in table: inout SocketTable, on socket: Int32, _ user: User, at now: UInt64) -> Bool {
+        table.didEndTransfer(
+            on: socket, generation: table.generation(of: socket), after: ObjectIdentifier(user), to: "a",
+            isHTTP1: true, isExclusive: true, streamPort: 0, now: EngineInstant(nanoseconds: now))
+    }
+
+    /// libcurl has no interest in a socket if the response is there when the request is sent.
+    @Test func aUseCountsWithoutAnInterestInTheSocket() throws {
+        let pair = try Pair(), first = User(), second = User()
+        defer { pair.end() }
+        var table = SocketTable()
+        table.didOpen(pair.socket, for: ObjectIdentifier(first))
+        table.want(pair.socket, .read, for: ObjectIdentifier(first))
+        table.want(pair.socket, [], for: ObjectIdentifier(first))
+        let isFirstCounted = endRequest(in: &table, on: pair.socket, first, at: 10)
+        #expect(isFirstCounted)
+        table.didUse(pair.socket, by: ObjectIdentifier(second))
+        let isSecondCounted = endRequest(in: &table, on: pair.socket, second, at: 20)
+        #expect(isSecondCounted)
+        let next = table.closeIdle(usedUntil: EngineInstant(nanoseconds: 10)) { _, _ in false }
+        #expect(next == EngineInstant(nanoseconds: 20))
+        #expect(pair.isOpen)
+    }
+
+    @Test func aSocketThatAnotherUserWantsIsNotIdle() throws {
+        let pair = try Pair(), first = User(), second = User()
+        defer { pair.end() }
+        var table = SocketTable()
+        table.didOpen(pair.socket, for: ObjectIdentifier(first))
+        table.want(pair.socket, .read, for: ObjectIdentifier(second))
+        table.didUse(pair.socket, by: ObjectIdentifier(first))
+        let isCounted = endRequest(in: &table, on: pair.socket, first, at: 10)
+        #expect(!isCounted)
+        #expect(!table.hasUnused(to: "a"))
+    }
+
     /// The generation is the one from when libcurl named the socket, not that of a later socket with the same number.
     @Test func theSocketOfATransferKeepsItsGeneration() async {
         let run = EngineRun()

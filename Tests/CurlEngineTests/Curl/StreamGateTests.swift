@@ -182,6 +182,58 @@ struct StreamGateTests {
         await world.run.finish()
     }
 
+    /// The second engine has returned places, after libcurl has used an idle connection of the first one without a place.
+    @Test func anEngineTakesPlacesAgainAfterOthersHaveReturnedTheirs() async throws {
+        let world = try World(gates: 2, perOrigin: 3)
+        await world.onEngine { world in
+            world.connect(world.admitted(), port: 1, opens: true)
+            let others = (2...3).map { port in
+                let transfer = world.admitted(1)
+                world.connect(transfer, port: Int32(port), opens: true, 1)
+                return transfer
+            }
+            world.connect(world.transfer(), port: 9, opens: false)
+            #expect(world.budget.inUseCount(world.origin) == 4)
+            for port: Int32 in [1, 9] {
+                for _ in 1..<SharedOrigin.assumedLimit { world.connect(world.admitted(), port: port, opens: false) }
+            }
+            let waiting = world.transfer()
+            #expect(!world.gates[0].admits(waiting))
+            // No other engine tells the first one when it returns a place.
+            #expect(world.run.executor.engineLoop.nextTimer != nil)
+            world.gates[0].timerIsDue()
+            #expect(world.gates[0].takeResumed().isEmpty)
+            for transfer in others { world.gates[1].didEnd(transfer) }
+            world.gates[0].timerIsDue()
+            #expect(world.gates[0].takeResumed() == [waiting])
+            #expect(world.budget.inUseCount(world.origin) == 3)
+        }
+        await world.run.finish()
+    }
+
+    /// A place that was awaited is one for the first connection, so that no limit is left at the end of the wait.
+    @Test func theWaitForAPlaceIsNoTimeOfConnecting() async throws {
+        let world = try World(total: 1)
+        let waiting = Locked<[Transfer]>([])
+        await world.onEngine { world in
+            let first = world.admitted()
+            world.connect(first, port: 1, opens: true)
+            let others = (0..<2).map { _ in world.other() }
+            for transfer in others { #expect(!world.gates[0].admits(transfer) && transfer.waitEnd == nil) }
+            waiting.withLock { $0 = others }
+            world.gates[0].didEnd(first)
+        }
+        await world.onEngine { world in
+            let transfers = waiting.withLock { $0 }
+            #expect(world.gates[0].takeResumed() == [transfers[0]])
+            #expect(transfers[0].waitEnd != nil)
+            // The second transfer waits for the connection of the first one, and its own connecting counts from now on.
+            #expect(transfers[1].streamUse == .waiting)
+            #expect(world.gates[0].connectStart(transfers[1]) != nil)
+        }
+        await world.run.finish()
+    }
+
     @Test func cancelledTransfersAreReleased() async throws {
         /// A reference that does not keep its transfer.
         struct Reference { weak var transfer: Transfer? }

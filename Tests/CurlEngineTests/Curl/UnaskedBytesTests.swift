@@ -177,6 +177,41 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
+    /// A new connection is guarded although libcurl has never named its socket: the response is there in the call of libcurl in which the
+    /// connection is made and the request is sent.
+    @Test func aConnectionWhoseFirstResponseComesAtOnceIsGuarded() async throws {
+        let mayAnswer = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate(), isDisturbed = LoopbackServer.Gate()
+        let isWritten = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            guard connection.ordinal == 1 else {
+                if try connection.nextRequest() != nil { try connection.write(Self.good) }
+                return
+            }
+            try connection.wait(for: mayAnswer)
+            try connection.write(Self.good)
+            connection.waitUntilReceived()
+            isWritten.signal()
+            guard try connection.nextRequest() != nil else { return }
+            try connection.wait(for: mayDisturb)
+            try connection.write(Self.evil)
+            // The client closes the connection.
+            _ = try? connection.readToEnd()
+            isDisturbed.open()
+        }
+        let run = EngineRun()
+        let get = try EngineRun.get(server.url())
+        let first = await run.perform(get) {
+            mayAnswer.open()
+            isWritten.wait()
+        }
+        #expect(first.text == "good")
+        #expect(await run.onEngine { run.engine.hasIdleConnection })
+        mayDisturb.open()
+        try await isDisturbed.opened()
+        #expect(await run.perform(get).text == "good")
+        await run.finish()
+    }
+
     /// The connection of a repetition is checked too. The first connection dies during a request that may be repeated.
     @Test func theConnectionOfARepetitionIsLookedAtToo() async throws {
         let mayAnswer = LoopbackServer.Gate(), mayDie = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate()

@@ -39,6 +39,8 @@ extension ConnectionAdmission {
             let engines = engines
             loads = EngineLoads(requests: loads.requests, activeCount: loads.activeCount) {
                 engines[$0].executor.isStuck
+            } isBusy: {
+                engines[$0].isBusy
             }
             guard engines.count == 2 else { return nil }
             queue.spread { $0.exchange.home.index }
@@ -55,22 +57,30 @@ extension ConnectionAdmission {
 
         mutating func engine(for origin: String?) -> ExchangeEngine {
             guard let origin, let originIndex = queue.originIndex(of: origin) else {
-                return engines[loads.relieving(0)]
+                return engines[loads.relief(of: 0) ?? loads.relieving(0)]
             }
             let streams = queue.streams(at: originIndex)
             if let index = queue[spreadAt: originIndex].engineWithRoom(streams: streams, loads) {
-                return engines[index]
+                return engines[streams == 1 ? engineRelieving(index, at: originIndex) ?? index : index]
             }
             let count = queue[spreadAt: originIndex].openCount
             guard streams == 1, count >= engines.count, queue.isFull(originIndex),
                 let largest = queue[spreadAt: originIndex].largest
-            else { return engines[loads.relieving(0)] }
+            else { return engines[(streams == 1 ? loads.relief(of: 0) : nil) ?? loads.relieving(0)] }
             // The request waits for a connection: where most of them are, unless these engines have much more to do.
             let relief = loads.relieving(largest)
             guard relief == largest, let next = queue[spreadAt: originIndex].engineInTurn(), !loads.isStuck(next) else {
                 return engines[relief]
             }
             return engines[next]
+        }
+
+        /// Returns the engine that takes a request of a busy engine, which has an idle connection to the origin; `nil` if there is none.
+        private func engineRelieving(_ engine: Int, at originIndex: OriginIndex) -> Int? {
+            guard loads.isBusy(engine) else { return nil }
+            let spread = queue[spreadAt: originIndex]
+            let isFull = openCount >= limits.total || spread.openCount >= limits.perOrigin
+            return spread.relief(of: engine, isFull: isFull, loads)
         }
 
         /// Chooses the engines of exchanges whose turn has come.

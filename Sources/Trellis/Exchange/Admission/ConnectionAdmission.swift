@@ -54,7 +54,8 @@ final class ConnectionAdmission: Sendable {
     /// Sets the number of engines that get requests without a connection; at most all engines that were added.
     func activate(_ count: Int) { state.withLock { $0.loads.activeCount = min(count, $0.loads.requests.count) } }
 
-    /// Returns the engine on which a request to an origin begins: one with an idle connection, or else the one with least to do.
+    /// Returns the engine on which a request to an origin begins: one with an idle connection, unless it is busy, or else the one with
+    /// least to do.
     ///
     /// - Parameter origin: The queue of the request; `nil` if it is not known yet.
     func engine(for origin: String?) -> ExchangeEngine { state.withLock { $0.engine(for: origin) } }

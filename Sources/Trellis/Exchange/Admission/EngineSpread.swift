@@ -70,18 +70,26 @@ struct EngineSpread: Hashable {
     private func choose(
         _ home: Int, _ streams: Int, _ limit: Int, _ mobility: EngineMobility, _ engines: EngineLoads
     ) -> Choice {
-        if hasRoom(home, streams) { return Choice(engine: home, opens: false) }
+        let isFull = openCount >= limit
+        let mayRelieve = mobility == .free && streams == 1
+        if hasRoom(home, streams) {
+            guard mayRelieve, let lighter = relief(of: home, isFull: isFull, engines) else {
+                return Choice(engine: home, opens: false)
+            }
+            let opens = !hasRoom(lighter, streams)
+            return Choice(engine: lighter, opens: opens, closes: opens && isFull ? home : nil)
+        }
         guard let other = engineWithRoom(streams: streams, engines) else {
+            let lighter = mayRelieve ? engines.relief(of: home) : nil
             // At the limit, only an engine that is stuck can have an idle connection.
             return Choice(
-                engine: mobility == .free ? engines.relieving(home) : home, opens: true,
-                closes: openCount < limit ? nil : engineWithIdleConnection(streams: streams))
+                engine: mobility == .free ? lighter ?? engines.relieving(home) : home, opens: true,
+                closes: isFull ? engineWithIdleConnection(streams: streams) : nil)
         }
-        let isFull = openCount >= limit
         let moves =
             switch mobility {
             // Streams share connections until these are full; exclusive connections are spread evenly.
-            case .free: streams > 1 || !engines.isUnbalanced(other, against: home) || isFull && !isCrowded(other, home)
+            case .free: streams > 1 || !leaves(other, to: home, isFull: isFull, engines)
             case .atLimit: isFull && (streams > 1 || !isUneven(other, home))
             case .none: false
             }
@@ -95,6 +103,22 @@ struct EngineSpread: Hashable {
 
     /// Returns whether an engine has so many more connections than another that it leaves one to any request, because it has more to do.
     private func isCrowded(_ engine: Int, _ other: Int) -> Bool { openCount(on: engine) > openCount(on: other) + 8 }
+
+    /// Returns whether an engine leaves an exclusive request to another one although it has an idle connection, because it has more to do.
+    private func leaves(_ engine: Int, to other: Int, isFull: Bool, _ engines: EngineLoads) -> Bool {
+        if engines.isOverloaded(engine, against: other), !isFull || isUneven(engine, other) { return true }
+        return engines.isUnbalanced(engine, against: other) && (!isFull || isCrowded(engine, other))
+    }
+
+    /// Returns the engine that takes an exclusive request of an engine that is busy, and has an idle connection; `nil` if the request uses
+    /// that connection.
+    ///
+    /// - Parameter isFull: Indicates whether the limit on connections leaves no room for another one. An idle one is then closed only until
+    ///   the numbers of connections are even.
+    func relief(of engine: Int, isFull: Bool, _ engines: EngineLoads) -> Int? {
+        guard let lighter = engines.relief(of: engine) else { return nil }
+        return !isFull || hasRoom(lighter, 1) || isUneven(engine, lighter) ? lighter : nil
+    }
 
     /// Returns an engine for a request that waits for a connection: one after another, each as often as it has connections.
     mutating func engineInTurn() -> Int? {
@@ -175,10 +199,27 @@ struct EngineLoads {
     var activeCount: Int
     /// Returns whether an engine takes no work at present.
     let isStuck: (Int) -> Bool
+    /// Returns whether the thread of an engine is busy most of its time, which is measured while the number of engines follows the load.
+    var isBusy: (Int) -> Bool = { _ in false }
 
     /// Returns whether an engine has so much more to do than another that a new connection on the other engine pays.
     func isUnbalanced(_ engine: Int, against other: Int) -> Bool {
         requests[engine] > requests[other] + max(8, requests[other] / 4)
+    }
+
+    /// Returns whether an engine is busy with more requests than another one that is not busy. A few large responses can occupy a thread
+    /// that would serve thousands of small ones, and so the numbers of requests alone do not show the work.
+    func isOverloaded(_ engine: Int, against other: Int) -> Bool {
+        requests[engine] > requests[other] && isBusy(engine) && !isBusy(other)
+    }
+
+    /// Returns the engine that gets new requests in place of one that is busy: the one with least to do of those that have fewer requests
+    /// and are not busy; `nil` if there is none, or `engine` is not busy. The requests are not moved beyond an even number: the measurement
+    /// is late, and they would all follow it from engine to engine.
+    func relief(of engine: Int) -> Int? {
+        guard isBusy(engine) else { return nil }
+        let others = (0..<activeCount).filter { requests[$0] < requests[engine] && !isStuck($0) && !isBusy($0) }
+        return others.min { requests[$0] < requests[$1] }
     }
 
     /// Returns the engine on which a request of `engine` opens its connection: the same engine, unless another one has much less to do.

@@ -20,7 +20,8 @@ struct EngineScaling {
     let busyShare: Double
     /// The number of engines that get new requests.
     private(set) var count: Int
-    private var samples: [(share: Double, time: EngineInstant)] = []
+    /// The last sample of each engine, and the number of its samples in succession in which the engine was busy.
+    private var samples: [(share: Double, time: EngineInstant, busyCount: Int)] = []
     private var busyCount = 0
     private var calmCount = 0
 
@@ -33,8 +34,8 @@ struct EngineScaling {
     /// Records the share of the time in which an engine was busy. Returns the new number of engines if it changes; only the samples of
     /// engines that get new requests can change it.
     mutating func sample(_ share: Double, of engine: Int, at now: EngineInstant) -> Int? {
-        while samples.count <= engine { samples.append((0, now)) }
-        samples[engine] = (share, now)
+        while samples.count <= engine { samples.append((0, now, 0)) }
+        samples[engine] = (share, now, share >= busyShare ? samples[engine].busyCount + 1 : 0)
         // An engine that is not active works only for the tasks that prefer it.
         guard engine < count else { return nil }
         let shares = (0..<count).map { self.share(of: $0, at: now) }
@@ -43,6 +44,13 @@ struct EngineScaling {
         if busyCount >= Self.busySamples * count, count < maximum { return change(by: 1) }
         if calmCount >= Self.calmSamples * count, count > 1 { return change(by: -1) }
         return nil
+    }
+
+    /// Returns the instant until which an engine counts as busy after its last sample; `nil` if it is not busy. One sample may be a short
+    /// burst, and so as many in succession count as those that lead to another engine.
+    func busyEnd(of engine: Int) -> EngineInstant? {
+        guard engine < samples.count, samples[engine].busyCount >= Self.busySamples else { return nil }
+        return samples[engine].time.advanced(by: Self.lifetime)
     }
 
     /// Adds an engine at once, because all others are stuck.

@@ -101,6 +101,12 @@ final class SessionEngines: Sendable {
         admission.activate(count)
     }
 
+    /// Lets an engine count as busy until an instant on the system's clock; `nil` if it is not busy.
+    fileprivate func setBusy(_ index: Int, until end: EngineInstant?) {
+        let engine: SessionEngine? = list.withLock { $0.indices.contains(index) ? $0[index] : nil }
+        engine?.site.setBusy(until: end)
+    }
+
     /// Adds no more engines from now on.
     func close() {
         isClosed.store(true, ordering: .releasing)
@@ -168,11 +174,13 @@ final class EngineScaler: Sendable {
         return { [self] share in sample(share, of: engine, at: MonotonicClock.now()) }
     }
 
-    /// Records the share of the time in which an engine was busy, and changes the number of engines if that follows.
+    /// Records the share of the time in which an engine was busy, and changes the number of engines if that follows. New requests leave
+    /// engines that are busy for others.
     func sample(_ share: Double, of engine: Int, at now: EngineInstant) {
         state.withLock { state in
             guard let engines = state.engines else { return }
             if let count = state.policy.sample(share, of: engine, at: now) { engines.activate(count) }
+            engines.setBusy(engine, until: state.policy.busyEnd(of: engine))
         }
     }
 

@@ -4,8 +4,14 @@ import Testing
 
 /// The choice of an engine for a request that gets a slot.
 struct EngineSpreadTests {
-    private static func loads(_ requests: [Int], active: Int? = nil, stuck: Int? = nil) -> EngineLoads {
-        EngineLoads(requests: requests, activeCount: active ?? requests.count) { $0 == stuck }
+    private static func loads(
+        _ requests: [Int], active: Int? = nil, stuck: Int? = nil, busy: Set<Int> = []
+    ) -> EngineLoads {
+        EngineLoads(requests: requests, activeCount: active ?? requests.count) {
+            $0 == stuck
+        } isBusy: {
+            busy.contains($0)
+        }
     }
 
     @Test func aRequestStaysOnItsEngineIfNoOtherHasAConnection() {
@@ -155,5 +161,96 @@ struct EngineSpreadTests {
         _ = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([0, 0]))
         spread.release(on: 0)
         #expect(spread.take(home: 1, streams: 1, limit: 8, engines: Self.loads([0, 0], stuck: 0)).engine == 1)
+    }
+
+    /// A few large responses can occupy an engine.
+    @Test func theEngineThatRelievesABusyOneHasFewerRequestsAndIsNotBusy() {
+        let table: [(requests: [Int], active: Int, busy: Set<Int>, stuck: Int?, relief: Int?)] = [
+            ([8, 0], 2, [0], nil, 1), ([1, 0], 2, [0], nil, 1), ([0, 0], 2, [0], nil, nil), ([4, 4], 2, [0], nil, nil),
+            ([4, 5], 2, [0], nil, nil), ([8, 0], 2, [], nil, nil), ([8, 0], 2, [1], nil, nil),
+            ([8, 0], 2, [0, 1], nil, nil), ([8, 0], 2, [0], 1, nil), ([8, 0], 1, [0], nil, nil),
+            ([8, 0, 3], 3, [0, 1], nil, 2), ([8, 5, 3], 3, [0], nil, 2), ([8, 5, 3], 2, [0], nil, 1),
+        ]
+        for row in table {
+            let loads = Self.loads(row.requests, active: row.active, stuck: row.stuck, busy: row.busy)
+            #expect(loads.relief(of: 0) == row.relief, "\(row)")
+            #expect(loads.relieving(0) == 0, "the number of requests alone is not large enough")
+        }
+    }
+
+    /// A spread with connections on engine 0 and engine 1, one of which is idle on engine 0.
+    private static func spread(_ counts: [Int]) -> EngineSpread {
+        var spread = EngineSpread()
+        for engine in counts.indices {
+            for _ in 0..<counts[engine] {
+                _ = spread.take(home: engine, streams: 1, limit: 100, mobility: .none, engines: loads([0, 0]))
+            }
+        }
+        spread.release(on: 0)
+        return spread
+    }
+
+    @Test func aRequestLeavesTheIdleConnectionOfABusyEngine() {
+        let stays = EngineSpread.Choice(engine: 0, opens: false)
+        let moves = EngineSpread.Choice(engine: 1, opens: true)
+        let exchanges = EngineSpread.Choice(engine: 1, opens: true, closes: 0)
+        // The numbers of connections, their limit, and the busy engines.
+        let table: [([Int], Int, Set<Int>, EngineMobility, EngineSpread.Choice)] = [
+            ([8, 0], 9, [0], .free, moves), ([8, 0], 9, [], .free, stays), ([8, 0], 9, [0, 1], .free, stays),
+            ([8, 0], 9, [0], .atLimit, stays), ([8, 0], 9, [0], .none, stays),
+            // At the limit, connections are exchanged only until their numbers are even.
+            ([8, 0], 8, [0], .free, exchanges), ([2, 0], 2, [0], .free, exchanges), ([1, 0], 1, [0], .free, stays),
+            ([4, 2], 6, [0], .free, exchanges), ([4, 3], 7, [0], .free, stays), ([4, 3], 8, [0], .free, stays),
+        ]
+        for (counts, limit, busy, mobility, expected) in table {
+            var spread = Self.spread(counts)
+            let loads = Self.loads([counts[0] - 1, counts[1]], busy: busy)
+            let choice = spread.take(home: 0, streams: 1, limit: limit, mobility: mobility, engines: loads)
+            #expect(choice == expected, "\(counts) \(limit) \(busy) \(mobility)")
+            #expect(spread.openCount == counts[0] + counts[1] + (expected == moves ? 1 : 0))
+        }
+    }
+
+    /// A request that has begun on the other engine does not go back to the busy one.
+    @Test func aRequestDoesNotTakeTheIdleConnectionOfABusyEngine() {
+        let moves = EngineSpread.Choice(engine: 0, opens: false)
+        let stays = EngineSpread.Choice(engine: 1, opens: true)
+        let exchanges = EngineSpread.Choice(engine: 1, opens: true, closes: 0)
+        let table: [([Int], Int, Set<Int>, EngineSpread.Choice)] = [
+            ([8, 0], 9, [0], stays), ([8, 0], 9, [], moves), ([8, 0], 9, [0, 1], moves), ([8, 0], 8, [0], exchanges),
+            ([1, 0], 1, [0], moves), ([4, 3], 7, [0], moves),
+        ]
+        for (counts, limit, busy, expected) in table {
+            var spread = Self.spread(counts)
+            let loads = Self.loads([counts[0] - 1, counts[1]], busy: busy)
+            let choice = spread.take(home: 1, streams: 1, limit: limit, engines: loads)
+            #expect(choice == expected, "\(counts) \(limit) \(busy)")
+        }
+    }
+
+    @Test func anIdleConnectionOfTheEngineThatRelievesABusyOneIsUsed() {
+        var spread = Self.spread([8, 1])
+        spread.release(on: 1)
+        let choice = spread.take(home: 0, streams: 1, limit: 9, engines: Self.loads([7, 0], busy: [0]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: false))
+    }
+
+    @Test func aNewConnectionIsOpenedBesideABusyEngine() {
+        let table: [(Set<Int>, Int)] = [([0], 1), ([], 0), ([0, 1], 0)]
+        for (busy, engine) in table {
+            var spread = EngineSpread()
+            let choice = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([2, 0], busy: busy))
+            #expect(choice == EngineSpread.Choice(engine: engine, opens: true))
+        }
+    }
+
+    @Test func streamsStayOnTheConnectionOfABusyEngine() {
+        var spread = EngineSpread()
+        let loads = Self.loads([5, 0], busy: [0])
+        _ = spread.take(home: 0, streams: 100, limit: 8, mobility: .none, engines: loads)
+        for home in [0, 1] {
+            let choice = spread.take(home: home, streams: 100, limit: 8, engines: loads)
+            #expect(choice == EngineSpread.Choice(engine: 0, opens: false))
+        }
     }
 }

@@ -52,6 +52,16 @@ struct EngineScalingTests {
         #expect(sample([0.1, 0.1, 0.1], times: 1) == [1])
     }
 
+    /// Requests leave an engine that is busy for longer than a short burst.
+    @Test mutating func anEngineIsBusyAfterThreeBusySamplesUntilTheyAreOld() {
+        #expect(scaling.busyEnd(of: 0) == nil)
+        for (share, isBusy) in [(0.9, false), (0.8, false), (0.75, true), (1.0, true), (0.7, false), (0.9, false)] {
+            _ = sample([share, 0.1], times: 1)
+            #expect(scaling.busyEnd(of: 0) == (isBusy ? now.advanced(by: EngineScaling.lifetime) : nil))
+            #expect(scaling.busyEnd(of: 1) == nil)
+        }
+    }
+
     @Test func theNumberOfEnginesIsLimited() {
         #expect(EngineCount.fixed(0) == .one)
         #expect(EngineCount.fixed(3).maximum == 3)
