@@ -159,7 +159,17 @@ public struct DNSOverHTTPS: NameResolver {
         return ResolvedAddresses(literals: found.flatMap(\.literals), timeToLive: shortest)
     }
 
+    /// Asks a question; once more if the connection has ended meanwhile, as a kept one does when its server is started again. A question
+    /// may be asked twice, also with a `POST` (RFC 8484, section 4.1).
     private func answer(to query: DNSQuery) async -> Result<ResolvedAddresses, any Error> {
+        let first = await askedOnce(query)
+        guard case .failure(let error as TrellisError) = first, [.send, .receive, .http2].contains(error.kind),
+            !Task.isCancelled
+        else { return first }
+        return await askedOnce(query)
+    }
+
+    private func askedOnce(_ query: DNSQuery) async -> Result<ResolvedAddresses, any Error> {
         do {
             let (body, response) = try await session.data(request(for: query))
             return .success(try Self.addresses(in: body, response, to: query))
