@@ -163,7 +163,7 @@ public struct DNSOverHTTPS: NameResolver {
     /// may be asked twice, also with a `POST` (RFC 8484, section 4.1).
     private func answer(to query: DNSQuery) async -> Result<ResolvedAddresses, any Error> {
         let first = await askedOnce(query)
-        guard case .failure(let error as TrellisError) = first, [.send, .receive, .http2].contains(error.kind),
+        guard case .failure(let error) = first, case .exchangeFailed = (error as? TrellisError)?.reason,
             !Task.isCancelled
         else { return first }
         return await askedOnce(query)
