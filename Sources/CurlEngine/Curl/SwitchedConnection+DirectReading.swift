@@ -46,8 +46,11 @@ extension SwitchedConnection {
     /// Begins a read on the socket. Returns the socket, the limit on the wait in nanoseconds, and the number of the beginning if this is
     /// the first read of several; `nil` if the reader waits for the engine thread.
     private func beginDirectRead() -> (socket: Int32, limit: Int64, beginning: UInt64?)? {
-        // The engine thread must not be blocked.
-        guard !engineExecutor.isCurrent else { return nil }
+        // The engine thread must not be blocked. It watches the socket again.
+        guard !engineExecutor.isCurrent else {
+            endDirectReading(hasFailed: false)
+            return nil
+        }
         return state.withLock { state in
             let wasOn = state.direct.isOn
             guard state.mayReadDirectly, state.direct.beginWait() else { return nil }

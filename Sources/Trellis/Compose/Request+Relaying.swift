@@ -22,6 +22,15 @@ extension Request {
         set { changeExtras { $0.isSentOnce = newValue } }
     }
 
+    /// Indicates whether the request may be sent twice although its method is not idempotent, because its meaning is known.
+    var isRepeatable: Bool {
+        get { extras?.extras.isRepeatable ?? false }
+        set { changeExtras { $0.isRepeatable = newValue } }
+    }
+
+    /// Indicates whether the request is sent again on another connection if its kept connection turns out to be dead.
+    var mayBeReplayed: Bool { (method.isIdempotent || isRepeatable) && !isSentOnce }
+
     /// The receiver of informational heads, an ``InformationalHeads``; `nil` if there is none.
     package var informationalReceiver: (any Sendable)? {
         get { extras?.extras.informationalReceiver }

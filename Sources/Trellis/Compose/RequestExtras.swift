@@ -23,6 +23,8 @@ struct RequestExtras: Sendable {
     var sendsURLUnchanged = false
     /// The value of ``Request/isSentOnce``.
     var isSentOnce = false
+    /// The value of ``Request/isRepeatable``.
+    var isRepeatable = false
     /// The value of ``Request/informationalReceiver``.
     var informationalReceiver: (any Sendable)?
     /// The proxy that was selected for the exchange, and the addresses that were found; `nil` if the rules themselves name them.

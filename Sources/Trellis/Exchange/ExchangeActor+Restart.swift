@@ -5,8 +5,9 @@ extension ExchangeActor {
     /// because it cannot rewind a stream, or because it cannot recognise a dead connection over HTTP/2. Any request is sent again if the
     /// server has refused it without processing it, and one that is sent once is sent again only then.
     func mayRestart(after failure: TransportFailure) -> Bool {
-        let mayBeReplayed = prepared.method.isIdempotent && !prepared.source.isSentOnce
-        guard !state.hasRestarted, head == nil, mayBeReplayed || failure.isUnprocessed else { return false }
+        guard !state.hasRestarted, head == nil, prepared.source.mayBeReplayed || failure.isUnprocessed else {
+            return false
+        }
         if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
         if failure.isUnprocessed { return prepared.streamedBody?.isReplayable != false }
         let isStale = failure.isConnectionFailure && report?.reusedConnection == true

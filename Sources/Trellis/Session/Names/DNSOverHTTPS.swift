@@ -159,17 +159,7 @@ public struct DNSOverHTTPS: NameResolver {
         return ResolvedAddresses(literals: found.flatMap(\.literals), timeToLive: shortest)
     }
 
-    /// Asks a question; once more if the connection has ended meanwhile, as a kept one does when its server is started again. A question
-    /// may be asked twice, also with a `POST` (RFC 8484, section 4.1).
     private func answer(to query: DNSQuery) async -> Result<ResolvedAddresses, any Error> {
-        let first = await askedOnce(query)
-        guard case .failure(let error) = first, case .exchangeFailed = (error as? TrellisError)?.reason,
-            !Task.isCancelled
-        else { return first }
-        return await askedOnce(query)
-    }
-
-    private func askedOnce(_ query: DNSQuery) async -> Result<ResolvedAddresses, any Error> {
         do {
             let (body, response) = try await session.data(request(for: query))
             return .success(try Self.addresses(in: body, response, to: query))
@@ -183,8 +173,11 @@ public struct DNSOverHTTPS: NameResolver {
         let message = Data(query.bytes)
         switch method {
         case .post:
-            return Request(
+            var request = Request(
                 url, method: .post, headers: [.accept: Self.type, .contentType: Self.type], body: .data(message))
+            // A question changes nothing (RFC 8484, section 4.1), and a kept connection ends when its server is started again.
+            request.isRepeatable = true
+            return request
         case .get:
             // Base64 for URLs, without padding (RFC 4648, section 5).
             let text = message.base64EncodedString().replacing(byte: "+", with: "-").replacing(byte: "/", with: "_")

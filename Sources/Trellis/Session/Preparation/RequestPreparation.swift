@@ -160,7 +160,7 @@ final class RequestPreparation: Sendable {
                 ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
             method: request.method.rawValue, headerLines: headerLines, body: body,
             version: try version(of: request, url, delivery, isAlternative: alternative != nil),
-            mayBeReplayed: request.method.isIdempotent && !request.isSentOnce,
+            mayBeReplayed: request.mayBeReplayed,
             decodesContent: !keepsCoding && request.decodesContent ?? configuration.decodesContent,
             receiveBufferSize: min(delivery.bufferSize, bandwidth?.receive ?? .max),
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
