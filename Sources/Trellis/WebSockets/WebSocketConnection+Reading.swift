@@ -42,11 +42,7 @@ extension WebSocketConnection {
                 return message
             }
             try await read()
-            guard let message = takeMessage() else {
-                // A read may return without a suspension, and the other calls of the actor would wait as long as pieces of a message come.
-                await Task.yield()
-                continue
-            }
+            guard let message = takeMessage() else { continue }
             passOn()
             return message
         }
