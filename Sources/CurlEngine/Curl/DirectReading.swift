@@ -16,6 +16,9 @@ struct DirectReading {
     static let smallestCount = 8
     /// The largest one, after waits on the socket that were in vain.
     static let largestCount = 1 << 10
+    /// The number of reads after which the engine thread watches the socket again, and the reader suspends: a read on the socket does not
+    /// suspend, and pieces of a message that come without a pause would keep the other calls of the reader's actor waiting.
+    static let readsInARow = 1 << 10
 
     var limits = Limits()
     /// Indicates whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
@@ -35,6 +38,8 @@ struct DirectReading {
     private var neededCount = Self.smallestCount
     /// The reads since the beginning.
     private var recentCount = 0
+    /// Indicates whether the engine thread must have the socket again.
+    var isRunOver: Bool { recentCount >= Self.readsInARow }
 
     /// Indicates whether the duration of a wait with the engine thread between socket and reader is of interest.
     var measuresWaits: Bool { isPossible && !isOn }

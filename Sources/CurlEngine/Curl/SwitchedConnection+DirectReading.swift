@@ -39,7 +39,11 @@ extension SwitchedConnection {
             endDirectReading(hasFailed: true)
             return nil
         }
-        if bytes.count == Self.largestRead { endDirectReading(hasFailed: true) }
+        if bytes.count == Self.largestRead {
+            endDirectReading(hasFailed: true)
+        } else if state.withLock({ $0.direct.isRunOver }) {
+            endDirectReading(hasFailed: false)
+        }
         return bytes
     }
 

@@ -178,6 +178,22 @@ struct DirectReadingTests {
         #expect(reader.begins())
     }
 
+    /// The reader suspends from time to time.
+    @Test func aRunOfReadsIsLimited() {
+        let reader = Reader()
+        reader.waited(8)
+        for _ in 1..<DirectReading.readsInARow {
+            #expect(reader.begins())
+            reader.direct.didRead()
+        }
+        #expect(!reader.direct.isRunOver)
+        #expect(reader.begins())
+        reader.direct.didRead()
+        #expect(reader.direct.isRunOver && reader.ends(hasFailed: false))
+        reader.waited(8)
+        #expect(reader.begins() && !reader.direct.isRunOver)
+    }
+
     @Test func nothingIsReadOnASocketThatTheEngineReads() {
         let impossible = Reader(isPossible: false)
         impossible.waited(100)
