@@ -49,7 +49,13 @@ final class MockConnection: DuplexConnection {
         defer { state.update { $0.hasReader = false } }
         while true {
             try await state.wait { $0.isReadable || !$0.waits }
-            if let next = state.update({ $0.next() }) { return try next.get() }
+            // A reader that got bytes does not wait for more.
+            let next = state.update { state in
+                let next = state.next()
+                if next != nil { state.hasReader = false }
+                return next
+            }
+            if let next { return try next.get() }
             if !state.value.waits { return Data() }
         }
     }

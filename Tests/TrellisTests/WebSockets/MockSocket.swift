@@ -32,6 +32,9 @@ struct MockSocket {
         while await connection.hasWaitingPing, !Task.isCancelled { await Task.yield() }
     }
 
+    /// Waits until nothing is read because enough messages wait for their reader. The last of them was read a moment before.
+    func waitUntilHeldUp() async { while await !connection.isHeldUp, !Task.isCancelled { await Task.yield() } }
+
     /// Waits until the engine thread has handled everything that was due.
     func settle() async {
         for _ in 0..<4 {

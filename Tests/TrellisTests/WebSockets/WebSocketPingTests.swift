@@ -5,6 +5,7 @@ import Testing
 @testable import TrellisTesting
 
 /// Pings of this side, on the framework's clock.
+@Suite(.timeLimit(.minutes(1)))
 struct WebSocketPingTests {
     @Test func aPingReturnsItsLatency() async throws {
         let mock = await MockSocket(WebSocketOptions(pingInterval: nil))
@@ -178,7 +179,7 @@ struct WebSocketPingTests {
     @Test func aReaderThatIsBusyDoesNotLoseTheServer() async throws {
         let mock = await MockSocket()
         for index in 0..<100 { mock.wire.send(ServerFrame.text("\(index)")) }
-        try await mock.wire.state.wait { $0.readCount == WebSocketConnection.mark.count }
+        await mock.waitUntilHeldUp()
         await mock.waitForTimers(1)
         mock.clock.advance(by: .seconds(20))
         let ping = try await mock.wire.frames(1)[0]
