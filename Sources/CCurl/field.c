@@ -76,11 +76,20 @@ bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field
 
 // Returns whether a name is `other`, which is in lower case.
 static bool is_name(const unsigned char *name, const char *other, size_t length) {
-  for (size_t index = 0; index < length; index++) {
+  size_t index = 0;
+  for (; index + 8 <= length; index += 8) {
+    uint64_t block, other_block;
+    memcpy(&block, name + index, 8);
+    memcpy(&other_block, other + index, 8);
+    if ((block | 0x2020202020202020) != other_block) return false;
+  }
+  for (; index < length; index++) {
     if ((name[index] | 0x20) != (unsigned char)other[index]) return false;
   }
   return true;
 }
+
+bool ccurl_field_is_name(const void *name, const void *other, size_t length) { return is_name(name, other, length); }
 
 // Returns a plain decimal number of at most 18 digits; -1 for every other value.
 static int64_t decimal(const unsigned char *digits, size_t length) {

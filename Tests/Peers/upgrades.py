@@ -10,7 +10,7 @@
     foreign       https; names a service whose certificate is for another host
     h3            HTTP/3: responds with `h3`, the field Alt-Used and the body of the request; with 421 to /misdirected
 
-Servers without HTTP/3 respond with `origin`, the field Alt-Used and the body of the request.
+Servers without HTTP/3 respond with `origin`, the field Alt-Used, the body of the request and the lines of its trailers.
 """
 
 import socket
@@ -47,7 +47,19 @@ async def request(reader):
     """Reads a request, and returns its path, its fields and its body."""
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     fields = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
-    return lines[0].split()[1], fields, await reader.readexactly(int(fields.get("content-length", 0)))
+    return lines[0].split()[1], fields, await read_body(reader, fields)
+
+
+async def read_body(reader, fields):
+    """Reads the body of a request, and returns it with the lines of its trailers, each behind a blank."""
+    if fields.get("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(fields.get("content-length", 0)))
+    body = b""
+    while size := int(await reader.readline(), 16):
+        body += (await reader.readexactly(size + 2))[:-2]
+    while line := (await reader.readline()).strip():
+        body += b" " + line
+    return body
 
 
 def server(*headers):

@@ -15,6 +15,9 @@ struct ccurl_field {
 // Returns whether there is a NUL, CR or LF among the bytes.
 bool ccurl_has_line_break(const void *_Nonnull bytes, size_t length);
 
+// Returns whether a name, which is a token, is `other`, which has only letters in lower case and hyphens; both have `length` bytes.
+bool ccurl_field_is_name(const void *_Nonnull name, const void *_Nonnull other, size_t length);
+
 // Finds the name and the value in a field line that includes its line end. Returns false if the name is not a token, or if the value
 // contains a NUL, CR or LF.
 bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_field *_Nonnull field);

@@ -1,4 +1,4 @@
-/// A gate that waits for places in a ``ConnectionBudget``.
+/// A gate, or its part for one address of a server, that waits for places in a ``ConnectionBudget``.
 protocol ConnectionReceiver: AnyObject, Sendable {
     /// Notifies the gate that it has a place for a connection, which must be ended. Called from any thread.
     func grantConnection(to origin: String)

@@ -92,10 +92,14 @@ extension CurlEngine {
         return multi.flatMap { unsafe $0.sockets.isKept(socket.descriptor, generation: socket.generation) }
     }
 
-    /// Closes the idle connection that was used least recently if there would be more connections than the limit allows. Called when
-    /// libcurl is about to make one.
-    func makeRoomForConnection() {
-        guard let multi, unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
+    /// Closes the idle connection that was used least recently if there would be more connections than the limit allows, and one to another
+    /// address of the same server, because it counts towards the limit of the origin. Called when libcurl is about to make one.
+    func makeRoomForConnection(for transfer: Transfer) {
+        guard let multi else { return }
+        if transfer.options.route.hasOneOfSeveralAddresses {
+            unsafe multi.sockets.closeIdle(to: transfer.options.limitName) { streams.isUsed($0, port: $1) ?? false }
+        }
+        guard unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
         unsafe multi.sockets.closeOldestIdle { streams.isUsed($0, port: $1) ?? false }
     }
 

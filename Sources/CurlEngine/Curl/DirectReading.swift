@@ -1,8 +1,9 @@
 /// The decision whether the reader of a connection waits on the socket itself.
 ///
 /// While short messages go to and fro without a pause, the engine thread would be woken for each of them, only to wake the reader. A reader
-/// whose last waits were short waits on the socket in its own thread instead, and the engine thread does not watch the socket meanwhile.
-/// The wait blocks a thread of the reader's pool, therefore it is short, and few readers wait in this way at the same time.
+/// whose last waits were short waits on the socket in its own thread instead. The engine thread does not receive meanwhile, and stops
+/// watching the socket with the first event there. The wait blocks a thread of the reader's pool, therefore it is short, and few readers
+/// wait in this way at the same time.
 struct DirectReading {
     /// The limits on waits, in nanoseconds.
     struct Limits {

@@ -23,7 +23,7 @@ extension StreamGate {
         guard transfer.ownConnection == .wanted else {
             return transfer.ownConnection == .granted && transfer.streamUse == .reserved
         }
-        guard !hasExcess(origin), budget.beginAtOnce(origin.name, for: self) else {
+        guard !hasExcess(origin), budget.beginAtOnce(origin.limitName, for: places(of: origin)) else {
             transfer.ownConnection = .unavailable
             return false
         }

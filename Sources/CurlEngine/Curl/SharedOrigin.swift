@@ -25,7 +25,12 @@ final class SharedOrigin {
         var room: Int { isLeft ? 0 : max(limit - streams, 0) }
     }
 
+    /// The name of the pool of connections.
     let name: String
+    /// The name by which the connections are counted (``TransferOptions/limitName``).
+    let limitName: String
+    /// The receiver of the places for connections; `nil` if that is the gate itself.
+    let places: AddressPlaces?
     /// The local ports of the open connections that no stream uses.
     var idlePorts: Set<Int32> = []
     var sharing = Sharing.unknown
@@ -71,7 +76,11 @@ final class SharedOrigin {
     /// The number of transfers that have waited, and are about to be passed to libcurl for a stream.
     var released = 0
 
-    init(_ name: String) { self.name = name }
+    init(_ name: String, limitName: String? = nil, places: AddressPlaces? = nil) {
+        self.name = name
+        self.limitName = limitName ?? name
+        self.places = places
+    }
 
     /// The number of connections in use.
     var connectionCount: Int { connections.count }

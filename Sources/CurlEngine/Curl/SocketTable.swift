@@ -212,7 +212,8 @@ struct SocketTable {
         entries.indices.contains { entries[$0].isUnused && isIdle(Int32($0), isUsed) }
     }
 
-    /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
+    /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead. An origin is the
+    /// name of a pool of connections, or the one by which those of several addresses are counted.
     ///
     /// - Parameter isUsed: Returns whether streams use the connection to an origin with a local port: streams that are all paused look the
     ///   same as none.
@@ -221,8 +222,10 @@ struct SocketTable {
             for descriptor in entries.indices { endIfIdle(Int32(descriptor), isUsed) }
             return
         }
-        guard let descriptor = unused(to: origin, where: { isIdle($0, isUsed) }) else { return }
-        end(descriptor)
+        let found =
+            unused(to: origin, where: { isIdle($0, isUsed) })
+            ?? oldestIdle(isUsed) { TransferRoute.isPool(origins.name(of: self[$0].origin), ofAddressIn: origin) }
+        if let found { end(found) }
     }
 
     /// Shuts down the idle connections that were not used after an instant.
@@ -243,11 +246,13 @@ struct SocketTable {
         if let descriptor = oldestIdle(isUsed) { end(descriptor) }
     }
 
-    private func oldestIdle(_ isUsed: (String, Int32) -> Bool) -> Int32? {
+    private func oldestIdle(
+        _ isUsed: (String, Int32) -> Bool, where condition: (Int32) -> Bool = { _ in true }
+    ) -> Int32? {
         guard oldestUnused >= 0 else { return nil }
         var descriptor = oldestUnused
         repeat {
-            if isIdle(descriptor, isUsed) { return descriptor }
+            if condition(descriptor), isIdle(descriptor, isUsed) { return descriptor }
             descriptor = unusedByAge.next(after: descriptor)
         } while descriptor != oldestUnused
         return nil

@@ -23,7 +23,7 @@ extension StreamGate {
         guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return nil }
         let count = origin.connectionCount + origin.connecting + origin.reserved
         if origin.awaitsPlace, origin.connectionCount == 0 {
-            return budget.inUseCount(origin.name) >= budget.perOrigin
+            return budget.inUseCount(origin.limitName) >= budget.perOrigin
                 ? "all connections to the origin that the limit allows (\(budget.perOrigin)) are in use"
                 : "all connections of the session (\(budget.total)) are in use"
         }

@@ -6,13 +6,13 @@ extension StreamGate {
         guard let origin = origins[name], !origin.hasStreams(on: port), origin.idlePorts.insert(port).inserted else {
             return
         }
-        budget.setIdle(name, origin.idleCount, for: self)
+        budget.setIdle(origin.limitName, origin.idleCount, for: places(of: origin))
     }
 
     /// Records that an idle connection was closed.
     func didClose(_ name: String, port: Int32) {
         guard let origin = origins[name], origin.idlePorts.remove(port) != nil else { return }
-        budget.setIdle(name, origin.idleCount, for: self)
+        budget.setIdle(origin.limitName, origin.idleCount, for: places(of: origin))
     }
 
     func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void) {
@@ -24,7 +24,14 @@ extension StreamGate {
     }
 
     func grantConnection(to origin: String, afterClosingBy holder: any ConnectionReceiver) {
-        let delivery = LateDelivery { self.grantConnection(to: origin) }
+        grantConnection(to: origin, for: self, afterClosingBy: holder)
+    }
+
+    /// Gives a receiver of the gate a place for a connection as soon as a holder has closed an idle one.
+    func grantConnection(
+        to origin: String, for receiver: any ConnectionReceiver, afterClosingBy holder: any ConnectionReceiver
+    ) {
+        let delivery = LateDelivery { receiver.grantConnection(to: origin) }
         holder.closeIdleConnection(to: origin) { delivery.deliver() }
         if holder.isStuck { delivery.deliver() } else { delivery.waitBriefly(on: executor) }
     }

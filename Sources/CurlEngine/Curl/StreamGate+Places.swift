@@ -2,10 +2,25 @@
 extension StreamGate {
     var isStuck: Bool { executor.isStuck }
 
-    func grantConnection(to origin: String) { executor.submit { self.connectionWasGranted(to: origin) } }
+    /// Returns the receiver of the places of an origin.
+    func places(of origin: SharedOrigin) -> any ConnectionReceiver {
+        guard let places = origin.places else { return self }
+        return places
+    }
 
-    private func connectionWasGranted(to name: String) {
-        guard let origin = origins[name] else { return budget.end(name, for: self) }
+    func grantConnection(to origin: String) { grantConnection(to: origin, in: origin, for: self) }
+
+    /// Gives a place for a connection to a pool.
+    ///
+    /// - Parameters:
+    ///   - limitName: The name by which the connection is counted.
+    ///   - receiver: The receiver of the pool's places.
+    func grantConnection(to limitName: String, in pool: String, for receiver: any ConnectionReceiver) {
+        executor.submit { self.connectionWasGranted(to: limitName, in: pool, for: receiver) }
+    }
+
+    private func connectionWasGranted(to limitName: String, in pool: String, for receiver: any ConnectionReceiver) {
+        guard let origin = origins[pool] else { return budget.end(limitName, for: receiver) }
         noteLimit(origin)
         origin.awaitsPlace = false
         origin.granted += 1
@@ -23,21 +38,21 @@ extension StreamGate {
     /// Returns whether the next places of an origin are to be returned instead of used. Others may have returned enough places in the
     /// meantime.
     func hasExcess(_ origin: SharedOrigin) -> Bool {
-        if origin.excess > 0, budget.isKept(origin.name) { origin.excess = 0 }
+        if origin.excess > 0, budget.isKept(origin.limitName) { origin.excess = 0 }
         return origin.excess > 0
     }
 
     func endPlace(_ origin: SharedOrigin) {
-        budget.end(origin.name, for: self, idle: origin.idleCount)
+        budget.end(origin.limitName, for: places(of: origin), idle: origin.idleCount)
         if origin.excess > 0 { origin.excess -= 1 }
-        if origin.owed > 0 { origin.owe(budget.owedCount(origin.name, by: self)) }
+        if origin.owed > 0 { origin.owe(budget.owedCount(origin.limitName, by: places(of: origin))) }
     }
 
     func requestConnections(of origin: String) { executor.submit { self.connectionsAreRequested(of: origin) } }
 
     private func connectionsAreRequested(of name: String) {
         guard let origin = origins[name] else { return }
-        origin.owe(budget.owedCount(name, by: self))
+        origin.owe(budget.owedCount(origin.limitName, by: places(of: origin)))
         release(origin)
     }
 }

@@ -96,7 +96,9 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             origins = origins.filter { !$0.value.isUnused }
             originLimit = max(256, 2 * origins.count)
         }
-        let origin = SharedOrigin(options.pool)
+        let (name, limitName) = (options.pool, options.limitName)
+        let places = options.route.hasOneOfSeveralAddresses ? AddressPlaces(name, of: self) : nil
+        let origin = SharedOrigin(name, limitName: limitName, places: places)
         if options.isCertainlyHTTP2 { origin.sharing = .shared }
         origins[origin.name] = origin
         last = origin
@@ -201,14 +203,14 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             origin.granted -= 1
         } else {
             guard !origin.awaitsPlace, !hasExcess(origin) else { return false }
-            switch budget.begin(origin.name, for: self) {
+            switch budget.begin(origin.limitName, for: places(of: origin)) {
             case .granted: break
             case .waiting:
                 origin.awaitsPlace = true
                 return false
             case .afterClosing(let holder):
                 origin.awaitsPlace = true
-                grantConnection(to: origin.name, afterClosingBy: holder)
+                places(of: origin).grantConnection(to: origin.limitName, afterClosingBy: holder)
                 return false
             }
         }
@@ -236,7 +238,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func timerIsDue() {
         timer = nil
         for origin in origins.values where origin.waitingCount > 0 {
-            if origin.awaitsPlace { budget.reexamine(origin.name, for: self) }
+            if origin.awaitsPlace { budget.reexamine(origin.limitName, for: places(of: origin)) }
             release(origin)
         }
     }
@@ -291,7 +293,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         if transfer.streamUse == .reserved { origin.reserved -= 1 }
         let takesPlace = origin.beginStream(
             on: port, isNew: transfer.hasOpenedSocket, now: executor.engineLoop.systemNow)
-        if takesPlace, !hasPlace, !budget.add(origin.name, for: self) { origin.excess += 1 }
+        if takesPlace, !hasPlace, !budget.add(origin.limitName, for: places(of: origin)) { origin.excess += 1 }
         if hasPlace, !takesPlace { endPlace(origin) }
         transfer.streamUse = .streaming
         transfer.streamPort = port
@@ -369,8 +371,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         var waiting = resumed
         resumed = []
         for origin in origins.values {
-            for _ in 0..<origin.placeCount { budget.end(origin.name, for: self) }
-            if !origin.idlePorts.isEmpty { budget.setIdle(origin.name, 0, for: self) }
+            for _ in 0..<origin.placeCount { budget.end(origin.limitName, for: places(of: origin)) }
+            if !origin.idlePorts.isEmpty { budget.setIdle(origin.limitName, 0, for: places(of: origin)) }
             while let transfer = origin.next() { waiting.append(transfer) }
         }
         for transfer in waiting { transfer.streamUse = .none }

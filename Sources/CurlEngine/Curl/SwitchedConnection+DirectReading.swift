@@ -13,7 +13,8 @@ extension SwitchedConnection {
 
     /// The number of readers of the process that wait on a socket.
     private static let waitingCount = Atomic(0)
-    /// The largest number of them, so that at least half of the pool's threads are never blocked.
+    /// The largest number of them: half of the cores, so that at least half of the pool's threads are never blocked; but one if there is a
+    /// single core, whose only thread is blocked for the time of a short wait.
     private static let maximumWaitingCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2)
 
     /// Allows the reader to wait on the socket itself, because libcurl has no part in the connection any more.
@@ -50,8 +51,8 @@ extension SwitchedConnection {
     /// Begins a read on the socket. Returns the socket, the limit on the wait in nanoseconds, and the number of the beginning if this is
     /// the first read of several; `nil` if the reader waits for the engine thread.
     private func beginDirectRead() -> (socket: Int32, limit: Int64, beginning: UInt64?)? {
-        // The engine thread must not be blocked. It watches the socket again.
-        guard !engineExecutor.isCurrent else {
+        // No engine's thread must be blocked, another one's neither. The own one watches the socket again.
+        guard !CallingThread.isEngine else {
             endDirectReading(hasFailed: false)
             return nil
         }

@@ -81,7 +81,7 @@ extension Transfer {
             return false
         }
         if !mustWaitAfterRefusal(), engine.streams.mayConnect(self) {
-            if isFirst { engine.makeRoomForConnection() }
+            if isFirst { engine.makeRoomForConnection(for: self) }
             return true
         }
         mustWaitForStream = true

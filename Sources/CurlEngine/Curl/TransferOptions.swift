@@ -93,10 +93,15 @@ package final class TransferOptions: Sendable {
         self.rank = rank
     }
 
-    /// The name of the pool of connections that the transfer can use: the origin, the route if it is not direct, and the number of the
-    /// rules of TLS if they are not the first ones.
+    /// The name of the pool of connections that the transfer can use: ``limitName``, and the route if it has one of several addresses.
     package var pool: String {
-        route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.pool(to: url.origin))
+        route.number == 0 && trust.isFirst ? url.origin : route.pool(of: limitName)
+    }
+
+    /// The name by which the connections of the transfer are counted, for the limits: the origin, the route if it is not direct, with all
+    /// addresses of the server, and the number of the rules of TLS if they are not the first ones.
+    package var limitName: String {
+        route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.limitName(of: url.origin))
     }
 
     /// The same options without the header line `Expect: 100-continue`.

@@ -89,7 +89,10 @@ package final class TransferRoute: Sendable {
     /// connected socket in place of one for that address, which it never uses.
     let socketPath: String?
     /// The number of the route; 0 for ``direct``.
-    let number: Int
+    package let number: Int
+    /// The number of the route by whose name connections are counted: of the one with all addresses of the server if this one has only one
+    /// of them, and otherwise its own.
+    private let limitNumber: Int
     /// Indicates whether libcurl does not look up all names of the route itself.
     let hasOwnAddresses: Bool
     /// The proofs for requests for a tunnel; `nil` if libcurl makes them, or there are none.
@@ -100,16 +103,19 @@ package final class TransferRoute: Sendable {
     private static let count = Atomic(0)
 
     /// A direct connection.
-    package static let direct = TransferRoute(Parts(), number: 0)
+    package static let direct = TransferRoute(Parts(), number: 0, limitNumber: 0)
 
     /// Creates a route with its own connections.
     ///
-    /// - Parameter proofs: The proofs for requests for a tunnel, if the proxy needs some (``EngineConfiguration/ProxyServer/needsProofs``).
-    package convenience init(_ parts: Parts, proofs: (any TunnelProofs)? = nil) {
-        self.init(parts, number: Self.count.add(1, ordering: .relaxed).newValue, proofs)
+    /// - Parameters:
+    ///   - whole: The route of whose addresses of the server this one has only one, so that they share limits; `nil` if there is none.
+    ///   - proofs: The proofs for requests for a tunnel, if the proxy needs some (``EngineConfiguration/ProxyServer/needsProofs``).
+    package convenience init(_ parts: Parts, of whole: TransferRoute? = nil, proofs: (any TunnelProofs)? = nil) {
+        let number = Self.count.add(1, ordering: .relaxed).newValue
+        self.init(parts, number: number, limitNumber: whole?.limitNumber ?? number, proofs)
     }
 
-    private init(_ parts: Parts, number: Int, _ proofs: (any TunnelProofs)? = nil) {
+    private init(_ parts: Parts, number: Int, limitNumber: Int, _ proofs: (any TunnelProofs)? = nil) {
         var parts = parts
         socketPath = Self.socketPath(of: parts)
         if socketPath != nil {
@@ -119,6 +125,7 @@ package final class TransferRoute: Sendable {
         }
         self.parts = parts
         self.number = number
+        self.limitNumber = limitNumber
         self.proofs = proofs
         hasOwnAddresses =
             parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp || parts.secondProxyAddresses != .lookedUp
@@ -146,8 +153,26 @@ package final class TransferRoute: Sendable {
         return parts.interface != nil
     }
 
-    /// Returns the name of the pool of connections to an origin on this route. The name has no blank.
-    package func pool(to origin: String) -> String { number == 0 ? origin : "\(origin)|route-\(number)" }
+    /// Indicates whether the route has only one of the addresses of its server, and shares the limits of the route that has all of them.
+    var hasOneOfSeveralAddresses: Bool { number != limitNumber }
+
+    /// Returns the name by which connections to an origin on this route are counted. The name has no blank.
+    package func limitName(of origin: String) -> String {
+        limitNumber == 0 ? origin : "\(origin)|route-\(limitNumber)"
+    }
+
+    /// Returns the name of the pool of connections that are counted by a name.
+    func pool(of limitName: String) -> String {
+        hasOneOfSeveralAddresses ? "\(limitName)\(Self.addressMark)\(number)" : limitName
+    }
+
+    /// Returns whether a pool of connections is that of one of several addresses, and its connections are counted by a name.
+    static func isPool(_ pool: String, ofAddressIn limitName: String) -> Bool {
+        pool.hasBytePrefix(limitName + addressMark)
+    }
+
+    /// The text between the name by which connections are counted and the number of the route to an address.
+    private static let addressMark = "|address-"
 
     /// Sets the addresses for new connections of a route whose addresses are ``Addresses/found(name:)``.
     package func setAddresses(_ addresses: [String], of host: Host = .server) {

@@ -174,6 +174,18 @@ package struct WireFields: Hashable, Sendable {
         }
     }
 
+    /// Returns the length of the value of the first field with a name, which is in lower case; `nil` without such a field.
+    package func firstValueLength(of name: [UInt8]) -> Int? {
+        unsafe bytes.withUnsafeBytes { lines in
+            unsafe name.withUnsafeBytes { name in
+                guard let lines = lines.baseAddress, let text = name.baseAddress else { return nil }
+                var field = ccurl_field()
+                guard unsafe ccurl_field_find(lines, bytes.count, 0, text, name.count, &field) > 0 else { return nil }
+                return field.value_end - field.value_start
+            }
+        }
+    }
+
     /// Calls `body` with the bytes of each name and value, in order.
     package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
         forEachLine { line, parts in
@@ -207,8 +219,12 @@ extension Span<UInt8> {
     /// Returns whether the bytes, which are a token, are a name in any case. The name has only letters in lower case and hyphens.
     package func isName(_ name: [UInt8]) -> Bool {
         guard count == name.count else { return false }
-        for index in indices where self[index] | 0x20 != name[index] { return false }
-        return true
+        return unsafe withUnsafeBytes { bytes in
+            unsafe name.withUnsafeBytes { name in
+                guard let one = bytes.baseAddress, let other = name.baseAddress else { return true }
+                return unsafe ccurl_field_is_name(one, other, bytes.count)
+            }
+        }
     }
 
     /// Returns whether the bytes are those of an array.

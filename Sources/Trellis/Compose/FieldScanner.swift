@@ -36,6 +36,13 @@ struct FieldScanner {
         return String(bytes)
     }
 
+    /// Takes the bytes in front of the next such character, quoted or not; takes all the rest if there is none.
+    mutating func bytes(before character: Unicode.Scalar) -> Substring.UTF8View {
+        let bytes = rest.prefix { $0 != UInt8(ascii: character) }
+        rest = rest[bytes.endIndex...]
+        return bytes
+    }
+
     mutating func tokenOrQuoted() -> String? { isAt("\"") ? quoted() : token() }
 
     /// Takes a quoted string, and returns it without quotation marks and escapes. For a string without an end, takes all the rest

@@ -11,8 +11,8 @@ public struct TrellisError: Error, Sendable {
     public let reason: Reason
     /// The method of the request.
     public internal(set) var method: HTTPRequest.Method?
-    /// The URL of the request without its secrets: user information, and the values of query items whose names mark them as
-    /// secrets or signatures.
+    /// The URL of the request without its secrets: user information, and the values of query items and of path parameters whose names mark
+    /// them as secrets or signatures.
     public internal(set) var url: String?
     /// The phase that the request was in.
     public internal(set) var phase: Phase
@@ -33,8 +33,8 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var underlying: (any Error)?
     /// The response that was not accepted or could not be read; `nil` if the failure is another one.
     public internal(set) var response: Response?
-    /// The beginning of the body of ``response``, as it was received. The description shows it without the secrets of JSON and of forms:
-    /// texts under names such as `token` and `password`.
+    /// The beginning of the body of ``response``, as it was received. The description shows it without the secrets of JSON and of forms,
+    /// also multipart ones: texts under names such as `token` and `password`.
     public internal(set) var bodyExcerpt: BodyExcerpt?
     /// The number of interruptions after which a download had continued by itself; 0 for other requests.
     public internal(set) var interruptions = 0

@@ -95,7 +95,7 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
 
     /// The name of the queue whose requests share connections and limits: an origin, with the protocols that may be used. An HTTP/1.1
     /// request must not be counted as a stream of the HTTP/2 connections to the same origin.
-    var queue: String { Self.queue(of: wire.pool, wire.version) }
+    var queue: String { Self.queue(of: wire.limitName, wire.version) }
 
     /// Returns the name of the queue of requests to an origin.
     static func queue(of origin: String, _ version: TransferOptions.Version) -> String {

@@ -56,8 +56,8 @@ public struct Metrics: Sendable, Hashable {
         get { rare?.values.proxyURL }
         set { change { $0.proxyURL = newValue } }
     }
-    /// The certificates of the server; `nil` unless the session has a ``ServerTrustManager``, or the request or its session collects them
-    /// (``Request/collectsServerTrust``).
+    /// The certificates of the server; `nil` unless the session has an evaluator for the host (``ServerTrustManager``), or the request or
+    /// its session collects them (``Request/collectsServerTrust``).
     public package(set) var serverTrust: ServerTrust? {
         get { rare?.values.serverTrust }
         set { change { $0.serverTrust = newValue } }

@@ -2,7 +2,8 @@ import FoundationEssentials
 import HTTPTypes
 
 extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The settings, without the secrets of the base URL, of the default fields and of the default query items.
+    /// The settings, without the secrets of the base URL, of the default fields, of the default query items, of proxies and of a
+    /// ``DNSOverHTTPS``.
     public var description: String {
         "SessionConfiguration(\(settings.map { "\($0.name): \($0.value)" }.joined(separator: ", ")))"
     }

@@ -16,8 +16,8 @@ public struct SessionConfiguration: Sendable {
     public var bandwidth = BandwidthLimits()
     /// The rules of TLS. By default, the system's certificate authorities are trusted.
     public var tls = TLSConfiguration()
-    /// The evaluators of servers, such as pins; if `nil`, the default, only the TLS handshake decides whether a server is trusted. A
-    /// session with a manager resumes no TLS sessions.
+    /// The evaluators of servers, such as pins; if `nil`, the default, only the TLS handshake decides whether a server is trusted.
+    /// Requests to hosts with an evaluator resume no TLS sessions.
     public var serverTrustManager: ServerTrustManager?
     /// Indicates whether responses and errors have the certificates of their servers (``Metrics/serverTrust``). The default is `false`. A
     /// session that collects them resumes no TLS sessions, because only a complete handshake shows the validated chain.
@@ -36,8 +36,10 @@ public struct SessionConfiguration: Sendable {
     /// system permits no such socket, the connections remain in use.
     ///
     /// When the machine's default routes, or its addresses on their links, change, a session also forgets the ``alternativeServices`` that
-    /// are not said to persist, the addresses of its ``resolver``, and the results of a PAC script that is its ``proxy`` rule. The script
-    /// is then loaded again.
+    /// are not said to persist, the addresses of its ``resolver``, the results of a PAC script that is its ``proxy`` rule, and the failures
+    /// of proxies. The script is then loaded again. A session observes such changes only if it has ``alternativeServices``, a ``resolver``,
+    /// or a ``proxy`` rule with a script, a function, several proxies, or a SOCKS proxy for which names are looked up here. The addresses
+    /// of other names are not forgotten: in any session, they are used for new connections for at most 60 seconds.
     public var followsNetworkChanges = true
     /// The reachability according to which downloads wait.
     package var reachability = NetworkReachability.shared

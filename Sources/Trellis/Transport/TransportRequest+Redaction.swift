@@ -8,9 +8,9 @@ extension TransportRequest {
     /// Returns the value of a field without its secrets.
     package static func redactedValue(of field: HTTPField) -> String { SecretFields.redacted(field) }
 
-    /// Returns the items of a query or of a URL-encoded form with `REDACTED` for the values of secret items.
-    package static func redactedItems(_ items: String) -> String {
-        String(decoding: URLRedaction.redactItems(items.utf8), as: UTF8.self)
+    /// Returns a body without the secrets that it has by its type, and with `REDACTED` for the values of secret items, whatever its type.
+    package static func redactedBody(_ body: String, type: String) -> String {
+        String(decoding: URLRedaction.redactItems(BodyRedaction.excerpt(body, type: type).utf8), as: UTF8.self)
     }
 
     /// Returns `true` if the name of an item, or of a field in a body, indicates that its value is a secret.

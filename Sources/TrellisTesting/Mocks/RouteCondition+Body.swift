@@ -9,7 +9,7 @@ extension RouteCondition {
     public static func body(_ expected: Data) -> RouteCondition {
         RouteCondition("a body of \(expected.count) bytes") { request in
             let actual = request.recorded.body ?? Data()
-            return actual == expected ? nil : mismatch(expected, actual)
+            return actual == expected ? nil : mismatch(expected, actual, contentType(request.recorded))
         }
     }
 
@@ -22,13 +22,13 @@ extension RouteCondition {
     /// - Parameter expected: The JSON, as text.
     public static func json(_ expected: String) -> RouteCondition {
         let expected = JSONValue(Data(expected.utf8))
-        return RouteCondition("JSON") { request in mismatch(expected, request.recorded.body ?? Data()) }
+        return RouteCondition("JSON") { request in mismatch(expected, request.recorded) }
     }
 
     /// Returns the condition that the body is JSON that is equal to an encoded value. Everything else is as in ``json(_:)``.
     public static func json(encoding expected: some Encodable) -> RouteCondition {
         let expected = (try? JSONEncoder().encode(expected)).flatMap { JSONValue($0) }
-        return RouteCondition("JSON") { request in mismatch(expected, request.recorded.body ?? Data()) }
+        return RouteCondition("JSON") { request in mismatch(expected, request.recorded) }
     }
 
     /// Returns the condition that the body is a URL-encoded form with these items and no others, in any order.
@@ -40,25 +40,30 @@ extension RouteCondition {
         }
     }
 
-    private static func mismatch(_ expected: JSONValue?, _ body: Data) -> RouteMismatch? {
-        guard let expected else { return RouteMismatch("body", "JSON, but the text of the route is none", shown(body)) }
-        guard let actual = JSONValue(body) else { return RouteMismatch("body", "JSON", shown(body)) }
+    private static func mismatch(_ expected: JSONValue?, _ request: RecordedRequest) -> RouteMismatch? {
+        let body = request.body ?? Data(), type = contentType(request)
+        guard let expected else {
+            return RouteMismatch("body", "JSON, but the text of the route is none", shown(body, type))
+        }
+        guard let actual = JSONValue(body) else { return RouteMismatch("body", "JSON", shown(body, type)) }
         return expected.difference(to: actual).map { difference in
             RouteMismatch("body at \(difference.path)", difference.expected, difference.actual)
         }
     }
 
-    private static func mismatch(_ expected: Data, _ actual: Data) -> RouteMismatch {
-        let texts = [expected, actual].map(shown)
+    private static func mismatch(_ expected: Data, _ actual: Data, _ type: String) -> RouteMismatch {
+        let texts = [expected, actual].map { shown($0, type) }
         if texts[0] != texts[1] { return RouteMismatch("body", texts[0], texts[1]) }
         let same = zip(expected, actual).prefix { $0 == $1 }.count
         return RouteMismatch("body", texts[0], "\(actual.count) bytes, the first difference at \(same)")
     }
 
-    /// Returns a body for a message: text without the secrets of a form, or the number of bytes.
-    private static func shown(_ body: Data) -> String {
+    private static func contentType(_ request: RecordedRequest) -> String { request.headers[.contentType] ?? "" }
+
+    /// Returns a body for a message: text without its secrets, or the number of bytes.
+    private static func shown(_ body: Data, _ type: String) -> String {
         if body.isEmpty { return "empty" }
         guard let text = String(validating: body, as: UTF8.self) else { return "\(body.count) bytes" }
-        return "\"\(RouteMismatch.shortened(TransportRequest.redactedItems(text)))\""
+        return "\"\(RouteMismatch.shortened(TransportRequest.redactedBody(text, type: type)))\""
     }
 }

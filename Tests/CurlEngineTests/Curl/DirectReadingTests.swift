@@ -68,6 +68,25 @@ struct DirectReadingTests {
         try await finish(server)
     }
 
+    /// A reader on the thread of any engine does not block that thread.
+    @Test func aReaderOnTheThreadOfAnotherEngineWaitsForItsOwn() async throws {
+        let server = try LoopbackServer.echo()
+        let connection = try await connect(server)
+        try await beginDirectReading(on: connection)
+        let other = EngineExecutor()
+        let reader = Task(executorPreference: other) { try await connection.read() }
+        // Either the reader is known to the connection's engine, or it blocks the thread.
+        while !connection.state.withLock({ $0.reader != nil || $0.direct.isReaderWaiting }), !Task.isCancelled {
+            await Task.yield()
+        }
+        #expect(connection.state.withLock { !$0.direct.isReaderWaiting && !$0.direct.isOn })
+        try await connection.write(Data("x".utf8))
+        #expect(try await reader.value == Data("x".utf8))
+        connection.close()
+        await other.shutDown()
+        try await finish(server)
+    }
+
     @Test func theEndIsReadByTheEngine() async throws {
         let server = try LoopbackServer.switching { connection in
             while case let bytes = try connection.read(), !bytes.isEmpty, bytes != Array("end".utf8) {

@@ -62,9 +62,11 @@ import Testing
     }
 
     /// The end of a request on an HTTP/1 connection, at an instant in nanoseconds.
-    private func endRequest(in table: inout SocketTable, on socket: Int32, _ user: User, at now: UInt64) -> Bool {
+    private func endRequest(
+        in table: inout SocketTable, on socket: Int32, _ user: User, to origin: String = "a", at now: UInt64
+    ) -> Bool {
         table.didEndTransfer(
-            on: socket, generation: table.generation(of: socket), after: ObjectIdentifier(user), to: "a",
+            on: socket, generation: table.generation(of: socket), after: ObjectIdentifier(user), to: origin,
             isHTTP1: true, isExclusive: true, streamPort: 0, now: EngineInstant(nanoseconds: now))
     }
 
@@ -84,6 +86,27 @@ import Testing
         let next = table.closeIdle(usedUntil: EngineInstant(nanoseconds: 10)) { _, _ in false }
         #expect(next == EngineInstant(nanoseconds: 20))
         #expect(pair.isOpen)
+    }
+
+    /// The connections to the addresses of a server are counted together, so that one to any of them is closed for another.
+    @Test func anIdleConnectionToOneOfSeveralAddressesIsClosed() throws {
+        let pair = try Pair(), user = User()
+        defer { pair.end() }
+        var parts = TransferRoute.Parts()
+        parts.addresses = .found(name: "a")
+        let whole = TransferRoute(parts)
+        parts.addresses = .fixed(["192.0.2.1"])
+        let limitName = whole.limitName(of: "a"), pool = TransferRoute(parts, of: whole).pool(of: limitName)
+        var table = SocketTable()
+        table.didOpen(pair.socket, for: ObjectIdentifier(user))
+        table.want(pair.socket, .read, for: ObjectIdentifier(user))
+        table.want(pair.socket, [], for: ObjectIdentifier(user))
+        let isCounted = endRequest(in: &table, on: pair.socket, user, to: pool, at: 10)
+        #expect(isCounted && pool != limitName)
+        for other in ["a", limitName + "0"] { table.closeIdle(to: other) { _, _ in false } }
+        #expect(pair.isOpen)
+        table.closeIdle(to: limitName) { _, _ in false }
+        #expect(!pair.isOpen)
     }
 
     @Test func aSocketThatAnotherUserWantsIsNotIdle() throws {

@@ -68,6 +68,18 @@ struct AlternativeServiceTests {
         #expect(try await end() == ["selected", "selected", "selected"])
     }
 
+    /// libcurl sends the fields behind a body over HTTP/1.1 only.
+    @Test(hasHTTP3, .enabled(if: LibcurlFeatures.current.sendsTrailers, "not for a libcurl before 8.7"))
+    func aRequestWithTrailersGoesToTheOrigin() async throws {
+        let sum = try #require(HTTPField.Name("X-Sum"))
+        #expect(try await session.string(request("alternative")) == "origin  ")
+        let request = try request("alternative", body: "abc").withTrailers { [sum: "7"] }
+        let (data, response) = try await session.data(request)
+        #expect(String(decoding: data, as: UTF8.self) == "origin  abc X-Sum: 7")
+        #expect(response.version == .http1_1)
+        #expect(try await end() == [])
+    }
+
     @Test(hasHTTP3) func aServiceOnTheSamePort() async throws {
         let port = try #require(peer.announcement.ports["same"])
         #expect(try await session.string(request("same")) == "origin  ")

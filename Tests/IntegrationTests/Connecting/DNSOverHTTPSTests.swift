@@ -264,6 +264,24 @@ struct DNSOverHTTPSTests {
         #expect(found.timeToLive == .seconds(10))
     }
 
+    /// The resolver outlives the sessions that ask it.
+    @Test func theShutdownClosesTheConnections() async throws {
+        let (dns, web) = (try Self.server(), try LoopbackServer.http { _ in .text("ok") })
+        let resolver = try DNSOverHTTPS(dns.url("/"))
+        var configuration = SessionConfiguration()
+        configuration.resolver = resolver
+        configuration.route.addressFamily = .ipv4
+        let session = Session(configuration: configuration)
+        #expect(try await session.string("http://a.invalid:\(web.port)/") == "ok")
+        await session.shutdown()
+        #expect(try await resolver.addresses(of: "b.invalid", family: .ipv4).addresses == ["127.0.0.1"])
+        #expect(dns.acceptedCount == 1)
+        await resolver.shutdown()
+        try await dns.waitUntilAllClosed()
+        await expectFailure([.cancelled]) { try await resolver.addresses(of: "b.invalid", family: .ipv4) }
+        #expect(dns.acceptedCount == 1 && dns.requests.count == 2)
+    }
+
     @Test func whatIsNoNameIsNotAsked() async throws {
         let dns = try Self.server()
         let resolver = try DNSOverHTTPS(dns.url("/"))

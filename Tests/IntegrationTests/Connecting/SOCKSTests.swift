@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -131,6 +132,47 @@ struct SOCKSTests {
         let session = session(try Proxy("socks5://127.0.0.1:\(peer.port)"))
         #expect(try await session.string("http://localhost:81/") == "SOCKS 5 to 127.0.0.1:81 as -")
         #expect(peer.acceptedCount == 2)
+        await session.shutdown()
+    }
+
+    /// A resolver whose third lookup has other addresses than the first two.
+    private final class Moving: NameResolver {
+        private let count = Locked(0)
+
+        func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+            let first = count.next() <= 2 ? 1 : 3
+            return try ResolvedAddresses(["192.0.2.\(first)", "192.0.2.\(first + 1)"], timeToLive: .zero)
+        }
+    }
+
+    /// A request waits for a connection to its origin although it goes to another address than those that have the connections.
+    @Test func allAddressesTogetherHaveOneLimit() async throws {
+        let mayEnd = LoopbackServer.Gate(), connects = SOCKSPeer.Recorder(), events = ConnectionEvents()
+        let peer = try SOCKSPeer.start(connects: connects) { connection in
+            while let request = try connection.nextRequest() {
+                if request.path == "/long" { try connection.wait(for: mayEnd) }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let session = session(try Proxy("socks5://127.0.0.1:\(peer.port)")) {
+            $0.resolver = Moving()
+            $0.engines = .fixed(1)
+            $0.limits.perOrigin = 2
+        }
+        let request = Request("http://far.invalid/long")
+        var answers: [Task<String, any Error>] = []
+        for count in 1...2 {
+            answers.append(Task { try await session.string(request) })
+            try await peer.waitUntilRequested(count: count)
+        }
+        answers.append(Task { try await session.string(request.withEventMonitor(events)) })
+        try await events.wait(for: "queued")
+        // The engine makes connections in the order of its requests, and the proxy accepts them in that order.
+        #expect(try await session.string("http://other.invalid/") == "ok")
+        #expect(peer.acceptedCount == 3)
+        mayEnd.open()
+        for answer in answers { #expect(try await answer.value == "ok") }
+        #expect(connects.all.map(\.host) == ["192.0.2.1", "192.0.2.1", "192.0.2.3", "192.0.2.3"])
         await session.shutdown()
     }
 

@@ -145,6 +145,10 @@ struct RouteConditionTests {
             ),
             (post(json), .json(#"{"user":1}"#), #"body at $.user: expected 1, was {"password": REDACTED}"#),
             (
+                post(json), .body(#"{"user":{"password":"t0p"}}"#),
+                #"body: expected "{"user":{"password":"REDACTED"}}", was 30 bytes, the first difference at 21"#
+            ),
+            (
                 post("a=1&password=s3cret", type: "text/plain"), .body("a=1&password=t0p"),
                 #"body: expected "a=1&password=REDACTED", was 19 bytes, the first difference at 13"#
             ),

@@ -19,6 +19,12 @@ struct ExcerptRedactionTests {
             // Text that is no JSON although its type says so may be the reason of the failure.
             ("application/json", "<p>Down for maintenance</p>", "<p>Down for maintenance</p>"),
             ("text/plain", "[1] no token", "[1] no token"),
+            (
+                "multipart/form-data; boundary=B",
+                "--B\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\ns3cret\r\n--B--\r\n",
+                "--B Content-Disposition: form-data; name=\"password\" REDACTED --B--"
+            ),
+            ("multipart/form-data; boundary=B", "password=s3cret", "…"),
         ] as [(String, String, String)])
     func theDescriptionHasNoSecrets(_ type: String, _ body: String, _ shown: String) {
         let answer = Answer.test(401, type: type.isEmpty ? nil : type, body: Data(body.utf8))

@@ -54,10 +54,14 @@ package enum BodyRedaction {
     }
 
     /// Returns the beginning of a body without secrets, for a message. The rest of a text that is no JSON from some byte on stays as it is,
-    /// because the message is about such bodies.
+    /// because the message is about such bodies. There is an ellipsis behind a multipart body of which a part is left out.
     ///
     /// - Parameter type: The `Content-Type` of the body; empty if it has none.
     static func excerpt(_ text: String, type: String) -> String {
+        if MultipartRedaction.isMultipart(type) {
+            let (redacted, remark) = redacted(text, type: type)
+            return remark == nil ? redacted : redacted + "…"
+        }
         let media = MediaType(type)
         if !isForm(media), isJSON(media) || beginsAsJSON(text) {
             return JSONRewriter.rewrittenAsFarAsPossible(text, replacing: secretTexts())

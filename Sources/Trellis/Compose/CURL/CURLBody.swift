@@ -10,7 +10,7 @@ struct CURLBody {
         /// An empty body, whose length of zero the method sends.
         case empty
         case data(Data)
-        /// The number of bytes of a body in memory that is too large to be shown.
+        /// The number of bytes of a body in memory that is too large to be shown, or coded.
         case long(Int)
         case file(String)
         case stream
@@ -33,6 +33,9 @@ struct CURLBody {
         switch request.body?.source {
         case nil: form = request.method.expectsContent ? .empty : .none
         case .data(let data) where options.maximumBodySize.isExceeded(by: data.count): form = .long(data.count)
+        // The caller has coded the body, and its secrets cannot be found.
+        case .data(let data) where !options.revealsSecrets && !isCoded && Self.hasCoding(existing):
+            form = .long(data.count)
         case .data(let data):
             let type =
                 request.headers[.contentType] ?? request.body?.contentType ?? options.defaultHeaders[.contentType]
@@ -55,6 +58,11 @@ struct CURLBody {
         self.remark = remark
         if case .form = form { contentType = nil } else { contentType = request.body?.contentType }
         if case .form = form { coding = nil } else { coding = isCoded ? request.compression?.algorithm : nil }
+    }
+
+    /// Returns whether a `Content-Encoding` names a coding other than `identity`, which is none.
+    private static func hasCoding(_ value: String?) -> Bool {
+        value.map { $0.lowercased() != "identity" && !$0.isEmpty } ?? false
     }
 
     /// The `Content-Encoding` that the command applies to the body.

@@ -6,7 +6,8 @@ public struct CURLDescriptionOptions: Sendable {
     /// query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`, `password`, `api_key` and the
     /// like) become `REDACTED`, as do fields that no compression table may hold (`indexingStrategy`), and the texts under such names in
     /// a body of JSON, as in the documents of an ``HARRecorder``. The URLs of fields such as `Referer` and `Link` are treated alike.
-    /// Secrets in other bodies, in files and in ``furtherArguments`` are not recognised.
+    /// A body in memory that has a `Content-Encoding` already is named in a remark. Secrets in other bodies, in files and in
+    /// ``furtherArguments`` are not recognised.
     public var revealsSecrets = false
     /// Indicates whether each option is on a line of its own; `false` by default.
     public var isMultiline = false

@@ -19,16 +19,25 @@ struct CURLForm {
         result.subtype = form.subtype
         for part in form.parts {
             var part = part
-            if let name = part.name, URLRedaction.isSecret(name[...]), case .data = part.body.source {
-                part.body = .string("REDACTED", contentType: part.body.contentType)
-            } else if case .data(let data) = part.body.source {
-                let (shown, why) = BodyRedaction.redacted(data, type: part.effectiveContentType ?? "text/plain")
+            let isSecret =
+                part.name.map { URLRedaction.isSecret($0[...]) } ?? false
+                || part.headers[values: .contentDisposition].contains(where: MultipartRedaction.namesSecret)
+            switch part.body.source {
+            case .data where isSecret: part.body = .string("REDACTED", contentType: part.body.contentType)
+            case .multipart where isSecret: part.body = .string("REDACTED", contentType: nil)
+            case .data(let data):
+                let codings = part.headers.compactMap { field in
+                    MultipartRedaction.codingFields.contains(field.name.canonicalName) ? field.value : nil
+                }
+                let (shown, why) = MultipartRedaction.redacted(
+                    data, type: part.effectiveContentType ?? "text/plain", codings: codings)
                 part.body = .data(shown, contentType: part.body.contentType)
                 remark = remark ?? why
-            } else if case .multipart(let inner) = part.body.source {
+            case .multipart(let inner):
                 let (shown, why) = redacted(inner)
                 part.body = .multipart(shown)
                 remark = remark ?? why
+            case .file, .stream: break
             }
             for index in part.headers.indices {
                 part.headers[index].value = SecretFields.redacted(part.headers[index])

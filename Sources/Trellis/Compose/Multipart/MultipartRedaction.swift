@@ -7,8 +7,16 @@ import HTTPTypes
 struct MultipartRedaction {
     /// The remark about what cannot be understood.
     private static let remark = "the rest is not multipart, and is left out because it may hold secrets"
+    /// The remark about a content whose codings are not removed.
+    private static let codingRemark = "a part with a coding is left out because it may hold secrets"
     /// The number of multipart bodies within each other that are looked into.
     private static let maximumDepth = 8
+    /// The names of the fields with the codings of a part, in lower case.
+    static let codingFields: Set<String> = ["content-transfer-encoding", "content-encoding"]
+    /// The codings that are none (RFC 2045, section 6.2; RFC 9110, section 8.4.1).
+    private static let noCodings: Set<String> = ["", "7bit", "8bit", "binary", "identity"]
+    /// The kinds of a `Content-Disposition` that need no name, in lower case.
+    private static let kindsWithoutNames: Set<String> = ["attachment", "inline", "file"]
 
     /// A line between two parts.
     private struct Delimiter {
@@ -113,6 +121,7 @@ struct MultipartRedaction {
         // The body ends behind the delimiter.
         guard !part.isEmpty else { return }
         var (type, isSecret) = ("text/plain", false)
+        var codings: [String] = []
         var head: [UInt8] = []
         var start = part.startIndex
         while true {
@@ -136,6 +145,7 @@ struct MultipartRedaction {
             switch name.lowercased() {
             case "content-disposition": isSecret = isSecret || Self.namesSecret(value)
             case "content-type": type = value
+            case let field where Self.codingFields.contains(field): codings.append(value)
             default: break
             }
             head += Self.redacted(line, name: name, value: value)
@@ -147,7 +157,7 @@ struct MultipartRedaction {
         if isSecret, content.count > lineBreak {
             output += BodyRedaction.mark.utf8
         } else {
-            addContent(content.dropLast(lineBreak), type: type)
+            addContent(content.dropLast(lineBreak), type: type, codings: codings)
         }
         output += content.suffix(lineBreak)
     }
@@ -158,22 +168,49 @@ struct MultipartRedaction {
         return content.dropLast().last == 0x0D ? 2 : 1
     }
 
-    /// Returns whether a `Content-Disposition` names a part whose content is a secret. A name that cannot be read is looked for in all of
-    /// the value.
-    private static func namesSecret(_ disposition: String) -> Bool {
+    /// Returns whether a `Content-Disposition` names a part whose content is a secret. A name that another reader may read otherwise counts
+    /// as that of a secret, and so does a missing one, which a part of a form must have (RFC 7578, section 4.2).
+    static func namesSecret(_ disposition: String) -> Bool {
         // The line breaks are those of a field in several lines.
         var scanner = FieldScanner(disposition.replacing(byte: "\r", with: " ").replacing(byte: "\n", with: " "))
+        let kind = scanner.token()?.lowercased() ?? ""
         var hasName = false
         while scanner.skip(past: ";") {
             scanner.skipSpace()
-            guard let parameter = scanner.token(), scanner.take("="), let value = scanner.tokenOrQuoted() else {
+            guard let parameter = scanner.token()?.lowercased(), parameter.split(atByte: "*").first == "name" else {
                 continue
             }
-            guard ["name", "name*"].contains(parameter.lowercased()) else { continue }
+            scanner.skipSpace()
+            // A name in several parameters (RFC 2231, section 3) is not put together.
+            guard ["name", "name*"].contains(parameter), scanner.take("=") else { return true }
+            scanner.skipSpace()
+            guard let name = Self.name(&scanner), !isSecret(name) else { return true }
             hasName = true
-            if URLRedaction.isSecret(value[...]) { return true }
         }
-        return !hasName && SecretFields.marksSecret(disposition.lowercased())
+        if hasName { return false }
+        return !kindsWithoutNames.contains(kind) || SecretFields.marksSecret(disposition.lowercased())
+    }
+
+    /// Takes the name of a part; returns `nil` if it cannot be read, or if another reader may read it otherwise. Some senders do not quote
+    /// the brackets and letters that a token may not have.
+    private static func name(_ scanner: inout FieldScanner) -> String? {
+        if scanner.isAt("\"") {
+            guard let name = scanner.tokenOrQuoted() else { return nil }
+            scanner.skipSpace()
+            return scanner.isAtEnd || scanner.isAt(";") ? trimmed(name.utf8) : nil
+        }
+        let name = trimmed(scanner.bytes(before: ";"))
+        let isPlain = name.utf8.allSatisfy { byte in
+            FieldScanner.isTokenByte(byte) || "[]".utf8.contains(byte) || byte >= 0x80
+        }
+        return isPlain && !name.isEmpty ? name : nil
+    }
+
+    /// Returns whether the name of a part indicates that its content is a secret. An encoded name is behind an apostrophe (RFC 8187,
+    /// section 3.2); what the words of RFC 2047 say is not known.
+    private static func isSecret(_ name: String) -> Bool {
+        let start = name.lastIndex(ofByte: "'").map { name.utf8.index(after: $0) } ?? name.startIndex
+        return name.containsBytes("=?") || URLRedaction.isSecret(name[...]) || URLRedaction.isSecret(name[start...])
     }
 
     /// Returns the line of a field, without the value if that is a secret.
@@ -185,13 +222,37 @@ struct MultipartRedaction {
         return Array("\(name): \(redacted)\r\n".utf8)
     }
 
-    private mutating func addContent(_ content: ArraySlice<UInt8>, type: String) {
+    private mutating func addContent(_ content: ArraySlice<UInt8>, type: String, codings: [String] = []) {
         guard !content.isEmpty else { return }
-        let (shown, why) =
-            Self.isMultipart(type)
-            ? Self.redacted(Data(content), type: type, depth: depth + 1)
-            : BodyRedaction.redacted(Data(content), type: type)
+        let (shown, why) = Self.redacted(Data(content), type: type, codings: codings, depth: depth)
         output += shown
         remark = remark ?? why
+    }
+
+    /// Returns the content of a part without the secrets that it has by its type, and a remark if a piece of it is left out because it may
+    /// hold some. A content in Base64 stays in Base64; one with other codings is left out.
+    ///
+    /// - Parameters:
+    ///   - type: The `Content-Type` of the part.
+    ///   - codings: The values of the fields of the part that are named in ``codingFields``.
+    ///   - depth: The number of multipart bodies around the one that has the part.
+    static func redacted(
+        _ content: Data, type: String, codings: [String], depth: Int = 0
+    ) -> (body: Data, remark: String?) {
+        let codings = codings.map { $0.lowercased() }.filter { !noCodings.contains($0) }
+        if codings.isEmpty { return withoutSecrets(content, type: type, depth: depth) }
+        let base64 = Data(content.filter { !isBlank($0) })
+        guard codings == ["base64"], let decoded = Data(base64Encoded: base64) else {
+            return (Data(), content.isEmpty ? nil : codingRemark)
+        }
+        let (shown, remark) = withoutSecrets(decoded, type: type, depth: depth)
+        return (shown == decoded ? content : Data(shown.base64EncodedString().utf8), remark)
+    }
+
+    private static func withoutSecrets(
+        _ content: Data, type: String, depth: Int
+    ) -> (body: Data, remark: String?) {
+        isMultipart(type)
+            ? redacted(content, type: type, depth: depth + 1) : BodyRedaction.redacted(content, type: type)
     }
 }

@@ -35,7 +35,8 @@ public struct ProxyConfiguration: Sendable {
 
     /// The rule of the choice.
     package let rule: Rule
-    /// The time for which a proxy that has failed is tried only after all others. The default is five minutes.
+    /// The time for which a proxy that has failed is tried only after all others. The default is five minutes. A change of the machine's
+    /// network ends it, if the session observes that (``SessionConfiguration/followsNetworkChanges``).
     public var coolDown = Duration.seconds(300)
 
     init(_ rule: Rule) { self.rule = rule }

@@ -21,6 +21,7 @@ enum SecretFields {
     static func isSecret(_ field: HTTPField) -> Bool {
         let name = field.name.canonicalName
         return field.indexingStrategy == .disallow || names.contains(name) || marksSecret(name)
+            || name.hasByteSuffix("-authorization")
     }
 
     /// Returns `true` if a name, of a field or an item, indicates that its value is a secret.

@@ -7,14 +7,26 @@ package enum URLRedaction {
         "auth", "awsaccesskeyid", "code", "jwt", "key", "pass", "pwd", "session", "sid", "sig",
     ]
 
-    /// Returns the URL without user information and fragment, and with `REDACTED` for query values whose names indicate a secret.
+    /// Returns the URL without user information and fragment, and with `REDACTED` for the values of query items and path parameters whose
+    /// names indicate a secret.
     package static func redact(_ url: String) -> String {
         guard mayHoldSecret(url) else { return url }
         // A `#` in a password must not be mistaken for the beginning of the fragment.
         let result = String(withoutUserInformation(url).prefix(beforeBytes: "#"))
-        guard let mark = result.firstIndex(ofByte: "?") else { return result }
+        guard let mark = result.firstIndex(ofByte: "?") else { return redactParameters(result[...]) }
         let query = result[result.utf8.index(after: mark)...]
-        return result[..<mark] + "?" + String(decoding: redactItems(query.utf8), as: UTF8.self)
+        return redactParameters(result[..<mark]) + "?" + String(decoding: redactItems(query.utf8), as: UTF8.self)
+    }
+
+    /// Returns the part of a URL in front of its query with `REDACTED` for the values of secret parameters, such as `;jsessionid=1` at the
+    /// end of a segment of the path (RFC 3986, section 3.3).
+    private static func redactParameters(_ path: Substring) -> String {
+        let pieces = path.split(atByte: ";", omittingEmptySubsequences: false)
+        return pieces.dropFirst().reduce(into: String(path.prefix(beforeBytes: ";"))) { result, piece in
+            let parameter = piece.prefix(beforeBytes: "/")
+            result += ";" + String(decoding: redactItems(parameter.utf8), as: UTF8.self)
+            result += piece[parameter.endIndex...]
+        }
     }
 
     /// Returns whether a URL has a part that could be secret. Most URLs have none.
@@ -22,7 +34,10 @@ package enum URLRedaction {
         let bytes = url.utf8.span
         for index in bytes.indices {
             let byte = bytes[index]
-            if byte == UInt8(ascii: "@") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return true }
+            switch byte {
+            case UInt8(ascii: "@"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ";"): return true
+            default: break
+            }
         }
         return false
     }
@@ -51,12 +66,13 @@ package enum URLRedaction {
     package static func hasUserInformation(_ url: String) -> Bool { userInformation(of: url) != nil }
 
     /// Returns `true` if the name of a query or form item, percent-encoded or not, indicates that its value is a secret: the
-    /// complete name, or its last segment (`user[pass]`, `user.pass`).
+    /// complete name, or its last segment that is no index (`user[pass]`, `user.pass`, `pass[0]`).
     static func isSecret(_ name: Substring) -> Bool {
         let name = decoded(name).lowercased()
         let segments = name.utf8.split { ".[]".utf8.contains($0) }
+        let last = segments.last { segment in !segment.allSatisfy { 0x30...0x39 ~= $0 } }
         return secretNames.contains(name) || SecretFields.marksSecret(name)
-            || segments.last.map { secretNames.contains(String(Substring($0))) } ?? false
+            || last.map { secretNames.contains(String(Substring($0))) } ?? false
     }
 
     /// Returns a text with its percent-encoded bytes decoded; malformed escapes stay as they are.

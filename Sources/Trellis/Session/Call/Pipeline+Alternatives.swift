@@ -11,8 +11,8 @@ extension Pipeline {
         if call.delivery != .connection, request.body?.isReplayable ?? true,
             let service = session.alternative(for: request),
             let url = try? session.preparation.url(of: request),
-            session.configuration.alternativeServices?.begin(service, of: url) == true,
-            let answer = try await send(request, to: service, of: url, permit)
+            let generation = session.configuration.alternativeServices?.begin(service, of: url),
+            let answer = try await send(request, to: service, of: url, generation, permit)
         {
             return answer
         }
@@ -24,39 +24,42 @@ extension Pipeline {
     /// service does not serve the origin.
     @inline(never)
     private func send(
-        _ request: Request, to service: AlternativeService, of url: WireURL, _ permit: LimitPermit?
+        _ request: Request, to service: AlternativeService, of url: WireURL, _ generation: Int,
+        _ permit: LimitPermit?
     ) async throws -> StepResponse? {
         tell { .alternativeSelected(service) }
         do {
             let answer = try await send(session.sending(request, to: service, call.delivery), permit)
             guard answer.response.status == .misdirectedRequest else {
-                session.configuration.alternativeServices?.end(service, of: url, .worked)
+                session.configuration.alternativeServices?.end(service, of: url, .worked, generation: generation)
                 return answer
             }
-            didFail(service, of: url, TrellisError(.validationFailed(.status(421))))
+            didFail(service, of: url, generation, TrellisError(.validationFailed(.status(421))))
             session.configuration.alternativeServices?.remove(service, of: url)
             await answer.discard(context)
             return nil
         } catch let error as TrellisError where error.isTrustTimeout {
             // Nothing was sent. The origin has all of the time for connecting, and so have its evaluator and the files of certificates. The
             // next requests do not wait again.
-            didFail(service, of: url, error)
+            didFail(service, of: url, generation, error)
             return nil
         } catch let error as TrellisError where error.isUntried {
-            session.configuration.alternativeServices?.end(service, of: url, .unknown)
+            session.configuration.alternativeServices?.end(service, of: url, .unknown, generation: generation)
             return nil
         } catch let error as TrellisError where error.isOfConnection {
-            didFail(service, of: url, error)
+            didFail(service, of: url, generation, error)
             if error.phase == .connecting { return nil }
             throw error
         } catch {
-            session.configuration.alternativeServices?.end(service, of: url, .unknown)
+            session.configuration.alternativeServices?.end(service, of: url, .unknown, generation: generation)
             throw error
         }
     }
 
-    private func didFail(_ service: AlternativeService, of url: WireURL, _ error: TrellisError) {
-        session.configuration.alternativeServices?.end(service, of: url, .failed)
+    private func didFail(
+        _ service: AlternativeService, of url: WireURL, _ generation: Int, _ error: TrellisError
+    ) {
+        session.configuration.alternativeServices?.end(service, of: url, .failed, generation: generation)
         tell { .alternativeFailed(service, because: error) }
     }
 }

@@ -12,6 +12,7 @@ extension Pipeline {
         var failed: [String] = []
         while true {
             let proxy = decision.proxies.first ?? .direct
+            let changes = routes.networkChanges
             var areNamesKnown = false
             do {
                 let routed = try await routed(request, to: url, through: routes.authenticating(proxy), decision)
@@ -23,7 +24,7 @@ extension Pipeline {
                 // The name that was not found in time may be the server's.
                 let isOfProxy = error.isOfProxyAlone && (areNamesKnown || !error.isTimeout)
                 let origin = isOfProxy ? nil : URLOrigin(url)
-                routes.didFail(proxy, origin: origin, for: request, now: call.clock.now())
+                routes.didFail(proxy, origin: origin, for: request, after: changes, now: call.clock.now())
                 // The source of a body may have been read while the connection was being made.
                 guard let next = decision.afterFailure, request.body?.isReplayable ?? true else {
                     if decision.afterFailure == nil, proxies.contains(.direct) {

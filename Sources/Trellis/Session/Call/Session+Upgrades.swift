@@ -34,9 +34,10 @@ extension Session {
 
     /// Returns the alternative service to which a request is sent; `nil` if that is its origin.
     func alternative(for request: Request) -> AlternativeService? {
-        // The certificate is the proof that the service is one of the origin.
+        // Trailers are sent over HTTP/1.1 only. The certificate is the proof that the service is one of the origin.
         guard let store = configuration.alternativeServices,
             (request.httpVersion ?? configuration.httpVersion) == .automatic,
+            request.body == nil || request.trailers == nil,
             let url = try? preparation.url(of: request), url.isSecure, verifies(url),
             let service = store.service(for: url),
             preparation.routes.allowsAlternatives(to: url, of: request)
@@ -106,8 +107,9 @@ extension SessionConfiguration {
     /// Indicates whether requests may be changed because of earlier responses.
     var hasUpgrades: Bool { hsts != nil || alternativeServices != nil }
 
-    /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, and results
-    /// of a script that chooses proxies. Returns `nil` if the session has nothing of the kind.
+    /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, results of a
+    /// script that chooses proxies, and failures of proxies. Returns `nil` if the session has nothing of the kind, because an observation
+    /// costs a thread and a socket of the process.
     func observeNetwork(_ routes: RouteTable) -> (any NetworkStatusObservation)? {
         let store = alternativeServices
         guard followsNetworkChanges, store != nil || routes.dependsOnNetwork else { return nil }

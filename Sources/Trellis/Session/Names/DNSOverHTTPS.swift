@@ -87,6 +87,13 @@ public struct DNSOverHTTPS: NameResolver {
         session = Session(configuration: configuration)
     }
 
+    /// Ends the resolver's own session: closes its connections, and waits until its threads have ended. Sessions may share a resolver, so
+    /// that none of them ends it with its own shutdown.
+    ///
+    /// Questions in flight and later ones fail with the error of requests of a session that was shut down, which is of kind
+    /// ``TrellisError/Kind/cancelled``. Copies of the resolver share its session.
+    public func shutdown() async { await session.shutdown() }
+
     /// Asks the server for the addresses of a name.
     ///
     /// - Throws: ``DNSFailure``, ``TrellisError`` of the request to the server, or `CancellationError` in a cancelled task.
@@ -199,4 +206,9 @@ public struct DNSOverHTTPS: NameResolver {
         let rest = answer.timeToLive > age ? answer.timeToLive - age : 0
         return ResolvedAddresses(literals: answer.addresses, timeToLive: .seconds(rest))
     }
+}
+
+extension DNSOverHTTPS: RedactedDescription {
+    /// The URL of the server, without secrets.
+    public var description: String { "DNSOverHTTPS(\(URLRedaction.redact(url)))" }
 }

@@ -214,7 +214,7 @@ final class RequestPreparation: Sendable {
             let route = try? makesConnections ? routes.route(to: url, of: request, isForQueue: true).route : .direct
         else { return nil }
         let rules = trust.trust(for: possibleTLSHost(of: url), proxyHost: route.secureProxyHost)
-        return PreparedRequest.queue(of: rules.pool(route.pool(to: url.origin)), version)
+        return PreparedRequest.queue(of: rules.pool(route.limitName(of: url.origin)), version)
     }
 
     // MARK: Checks

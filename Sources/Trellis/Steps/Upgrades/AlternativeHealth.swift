@@ -36,6 +36,8 @@ struct AlternativeHealth: Sendable {
     static let limit = 1024
 
     private var records: [Use: Record] = [:]
+    /// The number of times that everything was forgotten.
+    private var generation = 0
 
     /// The number of services that are remembered at present.
     var count: Int { records.count }
@@ -47,18 +49,23 @@ struct AlternativeHealth: Sendable {
         return record.works || !record.isTested && record.brokenUntil <= now
     }
 
-    /// Records the beginning of a request.
-    mutating func begin(_ use: Use, at now: Date) {
+    /// Records the beginning of a request. Returns the number of times that everything was forgotten before, with which the request ends.
+    mutating func begin(_ use: Use, at now: Date) -> Int {
         if records.count >= Self.limit, records[use] == nil {
             records = records.filter { $0.value.isTested || now < $0.value.brokenUntil }
             if records.count >= Self.limit { records = [:] }
         }
         records[use, default: Record()].isTested = true
+        return generation
     }
 
-    /// Records the end of a request. Returns the time in seconds for which the service is not used, if it has failed.
+    /// Records the end of a request. Returns the time in seconds for which the service is not used, if it has failed. What happens to a
+    /// request from before everything was forgotten does not count: it may have been sent in another network.
+    ///
+    /// - Parameter generation: The result of ``begin(_:at:)``.
     @discardableResult
-    mutating func end(_ use: Use, _ outcome: Outcome, at now: Date) -> Double? {
+    mutating func end(_ use: Use, _ outcome: Outcome, generation: Int, at now: Date) -> Double? {
+        guard generation == self.generation else { return nil }
         var record = records[use] ?? Record()
         record.isTested = false
         var pause: Double?
@@ -78,6 +85,9 @@ struct AlternativeHealth: Sendable {
         return pause
     }
 
-    /// Forgets everything.
-    mutating func removeAll() { records = [:] }
+    /// Forgets everything, also what is still to happen to requests under way.
+    mutating func removeAll() {
+        records = [:]
+        generation += 1
+    }
 }

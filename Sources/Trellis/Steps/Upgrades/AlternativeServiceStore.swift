@@ -11,10 +11,11 @@ import HTTPTypes
 ///
 /// A server names its alternative services in the field `Alt-Svc` of a response that came over https, from a server whose certificate was
 /// verified; a session without verification learns nothing. The next requests to the same origin are sent to the first service with HTTP/3
-/// in the list, if the running libcurl has HTTP/3, the version policy is ``HTTPVersionPolicy/automatic``, the body can be sent again, and
-/// the request goes directly to its host: without a proxy, a socket, a resolver, or a rule about proxies that has to be asked for each hop,
-/// and with a route that has neither ``Route/connectTo`` nor ``Route/addresses``. The certificate must be that of the origin (section 2.1).
-/// Services of HTTP/1.1 and HTTP/2 are kept for other programs that share the file, and are not used.
+/// in the list, if the running libcurl has HTTP/3, the version policy is ``HTTPVersionPolicy/automatic``, the body can be sent again and
+/// has no ``Request/trailers`` behind it, and the request goes directly to its host: without a proxy, a socket, a resolver, or a rule about
+/// proxies that has to be asked for each hop, and with a route that has neither ``Route/connectTo`` nor ``Route/addresses``. The
+/// certificate must be that of the origin (section 2.1). Services of HTTP/1.1 and HTTP/2 are kept for other programs that share the file,
+/// and are not used.
 ///
 /// A request whose connection to a service cannot be made goes to the origin at once. The service has only a quarter of the time for
 /// connecting (``Timeouts/connect``) for that, and at most two seconds; it is not used again for five minutes, and for twice the time after
@@ -76,8 +77,8 @@ public final class AlternativeServiceStore: Sendable {
     }
 
     /// Removes the services that are not said to persist beyond a change of the network (section 2.2), and forgets which ones have failed.
-    /// A session with the store calls this when the machine's ways to other networks change
-    /// (``SessionConfiguration/followsNetworkChanges``).
+    /// Failures of requests that are under way do not count. A session with the store calls this when the machine's ways to other networks
+    /// change (``SessionConfiguration/followsNetworkChanges``).
     public func networkDidChange() async {
         await load()
         for record in records.all {
@@ -137,21 +138,24 @@ extension AlternativeServiceStore {
         return health.withLock { $0.mayUse(use(service, url), at: now) } ? service : nil
     }
 
-    /// Records the beginning of a request to a service of an origin. Returns `false` if another request has begun to test the service.
-    func begin(_ service: AlternativeService, of url: WireURL) -> Bool {
+    /// Records the beginning of a request to a service of an origin. Returns the number with which the request ends; `nil` if another
+    /// request has begun to test the service.
+    func begin(_ service: AlternativeService, of url: WireURL) -> Int? {
         let (now, use) = (records.date, use(service, url))
-        return health.withLock { health in
-            guard health.mayUse(use, at: now) else { return false }
-            health.begin(use, at: now)
-            return true
+        return health.withLock { health -> Int? in
+            health.mayUse(use, at: now) ? health.begin(use, at: now) : nil
         }
     }
 
     /// Records the end of a request to a service of an origin. Returns the time for which the service is not used, if it has failed.
+    ///
+    /// - Parameter generation: The result of ``begin(_:of:)``.
     @discardableResult
-    func end(_ service: AlternativeService, of url: WireURL, _ outcome: AlternativeHealth.Outcome) -> Double? {
+    func end(
+        _ service: AlternativeService, of url: WireURL, _ outcome: AlternativeHealth.Outcome, generation: Int
+    ) -> Double? {
         let (now, use) = (records.date, use(service, url))
-        return health.withLock { $0.end(use, outcome, at: now) }
+        return health.withLock { $0.end(use, outcome, generation: generation, at: now) }
     }
 
     private func use(_ service: AlternativeService, _ url: WireURL) -> AlternativeHealth.Use {

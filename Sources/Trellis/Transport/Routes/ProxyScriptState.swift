@@ -51,6 +51,8 @@ final class ProxyScriptState: Sendable {
     private struct State {
         var text: Text?
         var loading: Loading?
+        /// The loadings that were begun before a change of the network, by number. They serve only the requests that wait for them.
+        var formerLoadings: [UInt64: Loading] = [:]
         /// The number of the last ticket or loading.
         var last: UInt64 = 0
         /// The results of the script's function by URL, with the instants until which they are used.
@@ -114,11 +116,13 @@ final class ProxyScriptState: Sendable {
     }
 
     /// Forgets the results, which may depend on the machine's addresses, and lets a script that can change be loaded again: another network
-    /// may have another one.
+    /// may have another one. Requests that are made from now on do not wait for a loading under way, which may never end.
     func networkDidChange() {
         state.withLock { state in
             state.results = [:]
             state.changes += 1
+            if let loading = state.loading { state.formerLoadings[loading.number] = loading }
+            state.loading = nil
             if state.text?.end != nil { state.text?.end = EngineInstant(nanoseconds: 0) }
         }
     }
@@ -206,29 +210,35 @@ final class ProxyScriptState: Sendable {
             end(new, result, access.now)
         }
         let isWanted = state.withLock { state in
-            guard state.loading?.number == new else { return false }
-            state.loading?.task = task
-            return true
+            if state.loading?.number == new {
+                state.loading?.task = task
+                return true
+            }
+            state.formerLoadings[new]?.task = task
+            return state.formerLoadings[new] != nil
         }
         // All waiters have left already, or the loading has ended.
         if !isWanted { task.cancel() }
     }
 
-    /// Ends a loading, and resumes its waiters in the order of their arrival.
+    /// Ends a loading, and resumes its waiters in the order of their arrival. The script is kept if it is that of the present network.
     private func end(_ number: UInt64, _ result: Result<LoadedProxyScript, any Error>, _ now: EngineInstant) {
         let (waiters, outcome) = state.withLock { state -> ([UInt64: Reply<String>], Result<String, any Error>) in
-            guard let loading = state.loading, loading.number == number else {
+            let former = state.formerLoadings.removeValue(forKey: number)
+            guard let loading = former ?? state.loading, loading.number == number else {
                 return ([:], .failure(CancellationError()))
             }
-            state.loading = nil
+            let isKept = former == nil
+            if isKept { state.loading = nil }
             switch result {
             case .success(let loaded):
+                guard isKept else { return (loading.waiters, .success(loaded.text)) }
                 if state.text?.text.hasSameBytes(as: loaded.text) != true { state.results = [:] }
                 state.text = Text(text: loaded.text, end: loaded.lifetime.map { now.advanced(by: $0) })
                 return (loading.waiters, .success(loaded.text))
             case .failure(let error):
                 guard let old = state.text else { return (loading.waiters, .failure(error)) }
-                state.text?.end = now.advanced(by: Self.extraLifetime)
+                if isKept { state.text?.end = now.advanced(by: Self.extraLifetime) }
                 return (loading.waiters, .success(old.text))
             }
         }
@@ -236,13 +246,23 @@ final class ProxyScriptState: Sendable {
     }
 
     /// Removes a waiter, and cancels the loading if no waiter is left. If there is an earlier script, the loading continues: its end
-    /// decides how long that script is used.
+    /// decides how long that script is used. The end of a loading in another network decides nothing.
     private func leave(_ ticket: UInt64) {
         let (reply, task) = state.withLock { state -> (Reply<String>?, Task<Void, Never>?) in
-            guard let reply = state.loading?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
-            guard let loading = state.loading, loading.waiters.isEmpty, state.text == nil else { return (reply, nil) }
-            state.loading = nil
-            return (reply, loading.task)
+            if let reply = state.loading?.waiters.removeValue(forKey: ticket) {
+                guard let loading = state.loading, loading.waiters.isEmpty, state.text == nil else {
+                    return (reply, nil)
+                }
+                state.loading = nil
+                return (reply, loading.task)
+            }
+            guard let former = state.formerLoadings.values.first(where: { $0.waiters[ticket] != nil }) else {
+                return (nil, nil)
+            }
+            let reply = state.formerLoadings[former.number]?.waiters.removeValue(forKey: ticket)
+            guard former.waiters.count == 1 else { return (reply, nil) }
+            state.formerLoadings[former.number] = nil
+            return (reply, former.task)
         }
         task?.cancel()
         reply?.resume(with: .failure(CancellationError()))

@@ -2,8 +2,8 @@ import CurlEngine
 
 /// The addresses that a resolver has returned, for their time to live, and the lookups under way.
 ///
-/// Requests that need a name at the same time share one lookup. It runs in a task that no request's cancellation reaches, until the last of
-/// them has left. Failures are shared, and not kept.
+/// Requests that need a name at the same time, and in the same network, share one lookup. It runs in a task that no request's cancellation
+/// reaches, until the last of them has left. Failures are shared, and not kept.
 final class ResolverCache: Sendable {
     /// The number of names that are kept.
     static let limit = 1024
@@ -11,6 +11,8 @@ final class ResolverCache: Sendable {
     private struct Key: Hashable {
         let name: TextBytes
         let family: AddressFamily
+        /// The number of changes of the network before the request.
+        let changes: Int
     }
 
     private struct Known {
@@ -28,10 +30,15 @@ final class ResolverCache: Sendable {
     private struct State {
         var known: [Key: Known] = [:]
         var lookups: [Key: Lookup] = [:]
-        /// The number of the last ticket, lookup or change of the network.
+        /// The number of the last ticket or lookup.
         var lastNumber: UInt64 = 0
-        /// The number of the last change of the network. Lookups with lower numbers were begun in another one.
-        var lastChange: UInt64 = 0
+        /// The number of changes of the network. Addresses and lookups with lower numbers are those of another one.
+        var changes = 0
+
+        /// Returns the key of a name in the present network.
+        func key(_ name: String, _ family: AddressFamily) -> Key {
+            Key(name: TextBytes(name), family: family, changes: changes)
+        }
 
         mutating func nextNumber() -> UInt64 {
             lastNumber += 1
@@ -55,7 +62,7 @@ final class ResolverCache: Sendable {
 
     /// Returns the addresses of a name if they are known.
     func knownAddresses(of name: String, _ family: AddressFamily, now: EngineInstant) -> [IPAddress]? {
-        let known = state.withLock { $0.known[Key(name: TextBytes(name), family: family)] }
+        let known = state.withLock { $0.known[$0.key(name, family)] }
         return known.flatMap { now < $0.end ? $0.addresses : nil }
     }
 
@@ -64,8 +71,7 @@ final class ResolverCache: Sendable {
     /// - Throws: The error of the resolver; `CancellationError` in a cancelled task.
     func addresses(of name: String, _ family: AddressFamily, clock: any EngineClock) async throws -> [IPAddress] {
         if let known = knownAddresses(of: name, family, now: clock.now()) { return known }
-        let key = Key(name: TextBytes(name), family: family)
-        let ticket = state.withLock { $0.nextNumber() }
+        let (key, ticket) = state.withLock { ($0.key(name, family), $0.nextNumber()) }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
                 join(key, ticket, reply, clock)
@@ -124,7 +130,7 @@ final class ResolverCache: Sendable {
             guard state.lookups[key]?.number == number, let lookup = state.lookups.removeValue(forKey: key) else {
                 return []
             }
-            if number > state.lastChange, case .success(let found) = result, found.timeToLive > .zero,
+            if key.changes == state.changes, case .success(let found) = result, found.timeToLive > .zero,
                 !found.literals.isEmpty
             {
                 Self.makeRoom(in: &state, now)
@@ -137,11 +143,11 @@ final class ResolverCache: Sendable {
     }
 
     /// Forgets the addresses, which may be unknown or those of other servers in another network. The lookups under way serve only the
-    /// requests that wait for them.
+    /// requests that were made before, because they may never end: the servers that they ask may be unreachable now.
     func networkDidChange() {
         state.withLock { state in
             state.known = [:]
-            state.lastChange = state.nextNumber()
+            state.changes += 1
         }
     }
 

@@ -31,13 +31,22 @@ final class RouteTable: Sendable {
         let target: RouteTarget
     }
 
+    /// The parts of a route that is kept.
+    private struct RouteKey: Hashable {
+        let parts: TransferRoute.Parts
+        /// The number of the route of whose addresses this one has only one; 0 if there is none.
+        let whole: Int
+    }
+
     private struct State {
         /// The routes by their parts, so that equal parts share connections.
-        var routes: [TransferRoute.Parts: TransferRoute] = [:]
+        var routes: [RouteKey: TransferRoute] = [:]
         /// The choices of the session's own rule, by origin.
         var chosen: [String: Chosen] = [:]
         /// The times for which proxies that have failed are tried last.
         var failed: [FailedProxy: CoolDown] = [:]
+        /// The number of changes of the network.
+        var changes = 0
         /// The proxies that have accepted only Digest authentication.
         var digestProxies: Set<Proxy> = []
         /// The addresses at which SOCKS proxies have reached servers with several ones.
@@ -144,17 +153,20 @@ final class RouteTable: Sendable {
     ) throws(TrellisError) -> TransferRoute {
         let way = extras?.route ?? route
         var parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
-        if let choice = extras?.selected?.addresses.choice, proxy.looksUpServers {
-            parts.addresses = .fixed([choice.description])
-        }
-        guard let wanted = try lookups(to: url, way, parts, proxy) else { return pooled(parts) }
-        if let name = wanted.server { parts.addresses = .found(name: name) }
-        if let name = wanted.proxy { parts.proxyAddresses = .found(name: name) }
-        if let name = wanted.secondProxy { parts.secondProxyAddresses = .found(name: name) }
-        let route = pooled(parts)
-        if isForQueue { return route }
+        let wanted = try lookups(to: url, way, parts, proxy)
+        if let name = wanted?.server { parts.addresses = .found(name: name) }
+        if let name = wanted?.proxy { parts.proxyAddresses = .found(name: name) }
+        if let name = wanted?.secondProxy { parts.secondProxyAddresses = .found(name: name) }
         let found = extras?.selected?.addresses
-        if let name = wanted.server { route.setAddresses(try Self.usable(found?.server, of: name, wanted.family)) }
+        var route = pooled(parts)
+        if let choice = found?.choice, proxy.looksUpServers {
+            parts.addresses = .fixed([choice.description])
+            route = pooled(parts, of: route)
+        }
+        guard let wanted, !isForQueue else { return route }
+        if let name = wanted.server, case .found = parts.addresses {
+            route.setAddresses(try Self.usable(found?.server, of: name, wanted.family))
+        }
         if let name = wanted.proxy {
             route.setAddresses(try Self.usable(found?.proxy, of: name, wanted.family), of: .proxy)
         }
@@ -165,13 +177,16 @@ final class RouteTable: Sendable {
     }
 
     /// Returns the route with these parts.
-    func pooled(_ parts: TransferRoute.Parts) -> TransferRoute {
+    ///
+    /// - Parameter whole: The route of whose addresses this one has only one; `nil` if there is none.
+    func pooled(_ parts: TransferRoute.Parts, of whole: TransferRoute? = nil) -> TransferRoute {
         if parts.isDirect { return .direct }
+        let key = RouteKey(parts: parts, whole: whole?.number ?? 0)
         return state.withLock { state in
-            if let known = state.routes[parts] { return known }
+            if let known = state.routes[key] { return known }
             if state.routes.count >= Self.limit { state.routes = [:] }
-            let route = TransferRoute(parts, proofs: parts.proxy.flatMap(makeProofs))
-            state.routes[parts] = route
+            let route = TransferRoute(parts, of: whole, proofs: parts.proxy.flatMap(makeProofs))
+            state.routes[key] = route
             return route
         }
     }
@@ -190,20 +205,29 @@ final class RouteTable: Sendable {
     // MARK: Changes of the network
 
     /// Indicates whether the requests of the session have something that may be true in one network only: the addresses of a resolver or
-    /// for a SOCKS proxy, or the results of a script.
+    /// for a SOCKS proxy, the results of a script, or the failures of some of several proxies.
     var dependsOnNetwork: Bool {
         switch proxies.rule {
-        case .automatic: true
+        // A function may name several proxies.
+        case .automatic, .selecting: true
         case .environment(let environment): hasResolver || environment.looksUpServers
-        case .always(let proxies, _): hasResolver || proxies.contains { $0.looksUpServers }
-        case .direct, .selecting: hasResolver
+        case .always(let proxies, _): hasResolver || proxies.count > 1 || proxies.contains { $0.looksUpServers }
+        case .direct: hasResolver
         }
     }
 
-    /// Forgets the addresses and the results of scripts that were found in a network that the machine has left.
+    /// The number of changes of the network.
+    var networkChanges: Int { state.withLock { $0.changes } }
+
+    /// Forgets the addresses, the results of scripts and the failures of proxies that were found in a network that the machine has left.
     func networkDidChange() {
         ownNames.networkDidChange()
-        for script in state.withLock({ Array($0.scripts.values) }) { script.networkDidChange() }
+        let scripts = state.withLock { state in
+            state.failed = [:]
+            state.changes += 1
+            return Array(state.scripts.values)
+        }
+        for script in scripts { script.networkDidChange() }
     }
 
     // MARK: Several addresses
@@ -293,13 +317,18 @@ final class RouteTable: Sendable {
         }
     }
 
-    /// Records that a proxy has failed.
+    /// Records that a proxy has failed, unless the network has changed since the attempt began.
     ///
-    /// - Parameter origin: The origin of the requests for which it has failed; `nil` if it has failed for all.
-    func didFail(_ proxy: Proxy, origin: URLOrigin?, for request: Request, now: EngineInstant) {
+    /// - Parameters:
+    ///   - origin: The origin of the requests for which it has failed; `nil` if it has failed for all.
+    ///   - changes: The number of changes of the network before the attempt.
+    func didFail(
+        _ proxy: Proxy, origin: URLOrigin?, for request: Request, after changes: Int, now: EngineInstant
+    ) {
         guard proxy != .direct else { return }
         let coolDown = (request.proxy ?? proxies).coolDown.clampedNanoseconds
         state.withLock { state in
+            guard state.changes == changes else { return }
             if state.failed.count >= Self.limit { state.failed = state.failed.filter { now < $0.value.end } }
             if state.failed.count >= Self.limit { state.failed = [:] }
             let key = FailedProxy(proxy: proxy, origin: origin)

@@ -201,7 +201,7 @@ struct CURLDescriptionTests {
         #expect(await Self.arguments(request)[1] == "\(name.rawName): \(value)")
     }
 
-    @Test(arguments: ["X-Api-Key", "x-auth-token", "X-Amz-Security-Token", "Client-Secret"])
+    @Test(arguments: ["X-Api-Key", "x-auth-token", "X-Amz-Security-Token", "Client-Secret", "X-Authorization"])
     func customSecretFieldsAreLeftOut(_ name: String) async throws {
         let request = Request(Self.url, headers: [try #require(HTTPField.Name(name)): "hush"])
         #expect(request.cURLDescription().contains("REDACTED"))
@@ -229,6 +229,30 @@ struct CURLDescriptionTests {
             #expect(text.contains("REDACTED"))
             #expect(!text.contains("hush"))
         }
+    }
+
+    /// A part may have a name and codings in fields of its own, and its name may be that of several parts.
+    @Test func secretsInPartsWithFieldsOfTheirOwnAreLeftOut() throws {
+        let coding = try #require(HTTPField.Name("Content-Transfer-Encoding"))
+        let coded = Data(#"{"token":"hush"}"#.utf8).base64EncodedString()
+        var form = MultipartFormData()
+        form.append(.multipartMixed([.init(.string("hush"), name: "a")]), withName: "password")
+        form.append(Data("hush".utf8), withName: "b", headers: [.contentDisposition: "form-data; name = pwd"])
+        form.append(Data(coded.utf8), withName: "c", mimeType: "application/json", headers: [coding: "base64"])
+        form.append(Data("hush".utf8), withName: "d", headers: [coding: "x-own"])
+        let text = Request(Self.url, method: .post, body: .multipart(form)).cURLDescription()
+        #expect(!text.contains("hush") && !text.contains(coded), "\(text)")
+        #expect(text.contains(" # of the body, a part with a coding is left out"), "\(text)")
+    }
+
+    /// A body that the caller has coded may hold anything.
+    @Test func aBodyWithACodingIsNotShown() {
+        var request = Request(Self.url, method: .post, headers: [.contentEncoding: "gzip"], body: .string("hush"))
+        let text = request.cURLDescription()
+        #expect(text.hasSuffix(" # the body, 4 bytes, is not shown") && !text.contains("hush"), "\(text)")
+        #expect(request.cURLDescription(.init(revealingSecrets: true)).contains("hush"))
+        request.headers[.contentEncoding] = "identity"
+        #expect(request.cURLDescription().contains("hush"))
     }
 
     /// The secrets of JSON are those that a HAR document leaves out, whatever the type of the body.

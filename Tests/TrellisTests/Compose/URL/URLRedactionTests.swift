@@ -43,6 +43,12 @@ struct URLRedactionTests {
                 "https://example.com/?SAMLResponse=REDACTED&code_verifier=REDACTED&pass-phrase=REDACTED"
                     + "&private_key=REDACTED"
             ),
+            (
+                "https://example.com/a;v=1;jsessionid=x/b;sid=y?pass[0]=c&page[0]=1",
+                "https://example.com/a;v=1;jsessionid=REDACTED/b;sid=REDACTED?pass[0]=REDACTED&page[0]=1"
+            ),
+            ("https://example.com/a;JSESSIONID=x#b", "https://example.com/a;JSESSIONID=REDACTED"),
+            ("https://example.com/;;a=1;/b;", "https://example.com/;;a=1;/b;"),
             ("https://example.com:8443/a@b", "https://example.com:8443/a@b"),
             ("not a url", "not a url"),
             ("", ""),

@@ -1,4 +1,5 @@
 import CurlEngine
+import HTTPTypes
 import Testing
 
 @testable import Trellis
@@ -59,5 +60,15 @@ struct CacheTicketTests {
         #expect(first.end(storing: nil) == nil && flight.outcome == nil && exchanges.leaderCount == 1)
         second.settle(.notStored)
         #expect(flight.outcome == .notStored)
+    }
+
+    /// After these heads, another response may be the one to the request, whose equal requests still wait.
+    @Test func headsThatDoNotDecideEndNoWait() {
+        for code in [206, 304, 407, 421, 500, 503] {
+            #expect(CacheLead.isUndecided(HTTPResponse.Status(code: code)), "\(code)")
+        }
+        for code in [200, 204, 301, 401, 404] {
+            #expect(!CacheLead.isUndecided(HTTPResponse.Status(code: code)), "\(code)")
+        }
     }
 }

@@ -19,13 +19,20 @@ extension AlternativeServiceStore {
 
     /// Begins a request of `https://a.example` to a service.
     func begin(_ service: AlternativeService) throws -> Bool {
+        try started(service) != nil
+    }
+
+    /// Begins a request of `https://a.example` to a service. Returns the number with which it ends.
+    func started(_ service: AlternativeService) throws -> Int? {
         begin(service, of: try WireURL(parsing: "https://a.example/"))
     }
 
     /// Ends a request of `https://a.example` to a service.
     @discardableResult
-    func end(_ service: AlternativeService, _ outcome: AlternativeHealth.Outcome) throws -> Double? {
-        end(service, of: try WireURL(parsing: "https://a.example/"), outcome)
+    func end(
+        _ service: AlternativeService, _ outcome: AlternativeHealth.Outcome, generation: Int = 0
+    ) throws -> Double? {
+        end(service, of: try WireURL(parsing: "https://a.example/"), outcome, generation: generation)
     }
 }
 
@@ -99,6 +106,23 @@ struct AlternativeServiceStoreTests {
         #expect(try store.used("https://b.example/") == nil)
     }
 
+    /// The connection of a request may have been lost with the network in which it was made.
+    @Test func aFailureInAnotherNetworkDoesNotCount() async throws {
+        let store = store()
+        let service = AlternativeService(protocolID: "h3", host: "a.example", port: 443)
+        try store.receive("h3=\":443\"; persist=1", from: url)
+        let early = try #require(try store.started(service))
+        await store.networkDidChange()
+        #expect(try store.end(service, .failed, generation: early) == nil)
+        #expect(try store.used(url) == "h3 at a.example:443")
+        // The end of the earlier request does not end a later one either.
+        let late = try #require(try store.started(service))
+        try store.end(service, .unknown, generation: early)
+        #expect(try !store.begin(service))
+        #expect(try store.end(service, .failed, generation: late) == 300)
+        #expect(try store.used(url) == nil)
+    }
+
     @Test func aServiceThatFailsIsNotUsedForAWhile() throws {
         let store = store()
         let service = AlternativeService(protocolID: "h3", host: "a.example", port: 443)
@@ -151,7 +175,7 @@ struct AlternativeServiceStoreTests {
         try store.receive("h3=\":443\"", from: url)
         try store.receive("h3=\"a.example:443\"", from: other)
         let service = try #require(store.service(for: WireURL(parsing: other)))
-        #expect(store.end(service, of: try WireURL(parsing: other), .failed) == 300)
+        #expect(store.end(service, of: try WireURL(parsing: other), .failed, generation: 0) == 300)
         #expect(try store.used(other) == nil)
         #expect(try store.used(url) == "h3 at a.example:443")
     }
@@ -161,8 +185,8 @@ struct AlternativeServiceStoreTests {
         for port in 1...3 * AlternativeHealth.limit {
             let service = AlternativeService(protocolID: "h3", host: "a.example", port: port)
             let use = AlternativeHealth.Use(origin: "a.example:443", service: service)
-            health.begin(use, at: clock.now)
-            if port.isMultiple(of: 2) { health.end(use, .failed, at: clock.now) }
+            let generation = health.begin(use, at: clock.now)
+            if port.isMultiple(of: 2) { health.end(use, .failed, generation: generation, at: clock.now) }
         }
         #expect(health.count <= AlternativeHealth.limit)
     }

@@ -203,6 +203,49 @@ struct ProxyScriptStateTests {
         #expect(access.counts == [loads, 2])
     }
 
+    /// A loading that was begun in another network may never end, and its script may be another one.
+    @Test func aRequestAfterAChangeOfTheNetworkDoesNotWaitForAnEarlierLoading() async throws {
+        let gate = LoopbackServer.Gate()
+        let old = Access(gate: gate), new = Access()
+        new.state.withLock { ($0.loads, $0.results) = (1, 10) }
+        let early = Task { try await ask(old, "http://b.example/") }
+        while old.counts[0] < 1, !Task.isCancelled { await Task.yield() }
+        state.networkDidChange()
+        #expect(try await ask(new) == "proxy http://p11:1: from the PAC script")
+        gate.open()
+        #expect(try await early.value == "proxy http://p1:1: from the PAC script")
+        // Neither the earlier script nor its result is kept.
+        #expect(try await ask(new, "http://b.example/") == "proxy http://p12:1: from the PAC script")
+        #expect(old.counts == [1, 1] && new.counts == [2, 12])
+    }
+
+    @Test(arguments: [false, true])
+    func aScriptThatWasLoadedInAnotherNetworkIsLoadedAgain(_ fails: Bool) async throws {
+        let gate = LoopbackServer.Gate()
+        let access = Access(gate: gate, first: 1)
+        _ = try await ask(access)
+        access.pass(600)
+        if fails {
+            access.state.withLock { $0.error = TrellisError(.proxyFailed(.script("gone", mayBeTransient: true))) }
+        }
+        let early = Task { try await ask(access) }
+        while access.counts[0] < 2, !Task.isCancelled { await Task.yield() }
+        state.networkDidChange()
+        gate.open()
+        _ = try await early.value
+        _ = try await ask(access)
+        #expect(access.counts[0] == 3)
+    }
+
+    @Test func aRequestLeavesALoadingOfAnotherNetwork() async throws {
+        let access = Access(gate: LoopbackServer.Gate())
+        let early = Task { try await ask(access) }
+        while access.counts[0] < 1, !Task.isCancelled { await Task.yield() }
+        state.networkDidChange()
+        early.cancel()
+        await #expect(throws: CancellationError.self) { try await early.value }
+    }
+
     @Test func resultsDoNotGrowWithoutEnd() async throws {
         let access = Access()
         for index in 0..<1100 { _ = try await ask(access, "http://h\(index).example/") }

@@ -187,6 +187,30 @@ struct ResolverCacheTests {
         #expect(try await late.value == ["192.0.2.3"] && cache.count == 1)
     }
 
+    /// A lookup that was begun in another network may ask servers that are out of reach. Later requests do not wait for it.
+    @Test func aRequestAfterAChangeOfTheNetworkIsServedByItsOwnLookup() async throws {
+        let early = ask(), cancelled = ask()
+        await settle(waiting: 2)
+        await resolver.begun(1)
+        cache.networkDidChange()
+        let late = ask()
+        await resolver.begun(2)
+        #expect(resolver.asked == ["a any", "a any"] && cache.waitingCount == 3)
+        // The earlier requests can still leave their lookup, one after the other.
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(resolver.state.withLock { $0.cancelled } == 0 && cache.waitingCount == 2)
+        let old = resolver.state.withLock { $0.pending.removeFirst().reply }
+        try resolver.end("192.0.2.2", for: .seconds(10))
+        #expect(try await late.value == ["192.0.2.2"])
+        #expect(cache.waitingCount == 1)
+        // The end of the old lookup replaces nothing.
+        old.resume(returning: try ResolvedAddresses(["192.0.2.1"], timeToLive: .seconds(10)))
+        #expect(try await early.value == ["192.0.2.1"])
+        #expect(try await ask().value == ["192.0.2.2"] && cache.count == 1)
+        #expect(resolver.asked.count == 2)
+    }
+
     @Test func addressesMustBeAddresses() {
         for text in ["", "a.example", "192.0.2.256", "fe80::1%eth0"] {
             #expect(throws: TrellisError.self) { try ResolvedAddresses([text], timeToLive: .zero) }

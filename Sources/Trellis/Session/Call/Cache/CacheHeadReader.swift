@@ -14,10 +14,7 @@ struct CacheLead: Sendable {
     ///
     /// A wait that does not end here ends with the body.
     func endWaitIfUnstorable(_ head: ResponseHead) {
-        // A 304 is about a stored response, a part may complete one, and in place of a failure a stored one may be used.
-        guard head.status.code < 500, head.status != .notModified, head.status != .partialContent,
-            !Self.hasShortBody(head)
-        else { return }
+        guard !Self.isUndecided(head.status), !Self.hasShortBody(head) else { return }
         // The present instant would be asked of the user's code, which does not run on an engine thread.
         let received = StoredHead(
             head, requestTime: start, responseTime: start, decidingLengths: cache.decidingLengths)
@@ -30,10 +27,26 @@ struct CacheLead: Sendable {
         ticket.settle(.notStored)
     }
 
+    /// Returns whether a response with a status need not be the response to the request: a 304 is about a stored one, a part may complete
+    /// one, in place of a failure a stored one may be used, and after a 407 or a 421 the request may be sent again.
+    static func isUndecided(_ status: HTTPResponse.Status) -> Bool {
+        switch status.code {
+        case 206, 304, 407, 421, 500...: true
+        default: false
+        }
+    }
+
+    private static let contentLengthName = Array("content-length".utf8)
+
     /// Returns whether the end of a body is likely to come with its head. The response is handled at its end anyway.
     private static func hasShortBody(_ head: ResponseHead) -> Bool {
-        guard let length = head.octets(of: .contentLength).first else { return false }
-        return length.count <= 4
+        let length =
+            if let fields = head.wireFields {
+                fields.firstValueLength(of: contentLengthName)
+            } else {
+                head.headers[.contentLength]?.utf8.count
+            }
+        return length.map { $0 <= 4 } ?? false
     }
 }
 

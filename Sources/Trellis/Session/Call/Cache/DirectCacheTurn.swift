@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// The passage of a request through a cache in memory, for a call without a task of its own. The stages are those of ``CacheTurn``, whose
 /// judgements are those of ``CacheLookup``. A request that waits for another one, or about which the origin is asked, needs a task.
-final class DirectCacheTurn: Sendable {
+final class DirectCacheTurn: HeadValidator {
     /// The first stage of a passage.
     enum Beginning {
         /// A stored response is the response.
@@ -59,8 +59,15 @@ final class DirectCacheTurn: Sendable {
     /// Returns the readers of the response: those of the call, and the cache itself while equal requests may wait.
     func readers(_ conditions: ReadingConditions?) -> (any HeadValidator)? {
         guard ticket.isLeading else { return conditions }
-        return CacheHeadReader(CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: start), conditions)
+        guard let conditions else { return self }
+        return CacheHeadReader(lead, conditions)
     }
+
+    private var lead: CacheLead { CacheLead(lookup: lookup, cache: cache, ticket: ticket, start: start) }
+
+    func refuses(_ head: ResponseHead, of request: Request) -> Bool { false }
+
+    func didReceive(_ head: ResponseHead) { if ticket.isLeading { lead.endWaitIfUnstorable(head) } }
 
     /// Handles the response: stores it if that is allowed. Returns the response with its status and with the body for the caller.
     ///
