@@ -87,8 +87,8 @@ extension SettingCase {
             "resolver.bootstrap", .strings(["192.0.2.53"]),
             with: ["resolver.url": .string("https://dns.example/dns-query")], "true"
         ) {
-            let session = $0.resolver.flatMap { Mirror(reflecting: $0).descendant("session") as? Session }
-            return "\(session.map { "\($0.configuration.route.addresses)".contains("192.0.2.53") } ?? false)"
+            let resolver = $0.resolver as? DNSOverHTTPS
+            return "\(resolver.map { "\($0.configuration.route.addresses)".contains("192.0.2.53") } ?? false)"
         },
     ]
 

@@ -97,7 +97,8 @@ extension CurlEngine {
     func makeRoomForConnection(for transfer: Transfer) {
         guard let multi else { return }
         if transfer.options.route.hasOneOfSeveralAddresses {
-            unsafe multi.sockets.closeIdle(to: transfer.options.limitName) { streams.isUsed($0, port: $1) ?? false }
+            let (origin, pool) = (transfer.options.limitName, transfer.options.pool)
+            unsafe multi.sockets.closeIdle(to: origin, except: pool) { streams.isUsed($0, port: $1) ?? false }
         }
         guard unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
         unsafe multi.sockets.closeOldestIdle { streams.isUsed($0, port: $1) ?? false }

@@ -215,16 +215,23 @@ struct SocketTable {
     /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead. An origin is the
     /// name of a pool of connections, or the one by which those of several addresses are counted.
     ///
-    /// - Parameter isUsed: Returns whether streams use the connection to an origin with a local port: streams that are all paused look the
-    ///   same as none.
-    mutating func closeIdle(to origin: String?, isUsed: (_ origin: String, _ port: Int32) -> Bool) {
+    /// - Parameters:
+    ///   - pool: The name of a pool of one of several addresses, of which no connection is shut down.
+    ///   - isUsed: Returns whether streams use the connection to an origin with a local port: streams that are all paused look the same as
+    ///     none.
+    mutating func closeIdle(
+        to origin: String?, except pool: String? = nil, isUsed: (_ origin: String, _ port: Int32) -> Bool
+    ) {
         guard let origin else {
             for descriptor in entries.indices { endIfIdle(Int32(descriptor), isUsed) }
             return
         }
-        let found =
-            unused(to: origin, where: { isIdle($0, isUsed) })
-            ?? oldestIdle(isUsed) { TransferRoute.isPool(origins.name(of: self[$0].origin), ofAddressIn: origin) }
+        if let found = unused(to: origin, where: { isIdle($0, isUsed) }) { return end(found) }
+        let prefix = TransferRoute.poolPrefix(ofAddressesIn: origin)
+        let found = oldestIdle(isUsed) { descriptor in
+            let name = origins.name(of: self[descriptor].origin)
+            return name.hasBytePrefix(prefix) && name != pool
+        }
         if let found { end(found) }
     }
 

@@ -20,7 +20,10 @@ extension StreamGate {
     }
 
     private func connectionWasGranted(to limitName: String, in pool: String, for receiver: any ConnectionReceiver) {
-        guard let origin = origins[pool] else { return budget.end(limitName, for: receiver) }
+        // The pool may have been forgotten since, and made again with another receiver.
+        guard let origin = origins[pool], places(of: origin) === receiver else {
+            return budget.end(limitName, for: receiver)
+        }
         noteLimit(origin)
         origin.awaitsPlace = false
         origin.granted += 1

@@ -166,10 +166,8 @@ package final class TransferRoute: Sendable {
         hasOneOfSeveralAddresses ? "\(limitName)\(Self.addressMark)\(number)" : limitName
     }
 
-    /// Returns whether a pool of connections is that of one of several addresses, and its connections are counted by a name.
-    static func isPool(_ pool: String, ofAddressIn limitName: String) -> Bool {
-        pool.hasBytePrefix(limitName + addressMark)
-    }
+    /// Returns the beginning of the names of the pools of single addresses whose connections are counted by a name.
+    static func poolPrefix(ofAddressesIn limitName: String) -> String { limitName + addressMark }
 
     /// The text between the name by which connections are counted and the number of the route to an address.
     private static let addressMark = "|address-"

@@ -6,7 +6,10 @@ extension ExchangeActor {
         guard isPresent(attempt), !state.isEnded else { return }
         lastMove = executor.now
         if state.expectation == .awaited { beginContinueWait() } else if waitsForTrust { startPump() }
-        if isProbing { reportConnection(isShared: task?.sharesConnection ?? false) }
+        // An exchange that has waited may be the first one whose connection can be shared, after others have failed.
+        if isProbing || ticket > 0 && task?.sharesConnection == true {
+            reportConnection(isShared: task?.sharesConnection ?? false)
+        }
         handle(.connect)
     }
 

@@ -104,8 +104,10 @@ import Testing
         let isCounted = endRequest(in: &table, on: pair.socket, user, to: pool, at: 10)
         #expect(isCounted && pool != limitName)
         for other in ["a", limitName + "0"] { table.closeIdle(to: other) { _, _ in false } }
+        // A new connection to the same address needs no room.
+        table.closeIdle(to: limitName, except: pool) { _, _ in false }
         #expect(pair.isOpen)
-        table.closeIdle(to: limitName) { _, _ in false }
+        table.closeIdle(to: limitName, except: pool + "0") { _, _ in false }
         #expect(!pair.isOpen)
     }
 

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)), .enabled(if: LibcurlFeatures.current.canMultiplex, "needs libcurl 8.4"))
 struct StreamGateTests {
     /// Gates that share a bound, on one engine thread. Every method must be called on that thread.
-    private final class World: Sendable {
+    final class World: Sendable {
         let run: EngineRun
         let gates: [StreamGate]
         let budget: ConnectionBudget
@@ -106,38 +106,6 @@ struct StreamGateTests {
             #expect(resumed.count == 1)
             for transfer in resumed { #expect(world.gates[1].admits(transfer) && world.gates[1].mayConnect(transfer)) }
             #expect(world.budget.inUseCount(world.origin) == 1)
-        }
-        await world.run.finish()
-    }
-
-    /// The connection to one address of a server has no room for requests to another one, and counts towards the limit of both.
-    @Test func theAddressesOfAServerShareALimit() async throws {
-        let world = try World(perOrigin: 1)
-        var parts = TransferRoute.Parts()
-        parts.addresses = .found(name: "example.test")
-        let whole = TransferRoute(parts), url = world.options.url
-        let options = ["192.0.2.1", "192.0.2.2"].map { address in
-            parts.addresses = .fixed([address])
-            return TransferOptions(
-                url: url, route: TransferRoute(parts, of: whole), method: "GET", version: .http2PriorKnowledge)
-        }
-        let limitName = options[0].limitName
-        #expect(options[1].limitName == limitName && options[1].pool != options[0].pool)
-        await world.onEngine { world in
-            let first = world.run.engine.makeTransfer(options[0])
-            #expect(world.gates[0].admits(first))
-            world.connect(first, port: 1, opens: true)
-            #expect(!world.gates[0].admits(world.run.engine.makeTransfer(options[1])))
-            #expect(world.budget.inUseCount(limitName) == 1)
-            world.gates[0].didEnd(first)
-        }
-        await world.onEngine { world in
-            let resumed = world.gates[0].takeResumed()
-            #expect(resumed.count == 1)
-            for transfer in resumed { #expect(world.gates[0].admits(transfer) && world.gates[0].mayConnect(transfer)) }
-            #expect(world.budget.inUseCount(limitName) == 1)
-            _ = world.gates[0].close()
-            #expect(world.budget.inUseCount(limitName) == 0)
         }
         await world.run.finish()
     }

@@ -25,7 +25,8 @@ struct AdmissionQueue<ID: Hashable> {
         let originIndex: OriginIndex
         /// Indicates whether the request got a slot at once.
         let isAdmitted: Bool
-        /// Indicates whether the request is the first to its origin, and must report through ``probed(_:at:isShared:)``.
+        /// Indicates whether the request must report its connection through ``probed(_:at:isShared:)``: it is the first one to its origin,
+        /// or its connection may show that the origin's connections can be shared after all.
         let isProbing: Bool
         /// The number of a request that waits; zero if the request got a slot.
         var ticket = 0
@@ -148,10 +149,12 @@ struct AdmissionQueue<ID: Hashable> {
     ) -> Entry {
         let index = origins.indices.contains(hint) && origins[hint].isNamed(origin) ? hint : index(of: origin)
         if !origins[index].hasWaiting(), hasRoom(index) {
-            let isProbing = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
-            if isProbing { origins[index].sharing = .probed(by: id) }
+            let isExclusive = mayShare && origins[index].sharing == .exclusive
+            let isFirst = mayShare && !isExclusive && origins[index].active == 0
+            if isFirst { origins[index].sharing = .probed(by: id) }
             changeActive(index, by: 1)
-            return Entry(originIndex: OriginIndex(value: index), isAdmitted: true, isProbing: isProbing)
+            return Entry(
+                originIndex: OriginIndex(value: index), isAdmitted: true, isProbing: isFirst || isExclusive)
         }
         if origins[index].line.isEmpty { takeTurn(index) }
         let count = origins[index].line.count
@@ -174,11 +177,17 @@ struct AdmissionQueue<ID: Hashable> {
         forgetIfUnused(index)
     }
 
-    /// Reports that the first request to an origin is connected. Returns the requests that get a slot as a result.
+    /// Reports that a request is connected. Returns the requests that get a slot as a result.
+    ///
+    /// The first request to an origin finds out whether connections can be shared. If it fails, any later one that is connected does: until
+    /// then, connections count as exclusive.
     mutating func probed(_ id: ID, at originIndex: OriginIndex, isShared: Bool) -> [ID] {
         let index = originIndex.value
-        guard origins[index].sharing == .probed(by: id) else { return [] }
-        setSharing(index, isShared ? .shared : .exclusive)
+        switch origins[index].sharing {
+        case .probed(by: id): setSharing(index, isShared ? .shared : .exclusive)
+        case .unknown where isShared, .exclusive where isShared: setSharing(index, .shared)
+        default: return []
+        }
         return admitWaiting(after: index)
     }
 

@@ -118,13 +118,17 @@ final class ProxyScriptState: Sendable {
     /// Forgets the results, which may depend on the machine's addresses, and lets a script that can change be loaded again: another network
     /// may have another one. Requests that are made from now on do not wait for a loading under way, which may never end.
     func networkDidChange() {
-        state.withLock { state in
+        let unwanted = state.withLock { state -> Loading? in
             state.results = [:]
             state.changes += 1
-            if let loading = state.loading { state.formerLoadings[loading.number] = loading }
-            state.loading = nil
             if state.text?.end != nil { state.text?.end = EngineInstant(nanoseconds: 0) }
+            guard let loading = state.loading.take() else { return nil }
+            // A loading without waiters was to decide how long the script is used that is stale now.
+            guard !loading.waiters.isEmpty else { return loading }
+            state.formerLoadings[loading.number] = loading
+            return nil
         }
+        unwanted?.task?.cancel()
     }
 
     private static func error(_ failure: ProxyScriptRunner.Failure) -> TrellisError {
@@ -153,9 +157,9 @@ final class ProxyScriptState: Sendable {
     /// for long if there is an old text.
     private func text(_ access: some ProxyScriptAccess) async throws -> String {
         let now = access.now
-        let (known, isFresh, ticket) = state.withLock { state -> (String?, Bool, UInt64) in
-            if let text = state.freshText(now) { return (text, true, 0) }
-            return (state.text?.text, false, state.next())
+        let (known, isFresh, ticket, changes) = state.withLock { state -> (String?, Bool, UInt64, Int) in
+            if let text = state.freshText(now) { return (text, true, 0, state.changes) }
+            return (state.text?.text, false, state.next(), state.changes)
         }
         guard let known else { return try await loadedText(ticket, access) }
         if isFresh { return known }
@@ -163,7 +167,7 @@ final class ProxyScriptState: Sendable {
             group.addTask { [self] in try await loadedText(ticket, access) }
             group.addTask { [self] in
                 try await access.wait(for: Self.patience)
-                continueLoading(now: access.now)
+                continueLoading(after: changes, now: access.now)
                 return known
             }
             defer { group.cancelAll() }
@@ -171,10 +175,14 @@ final class ProxyScriptState: Sendable {
         }
     }
 
-    /// Lets further requests use the old text for a moment, while the script is being loaded.
-    private func continueLoading(now: EngineInstant) {
+    /// Lets further requests use the old text for a moment, while the script is being loaded. The text of another network is not used
+    /// without a wait of the request's own.
+    ///
+    /// - Parameter changes: The number of changes of the network when the request began to wait.
+    private func continueLoading(after changes: Int, now: EngineInstant) {
         state.withLock { state in
-            if state.loading != nil { state.text?.end = now.advanced(by: Self.patience * 2) }
+            guard state.changes == changes, state.loading != nil else { return }
+            state.text?.end = now.advanced(by: Self.patience * 2)
         }
     }
 

@@ -208,6 +208,27 @@ struct AdmissionQueueTests {
         #expect(queue.release("a2", origin: "a", isShared: nil) == ["a4"])
     }
 
+    /// The requests that have failed try again, and one that has waited makes the first connection.
+    @Test func afterFailuresTheFirstConnectionShowsThatOthersCanShareIt() {
+        var queue = Self.queue(perOrigin: 1)
+        let admitted = (1...2).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(admitted == [true, false])
+        #expect(queue.release("a1", origin: "a", isShared: nil) == ["a2"])
+        _ = queue.enter("a1", origin: "a", mayShare: true)
+        #expect(queue.release("a2", origin: "a", isShared: nil) == ["a1"])
+        _ = queue.enter("a2", origin: "a", mayShare: true)
+        #expect(queue.probed("a1", origin: "a", isShared: false).isEmpty)
+        #expect(queue.probed("a1", origin: "a", isShared: true) == ["a2"])
+    }
+
+    @Test func aRequestThatIsAdmittedAfterFailuresReportsItsConnection() {
+        var queue = Self.queue()
+        _ = (1...2).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(queue.release("a1", origin: "a", isShared: nil) == ["a2"])
+        let admitted = queue.enter("a3", origin: "a", mayShare: true)
+        #expect(admitted && queue.isProbing("a3"))
+    }
+
     @Test func nobodyGoesAheadToAnOriginThatIsKnownNotToShare() {
         var queue = Self.queue()
         _ = queue.enter("a1", origin: "a", mayShare: true)

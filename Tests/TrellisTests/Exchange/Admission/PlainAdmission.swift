@@ -35,7 +35,9 @@ struct PlainAdmission {
     mutating func leave(_ id: Int, origin: String) { origins[origin]?.line.removeAll { $0 == id } }
 
     mutating func probed(_ id: Int, origin: String, isShared: Bool) -> [Int] {
-        guard origins[origin]?.explorer == id else { return [] }
+        let known = origins[origin]
+        let isDiscovery = isShared && known.map { $0.explorer == nil && !$0.isShared } ?? false
+        guard known?.explorer == id || isDiscovery else { return [] }
         learn(origin, isShared)
         return admitted()
     }

@@ -16,6 +16,7 @@ struct ProxyScriptStateTests {
             var error: TrellisError?
             var failure: ProxyScriptRunner.Failure?
             var lifetime: Duration? = .seconds(600)
+            var cancelled = 0
         }
 
         let state = Locked(State())
@@ -37,7 +38,14 @@ struct ProxyScriptStateTests {
                 state.loads += 1
                 return (state.loads, state.error, state.lifetime)
             }
-            if number > first { try await gate?.opened() }
+            if number > first {
+                do {
+                    try await gate?.opened()
+                } catch {
+                    state.withLock { $0.cancelled += 1 }
+                    throw error
+                }
+            }
             if let error { throw error }
             return LoadedProxyScript(text: "script \(number)", lifetime: lifetime)
         }
@@ -57,6 +65,8 @@ struct ProxyScriptStateTests {
 
         func pass(_ seconds: Int) { state.withLock { $0.seconds += seconds } }
         var counts: [Int] { state.withLock { [$0.loads, $0.results] } }
+        /// The number of loadings that were cancelled while they waited.
+        var cancelledCount: Int { state.withLock { $0.cancelled } }
     }
 
     private let state = ProxyScriptState(.text("unused"))
@@ -235,6 +245,40 @@ struct ProxyScriptStateTests {
         _ = try await early.value
         _ = try await ask(access)
         #expect(access.counts[0] == 3)
+    }
+
+    /// The patience of a request from before the change ends while the script is loaded again.
+    @Test func theScriptOfAnotherNetworkIsNotFreshAgain() async throws {
+        let gate = LoopbackServer.Gate()
+        let old = Access(gate: gate, first: 1), new = Access(gate: gate), later = Access(gate: gate)
+        _ = try await ask(old)
+        for access in [old, new, later] { access.pass(600) }
+        let early = Task { try await ask(old) }
+        while old.counts[0] < 2, !Task.isCancelled { await Task.yield() }
+        state.networkDidChange()
+        let late = Task { try await ask(new) }
+        while new.counts[0] < 1, !Task.isCancelled { await Task.yield() }
+        old.patience.open()
+        _ = try await early.value
+        let latest = Task.immediate { try await ask(later) }
+        #expect(later.counts == [0, 0])
+        gate.open()
+        for task in [late, latest] { _ = try await task.value }
+        #expect(new.counts[0] + later.counts[0] == 1)
+    }
+
+    /// Only the request that waits for it needs a loading of another network.
+    @Test func aLoadingWithoutRequestsEndsWithItsNetwork() async throws {
+        let access = Access(gate: LoopbackServer.Gate(), first: 1)
+        _ = try await ask(access)
+        access.pass(600)
+        let early = Task { try await ask(access) }
+        while access.counts[0] < 2, !Task.isCancelled { await Task.yield() }
+        access.patience.open()
+        _ = try await early.value
+        #expect(access.cancelledCount == 0)
+        state.networkDidChange()
+        while access.cancelledCount == 0, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func aRequestLeavesALoadingOfAnotherNetwork() async throws {

@@ -85,7 +85,7 @@ final class DirectCacheTurn: HeadValidator {
             decoded = try response.isBodyCut ? body : self.decoded(body, head, limit)
         } catch {
             // A body whose content coding is not valid is not stored.
-            ticket.settle(.notStored)
+            end(.notStored)
             var failure = error
             (failure.method, failure.metrics) = (lookup.request.method, response.metrics)
             failure.url = URLRedaction.redact(lookup.url.text)
@@ -96,16 +96,20 @@ final class DirectCacheTurn: HeadValidator {
             ticket.settle(.notStored)
             removeReplaced(by: head)
         }
+        end(.left)
         cache.record(status)
         observer?.tell(.cacheUsed(status))
         return (decoded, response.adding(status))
     }
 
     /// Ends the passage without a response: the call begins another one, or another request takes its place.
-    func leave() { ticket.settle(.left) }
+    func leave() { end(.left) }
 
     /// Handles the failure of the request: each of the requests that wait sends its own, unless this one was cancelled.
-    func failed() { ticket.settle(Task.isCancelled ? .left : .notStored) }
+    func failed() { end(Task.isCancelled ? .left : .notStored) }
+
+    /// Ends the passage, unless it has ended. The exchange may retain it for longer, as the reader of its head.
+    private func end(_ outcome: CacheFlight.Outcome) { ticket.end(storing: nil)?.settle(outcome) }
 
     private func decoded(_ body: Data, _ head: StoredHead, _ limit: ByteLimit) throws(TrellisError) -> Data {
         guard lookup.decodes, !body.isEmpty, head.mayBeCoded, let coded = try CodedBody(head.deciding) else {
