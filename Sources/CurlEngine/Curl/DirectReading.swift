@@ -20,6 +20,9 @@ struct DirectReading {
     /// The number of reads after which the engine thread watches the socket again, and the reader suspends: a read on the socket does not
     /// suspend, and pieces of a message that come without a pause would keep the other calls of the reader's actor waiting.
     static let readsInARow = 1 << 10
+    /// The number of reads on the socket after which one short wait is enough for the next beginning: messages that went to and fro for so
+    /// long are likely to go on.
+    static let longRun = 64
 
     var limits = Limits()
     /// Indicates whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
@@ -73,11 +76,15 @@ struct DirectReading {
 
     /// Leaves the socket to the engine thread. Returns `false` if the engine thread had it.
     ///
-    /// - Parameter hasFailed: Indicates whether a wait on the socket was in vain. More short waits are needed then.
+    /// - Parameter hasFailed: Indicates whether a wait on the socket was in vain. More short waits are needed then, unless many were not.
     mutating func end(hasFailed: Bool) -> Bool {
         guard isOn else { return false }
         (isOn, isReaderWaiting) = (false, false)
-        if hasFailed { neededCount = min(2 * neededCount, Self.largestCount) }
+        if recentCount >= Self.longRun {
+            shortCount = neededCount - 1
+        } else if hasFailed {
+            neededCount = min(2 * neededCount, Self.largestCount)
+        }
         return true
     }
 }

@@ -209,8 +209,26 @@ struct DirectReadingTests {
         #expect(reader.begins())
         reader.direct.didRead()
         #expect(reader.direct.isRunOver && reader.ends(hasFailed: false))
-        reader.waited(8)
+        #expect(!reader.begins())
+        reader.waited(1)
         #expect(reader.begins() && !reader.direct.isRunOver)
+    }
+
+    /// A late message among many early ones, as on a machine that has other work.
+    @Test func oneShortWaitIsEnoughAfterManyReads() {
+        let reader = Reader()
+        reader.waited(8)
+        for _ in 0..<DirectReading.longRun {
+            #expect(reader.begins())
+            reader.direct.didRead()
+        }
+        #expect(reader.begins() && reader.ends(hasFailed: true) && !reader.begins())
+        reader.waited(1)
+        #expect(reader.begins() && reader.ends(hasFailed: true))
+        reader.waited(8)
+        #expect(!reader.begins())
+        reader.waited(8)
+        #expect(reader.begins())
     }
 
     @Test func nothingIsReadOnASocketThatTheEngineReads() {
