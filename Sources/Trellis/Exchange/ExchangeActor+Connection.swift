@@ -7,10 +7,14 @@ extension ExchangeActor {
         lastMove = executor.now
         if state.expectation == .awaited { beginContinueWait() } else if waitsForTrust { startPump() }
         // An exchange that has waited may be the first one whose connection can be shared, after others have failed.
-        if isProbing || ticket > 0 && task?.sharesConnection == true {
-            reportConnection(isShared: task?.sharesConnection ?? false)
-        }
+        if isProbing || mayRevealSharing { reportConnection(isShared: task?.sharesConnection ?? false) }
         handle(.connect)
+    }
+
+    /// Indicates whether the exchange has waited for its slot, and has a connection that others can share.
+    private var mayRevealSharing: Bool {
+        ticket > 0 && prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
+            && task?.sharesConnection == true
     }
 
     /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
