@@ -152,8 +152,9 @@ static void free_parts(struct parts *parts) {
 }
 
 static int read_key(struct parts *parts, const void *bytes, size_t length, struct passphrase *passphrase) {
-  // The reasons that all parts of OpenSSL share have another bit; the library is not in this number.
-  enum { REASON = 0x7fffff, UNSUPPORTED = 0x8010c };
+  // The reason that all parts of OpenSSL share, with the number of the part that has the algorithms. A key that was decrypted with a wrong
+  // passphrase and looks right by chance has the same reason of the part that decodes.
+  enum { NO_ALGORITHM = 0x308010c };
   void *input = fits(length) ? pki.bio_of(bytes, (int)length) : NULL;
   if (input == NULL) return CCURL_IDENTITY_NO_KEY;
   pki.clear_errors();
@@ -162,7 +163,7 @@ static int read_key(struct parts *parts, const void *bytes, size_t length, struc
   if (parts->key != NULL) return CCURL_IDENTITY_READ;
   if (!passphrase->is_needed) return CCURL_IDENTITY_NO_KEY;
   // Whatever the passphrase is, the first error of an algorithm that is not loaded is this one; others follow.
-  if (passphrase->text != NULL && (pki.first_error() & REASON) == UNSUPPORTED) return CCURL_IDENTITY_UNSUPPORTED;
+  if (passphrase->text != NULL && pki.first_error() == NO_ALGORITHM) return CCURL_IDENTITY_UNSUPPORTED;
   return passphrase->text == NULL ? CCURL_IDENTITY_ENCRYPTED : CCURL_IDENTITY_WRONG_PASSPHRASE;
 }
 
