@@ -71,10 +71,32 @@ void ccurl_eventfd_clear(int fd) {
   (void)got;
 }
 
-bool ccurl_socket_wait(int fd, int64_t timeout_ns) {
+enum ccurl_wait ccurl_socket_wait(int fd, int64_t awake_ns, int64_t asleep_ns) {
   struct pollfd descriptor = {.fd = fd, .events = POLLIN | POLLRDHUP};
-  struct timespec timeout = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
-  return ppoll(&descriptor, 1, &timeout, NULL) == 1 && descriptor.revents == POLLIN;
+  if (awake_ns > 0) {
+    struct timespec none = {0};
+    uint64_t end = ccurl_monotonic_ns() + (uint64_t)awake_ns;
+    do {
+      int count = ppoll(&descriptor, 1, &none, NULL);
+      if (count != 0) return count == 1 && descriptor.revents == POLLIN ? CCURL_WAIT_AWAKE : CCURL_WAIT_IN_VAIN;
+    } while (ccurl_monotonic_ns() < end);
+  }
+  struct timespec timeout = {.tv_sec = asleep_ns / 1000000000, .tv_nsec = asleep_ns % 1000000000};
+  bool is_ready = ppoll(&descriptor, 1, &timeout, NULL) == 1 && descriptor.revents == POLLIN;
+  return is_ready ? CCURL_WAIT_ASLEEP : CCURL_WAIT_IN_VAIN;
+}
+
+struct ccurl_bytes ccurl_socket_receive(int fd, int flags) {
+  char buffer[CCURL_LARGEST_RECEIVE];
+  struct ccurl_bytes bytes = {0};
+  ssize_t count = recv(fd, buffer, sizeof(buffer), flags);
+  if (count <= 0) return bytes;
+  bytes.start = malloc((size_t)count);
+  // Bytes that were received cannot be received again.
+  if (bytes.start == NULL) abort();
+  memcpy(bytes.start, buffer, (size_t)count);
+  bytes.count = (size_t)count;
+  return bytes;
 }
 
 uint64_t ccurl_monotonic_ns(void) {

@@ -26,8 +26,30 @@ int ccurl_eventfd_create(void);
 void ccurl_eventfd_signal(int fd);
 void ccurl_eventfd_clear(int fd);
 uint64_t ccurl_monotonic_ns(void);
-// Waits until a socket has bytes. Returns false if it has none in time, or if it has an end or an error.
-bool ccurl_socket_wait(int fd, int64_t timeout_ns);
+// The result of a wait for the bytes of a socket.
+enum ccurl_wait {
+  // There are none in time, or the socket has an end or an error.
+  CCURL_WAIT_IN_VAIN,
+  // The thread did not sleep.
+  CCURL_WAIT_AWAKE,
+  CCURL_WAIT_ASLEEP,
+};
+
+// Waits until a socket has bytes. The thread asks for them again and again at first, because going to sleep and being woken takes longer
+// than a short wait, and sleeps for the rest of the time.
+enum ccurl_wait ccurl_socket_wait(int fd, int64_t awake_ns, int64_t asleep_ns);
+
+// The most bytes of one ccurl_socket_receive().
+#define CCURL_LARGEST_RECEIVE 8192
+
+// Bytes in memory of their own size, which the owner releases with free().
+struct ccurl_bytes {
+  void *_Nullable start;
+  size_t count;
+};
+
+// Receives few bytes, without waiting. Returns none if there are none, or if the socket has an end or an error.
+struct ccurl_bytes ccurl_socket_receive(int fd, int flags);
 
 // Reads the part of a file that is in the page cache, and never waits for a disk. Returns the number of bytes; 0 if none are cached at
 // present or the file ends; -1 if the file system or the kernel does not support the call, or if the read failed.

@@ -69,7 +69,7 @@ package struct ByteAccumulator: ~Copyable {
 
 extension RawSpan {
     /// A copy of the bytes.
-    fileprivate var copied: Data { unsafe withUnsafeBytes { bytes in unsafe Data(bytes) } }
+    package var copied: Data { unsafe withUnsafeBytes { bytes in unsafe Data(bytes) } }
 }
 
 extension [UInt8] {

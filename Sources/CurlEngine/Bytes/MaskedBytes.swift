@@ -3,17 +3,49 @@ private import Glibc
 
 /// The masking of bytes with a repeated key of four bytes (RFC 6455, section 5.3), eight bytes at a time.
 package enum MaskedBytes {
-    /// Returns `head` and the masked payload, in one buffer; `nil` if memory has run out. The bytes of the key are those of `mask` in
+    /// Returns a head and a masked payload, in one buffer; `nil` if memory has run out. The bytes of the key are those of `mask` in
     /// memory; a mask of zero changes nothing.
-    package static func frame(_ head: [UInt8], _ payload: Span<UInt8>, mask: UInt32) -> Data? {
-        let count = head.count + payload.count
-        guard let memory = unsafe malloc(max(count, 1)) else { return nil }
-        let result = unsafe UnsafeMutableRawBufferPointer(start: memory, count: count)
-        unsafe result.copyBytes(from: head)
-        unsafe payload.withUnsafeBytes { payload in
-            unsafe mix(payload, into: UnsafeMutableRawBufferPointer(rebasing: result[head.count...]), mask)
-        }
+    ///
+    /// - Parameters:
+    ///   - headCapacity: The largest size of the head in bytes.
+    ///   - writeHead: A closure that writes the head.
+    package static func frame(
+        headCapacity: Int, _ payload: Span<UInt8>, mask: UInt32, writeHead: (inout OutputSpan<UInt8>) -> Void
+    ) -> Data? {
+        let capacity = headCapacity + payload.count
+        guard let memory = unsafe malloc(max(capacity, 1)) else { return nil }
+        let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: capacity)
+        let count = unsafe write(headCapacity, payload, mask, to: buffer, writeHead)
         return unsafe Data(bytesNoCopy: memory, count: count, deallocator: .free)
+    }
+
+    /// Calls `body` with a head and a masked payload, which are in memory only during the call. Returns its result.
+    ///
+    /// The parameters are those of ``frame(headCapacity:_:mask:writeHead:)``.
+    package static func withFrame<Result, Failure: Error>(
+        headCapacity: Int, _ payload: Span<UInt8>, mask: UInt32, writeHead: (inout OutputSpan<UInt8>) -> Void,
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe withUnsafeTemporaryAllocation(
+            of: UInt8.self, capacity: headCapacity + payload.count
+        ) { buffer throws(Failure) in
+            let count = unsafe write(headCapacity, payload, mask, to: UnsafeMutableRawBufferPointer(buffer), writeHead)
+            return try unsafe body(UnsafeRawBufferPointer(start: buffer.baseAddress, count: count).bytes)
+        }
+    }
+
+    private static func write(
+        _ headCapacity: Int, _ payload: Span<UInt8>, _ mask: UInt32, to buffer: UnsafeMutableRawBufferPointer,
+        _ writeHead: (inout OutputSpan<UInt8>) -> Void
+    ) -> Int {
+        let bytes = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<headCapacity]).bindMemory(to: UInt8.self)
+        var head = unsafe OutputSpan(buffer: bytes, initializedCount: 0)
+        writeHead(&head)
+        let headCount = unsafe head.finalize(for: bytes)
+        unsafe payload.withUnsafeBytes { payload in
+            unsafe mix(payload, into: UnsafeMutableRawBufferPointer(rebasing: buffer[headCount...]), mask)
+        }
+        return headCount + payload.count
     }
 
     private static func mix(

@@ -1,9 +1,12 @@
+private import Glibc
+
 /// The decision whether the reader of a connection waits on the socket itself.
 ///
 /// While short messages go to and fro without a pause, the engine thread would be woken for each of them, only to wake the reader. A reader
 /// whose last waits were short waits on the socket in its own thread instead. The engine thread does not receive meanwhile, and stops
 /// watching the socket with the first event there. The wait blocks a thread of the reader's pool, therefore it is short, and few readers
-/// wait in this way at the same time.
+/// wait in this way at the same time. The thread stays awake at the beginning of a wait, as long as that was useful before: a message that
+/// comes at once would otherwise find the thread on its way to sleep.
 struct DirectReading {
     /// The limits on waits, in nanoseconds.
     struct Limits {
@@ -11,6 +14,9 @@ struct DirectReading {
         var short: Int64 = 200_000
         /// The longest wait of a reader on the socket.
         var wait: Int64 = 100_000
+        /// The longest part of a wait in which the thread does not sleep: about the time that it takes to go to sleep and to be woken. With
+        /// one core there is none, because the peer may need the core.
+        var awake: Int64 = coreCount > 1 ? 20_000 : 0
     }
 
     /// The smallest number of short waits in a row after which the reader waits on the socket.
@@ -23,6 +29,10 @@ struct DirectReading {
     /// The number of reads on the socket after which one short wait is enough for the next beginning: messages that went to and fro for so
     /// long are likely to go on.
     static let longRun = 64
+    /// The largest number of waits in a row that begin asleep, after others whose part awake was in vain.
+    static let largestSleepCount = 64
+    /// The number of the machine's cores.
+    static let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
 
     var limits = Limits()
     /// Indicates whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
@@ -42,6 +52,11 @@ struct DirectReading {
     private var neededCount = Self.smallestCount
     /// The reads since the beginning.
     private var recentCount = 0
+    /// Indicates whether the current wait has a part in which the thread is awake.
+    private var isAwake = false
+    /// The number of the next waits that begin asleep, and the number of them after the next wait whose part awake is in vain.
+    private var sleepCount = 0
+    private var nextSleepCount = 1
     /// Indicates whether the engine thread must have the socket again.
     var isRunOver: Bool { recentCount >= Self.readsInARow }
 
@@ -54,21 +69,27 @@ struct DirectReading {
         shortCount = nanoseconds <= limits.short ? shortCount + 1 : 0
     }
 
-    /// Begins a wait on the socket, if the last waits were short. Returns whether the reader waits there.
-    mutating func beginWait() -> Bool {
+    /// Begins a wait on the socket, if the last waits were short. Returns the limits on its parts awake and asleep, in nanoseconds; `nil`
+    /// if the reader does not wait there.
+    mutating func beginWait() -> (awake: Int64, asleep: Int64)? {
         if !isOn {
-            guard isPossible, !isEngineReceiving, shortCount >= neededCount else { return false }
+            guard isPossible, !isEngineReceiving, shortCount >= neededCount else { return nil }
             isOn = true
             beginCount += 1
             (shortCount, recentCount) = (0, 0)
         }
         isReaderWaiting = true
-        return true
+        isAwake = sleepCount == 0 && limits.awake > 0
+        if sleepCount > 0 { sleepCount -= 1 }
+        return (isAwake ? limits.awake : 0, limits.wait)
     }
 
     /// Records a read on the socket.
-    mutating func didRead() {
+    ///
+    /// - Parameter hasSlept: Indicates whether the thread has slept until the bytes came.
+    mutating func didRead(hasSlept: Bool) {
         isReaderWaiting = false
+        didWaitAwake(inVain: hasSlept)
         readCount += 1
         recentCount += 1
         if recentCount == Self.smallestCount { neededCount = Self.smallestCount }
@@ -79,6 +100,7 @@ struct DirectReading {
     /// - Parameter hasFailed: Indicates whether a wait on the socket was in vain. More short waits are needed then, unless many were not.
     mutating func end(hasFailed: Bool) -> Bool {
         guard isOn else { return false }
+        if hasFailed { didWaitAwake(inVain: true) }
         (isOn, isReaderWaiting) = (false, false)
         if recentCount >= Self.longRun {
             shortCount = neededCount - 1
@@ -86,5 +108,17 @@ struct DirectReading {
             neededCount = min(2 * neededCount, Self.largestCount)
         }
         return true
+    }
+
+    /// Records the end of a wait's part in which the thread was awake, if there was one. After some that were in vain, fewer waits begin
+    /// awake.
+    private mutating func didWaitAwake(inVain: Bool) {
+        guard isAwake else { return }
+        isAwake = false
+        if inVain {
+            (sleepCount, nextSleepCount) = (nextSleepCount, min(2 * nextSleepCount, Self.largestSleepCount))
+        } else {
+            nextSleepCount = 1
+        }
     }
 }

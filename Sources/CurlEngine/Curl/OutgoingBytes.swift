@@ -21,20 +21,28 @@ struct OutgoingBytes: ~Copyable {
     /// The number of bytes that were not sent.
     private(set) var count = 0
 
-    /// Adds bytes. Returns `false` if memory has run out.
+    /// Adds bytes, whose memory is shared if they are many. Returns `false` if memory has run out.
     mutating func append(_ bytes: Data) -> Bool {
+        guard bytes.count >= (pieces.isEmpty ? Self.smallestSharedAlone : Self.smallestShared) else {
+            return append(bytes.bytes)
+        }
+        open = nil
+        pieces.append(.data(bytes))
+        count += bytes.count
+        return true
+    }
+
+    /// Adds a copy of bytes. Returns `false` if memory has run out.
+    mutating func append(_ bytes: RawSpan) -> Bool {
         guard !bytes.isEmpty else { return true }
-        if bytes.count >= (pieces.isEmpty ? Self.smallestSharedAlone : Self.smallestShared) {
-            open = nil
-            pieces.append(.data(bytes))
-        } else if open?.append(bytes) != true {
+        if open?.append(bytes) != true {
             // The first bytes are mostly all of them.
-            let capacity = pieces.isEmpty ? bytes.count : Self.smallestShared
+            let capacity = pieces.isEmpty ? bytes.byteCount : max(bytes.byteCount, Self.smallestShared)
             guard let block = OutgoingBlock(capacity: capacity), block.append(bytes) else { return false }
             open = block
             pieces.append(.block(block))
         }
-        count += bytes.count
+        count += bytes.byteCount
         return true
     }
 
@@ -108,11 +116,11 @@ final class OutgoingBlock: @unchecked Sendable {
     deinit { unsafe free(bytes.baseAddress) }
 
     /// Adds bytes. Returns `false` if there is no room for them.
-    func append(_ added: Data) -> Bool {
-        guard unsafe added.count <= bytes.count - count else { return false }
+    func append(_ added: RawSpan) -> Bool {
+        guard unsafe added.byteCount <= bytes.count - count else { return false }
         let target = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
         unsafe added.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
-        count += added.count
+        count += added.byteCount
         return true
     }
 }

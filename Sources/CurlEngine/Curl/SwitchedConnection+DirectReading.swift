@@ -1,12 +1,12 @@
 import CCurl
-import FoundationEssentials
+package import FoundationEssentials
 private import Glibc
 private import Synchronization
 
 /// The wait of a reader on the socket in its own thread (``DirectReading``).
 extension SwitchedConnection {
-    /// The most bytes that a reader receives itself. More of them are received by the engine thread, in larger pieces.
-    private static let largestRead = 8 << 10
+    /// The most bytes that a reader receives itself.
+    private static let largestRead = Int(CCURL_LARGEST_RECEIVE)
     /// The time in which the reader must read, or the engine thread watches the socket again: until then, bytes and their end are not
     /// noticed unless the reader waits.
     private static let supervisionInterval = Duration.milliseconds(2)
@@ -15,7 +15,7 @@ extension SwitchedConnection {
     private static let waitingCount = Atomic(0)
     /// The largest number of them: half of the cores, so that at least half of the pool's threads are never blocked; but one if there is a
     /// single core, whose only thread is blocked for the time of a short wait.
-    private static let maximumWaitingCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2)
+    private static let maximumWaitingCount = max(1, DirectReading.coreCount / 2)
 
     /// Allows the reader to wait on the socket itself, because libcurl has no part in the connection any more.
     func allowDirectReading() {
@@ -24,68 +24,87 @@ extension SwitchedConnection {
         state.withLock { $0.direct.isPossible = true }
     }
 
-    /// Returns the next bytes of the socket, if the reader waits there itself and they come soon; otherwise `nil`, and the engine thread
-    /// watches the socket.
-    func readDirectly() -> Data? {
-        guard let (socket, limit, beginning) = beginDirectRead() else { return nil }
-        if let beginning { engineExecutor.submit { [self] in supervise(beginning, lastCount: .max) } }
+    /// The beginning of a read.
+    private enum ReadStart {
+        /// The result is known.
+        case known(Next)
+        /// The reader waits on the socket, for the limits in nanoseconds. The first read of several has the number of the beginning.
+        case direct(socket: Int32, limits: (awake: Int64, asleep: Int64), beginning: UInt64?)
+    }
+
+    /// Returns the next bytes of the peer if there are some, or if the reader waits on the socket itself and they come soon; otherwise
+    /// `nil`, also at the end of the peer's bytes, and the engine thread watches the socket.
+    ///
+    /// - Throws: The errors of ``read()``.
+    package func readSoon() throws -> Data? {
+        try Task.checkCancellation()
+        let (start, mustWatch) = startReading()
+        if mustWatch { wakeEngine() }
+        switch start {
+        case .known(.bytes(let bytes, let mustRead)):
+            if mustRead { wakeEngine() }
+            return bytes
+        case .known(.failure(let error)): throw error
+        case .known(.end), .known(.wait): return nil
+        case .direct(let socket, let limits, let beginning):
+            if let beginning { engineExecutor.submit { [self] in supervise(beginning, lastCount: .max) } }
+            return readDirectly(socket, limits)
+        }
+    }
+
+    /// Returns the beginning of a read, and whether the engine thread must be told to watch the socket again.
+    private func startReading() -> (ReadStart, mustWatch: Bool) {
+        let isEngine = CallingThread.isEngine
+        return state.withLock { state in
+            state.onReadable = nil
+            let next = Self.next(&state)
+            guard case .wait = next else { return (.known(next), false) }
+            // No engine's thread must be blocked, another one's neither.
+            guard !isEngine else { return (.known(.wait), state.direct.end(hasFailed: false)) }
+            let wasOn = state.direct.isOn
+            guard state.mayReadDirectly, let limits = state.direct.beginWait() else { return (.known(.wait), false) }
+            let beginning = wasOn ? nil : state.direct.beginCount
+            return (.direct(socket: state.plainSocket, limits: limits, beginning: beginning), false)
+        }
+    }
+
+    private func readDirectly(_ socket: Int32, _ limits: (awake: Int64, asleep: Int64)) -> Data? {
         guard Self.waitingCount.add(1, ordering: .relaxed).newValue <= Self.maximumWaitingCount else {
             Self.waitingCount.subtract(1, ordering: .relaxed)
             endDirectReading(hasFailed: true)
             return nil
         }
-        let isReady = Self.wait(for: socket, nanoseconds: limit)
+        // The socket may be closed meanwhile, and another one opened with its number. Therefore nothing follows from the result but an
+        // attempt to receive, if the connection has the socket then.
+        let wait = ccurl_socket_wait(socket, limits.awake, limits.asleep)
         Self.waitingCount.subtract(1, ordering: .relaxed)
-        guard isReady, let bytes = receiveDirectly(socket) else {
+        guard wait != CCURL_WAIT_IN_VAIN,
+            let (bytes, isRunOver) = receiveDirectly(socket, hasSlept: wait == CCURL_WAIT_ASLEEP)
+        else {
             endDirectReading(hasFailed: true)
             return nil
         }
-        if bytes.count == Self.largestRead {
-            endDirectReading(hasFailed: true)
-        } else if state.withLock({ $0.direct.isRunOver }) {
-            endDirectReading(hasFailed: false)
-        }
+        // More bytes are received by the engine thread, in larger pieces.
+        let isMany = bytes.count == Self.largestRead
+        if isMany || isRunOver { endDirectReading(hasFailed: isMany) }
         return bytes
     }
 
-    /// Begins a read on the socket. Returns the socket, the limit on the wait in nanoseconds, and the number of the beginning if this is
-    /// the first read of several; `nil` if the reader waits for the engine thread.
-    private func beginDirectRead() -> (socket: Int32, limit: Int64, beginning: UInt64?)? {
-        // No engine's thread must be blocked, another one's neither. The own one watches the socket again.
-        guard !CallingThread.isEngine else {
-            endDirectReading(hasFailed: false)
-            return nil
+    /// Receives bytes. Returns them, and whether the engine thread must have the socket again.
+    private func receiveDirectly(_ socket: Int32, hasSlept: Bool) -> (bytes: Data, isRunOver: Bool)? {
+        var received = unsafe ccurl_bytes(start: nil, count: 0)
+        let isRunOver = state.withLock { state in
+            // The socket is open, because ``forgetSocket()`` takes the same lock before the socket is closed.
+            guard state.direct.isOn, state.mayReadDirectly, state.plainSocket == socket else { return false }
+            unsafe received = ccurl_socket_receive(socket, ConnectionChannel.flags)
+            guard unsafe received.count > 0 else { return false }
+            unsafe state.moved.received += Int64(received.count)
+            state.mayAnswer = true
+            state.direct.didRead(hasSlept: hasSlept)
+            return state.direct.isRunOver
         }
-        return state.withLock { state in
-            let wasOn = state.direct.isOn
-            guard state.mayReadDirectly, state.direct.beginWait() else { return nil }
-            return (state.plainSocket, state.direct.limits.wait, wasOn ? nil : state.direct.beginCount)
-        }
-    }
-
-    /// Waits until a socket has bytes. Returns `false` if it has none in time, or has an end or an error: those are the engine's.
-    ///
-    /// The socket may be closed meanwhile, and another one opened with its number. Therefore nothing follows from the result but an attempt
-    /// to receive, if the connection has the socket then.
-    private static func wait(for socket: Int32, nanoseconds: Int64) -> Bool {
-        ccurl_socket_wait(socket, nanoseconds)
-    }
-
-    private func receiveDirectly(_ socket: Int32) -> Data? {
-        unsafe withUnsafeTemporaryAllocation(byteCount: Self.largestRead, alignment: 16) { buffer in
-            let count = state.withLock { state in
-                // The socket is open, because ``forgetSocket()`` takes the same lock before the socket is closed.
-                guard state.direct.isOn, state.mayReadDirectly, state.plainSocket == socket else { return 0 }
-                let count = unsafe recv(socket, buffer.baseAddress, buffer.count, ConnectionChannel.flags)
-                guard count > 0 else { return 0 }
-                state.moved.received += Int64(count)
-                state.mayAnswer = true
-                state.direct.didRead()
-                return count
-            }
-            guard count > 0, let start = buffer.baseAddress else { return nil }
-            return unsafe Data(bytes: start, count: count)
-        }
+        guard let start = unsafe received.start else { return nil }
+        return unsafe (Data(bytesNoCopy: start, count: received.count, deallocator: .free), isRunOver)
     }
 
     private func endDirectReading(hasFailed: Bool) {

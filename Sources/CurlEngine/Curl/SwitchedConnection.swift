@@ -107,7 +107,7 @@ package final class SwitchedConnection: Sendable {
 
     // MARK: Reading
 
-    private enum Next {
+    enum Next {
         case bytes(Data, mustRead: Bool)
         case end
         case failure(any Error)
@@ -119,20 +119,7 @@ package final class SwitchedConnection: Sendable {
     /// - Throws: ``ConnectionClosed`` after ``close()``; the error of ``end(with:)``; ``EngineFailure`` if the connection has failed or
     ///   another reader waits; `CancellationError` in a cancelled task, after which the connection can be read again.
     package func read() async throws -> Data? {
-        try Task.checkCancellation()
-        let next = state.withLock { state in
-            state.onReadable = nil
-            return Self.next(&state)
-        }
-        switch next {
-        case .bytes(let bytes, let mustRead):
-            if mustRead { wakeEngine() }
-            return bytes
-        case .end: return nil
-        case .failure(let error): throw error
-        case .wait: break
-        }
-        if let bytes = readDirectly() { return bytes }
+        if let bytes = try readSoon() { return bytes }
         let (number, isMeasured) = state.withLock { ($0.nextNumber(), $0.direct.measuresWaits) }
         let start = isMeasured ? MonotonicClock.now() : nil
         let bytes = try await withTaskCancellationHandler {
@@ -164,7 +151,7 @@ package final class SwitchedConnection: Sendable {
     }
 
     /// Calls `body` once, on any thread, as soon as there is something to read and no reader waits for it: bytes, their end, or an error.
-    /// A later call, and a call of ``read()``, replace `body`.
+    /// A later call, and a call that reads, replace `body`.
     package func whenReadable(_ body: @escaping @Sendable () -> Void) {
         let isReadable = state.withLock { state in
             state.onReadable = state.isReadable ? nil : body
@@ -173,7 +160,7 @@ package final class SwitchedConnection: Sendable {
         if isReadable { body() }
     }
 
-    private static func next(_ state: inout State) -> Next {
+    static func next(_ state: inout State) -> Next {
         if let end = state.end { return .failure(end) }
         if state.received.count > 0 {
             let bytes = state.received.take()
@@ -243,33 +230,45 @@ package final class SwitchedConnection: Sendable {
 
     // MARK: Writing
 
-    /// Adds bytes to those that are sent, and returns when at most ``writeAhead`` bytes of all added ones are not in the socket's own
-    /// buffer yet. Bytes are sent in the order of the calls.
+    /// Adds bytes to those that are sent, in the order of the calls. Returns whether there is room for more: at most ``writeAhead`` bytes
+    /// of all added ones are not in the socket's own buffer yet.
     ///
-    /// - Throws: ``ConnectionClosed`` after ``close()``; the error of ``end(with:)``; ``EngineFailure`` if the connection has failed;
-    ///   `CancellationError` if the task is cancelled while it waits: the bytes are sent nevertheless.
-    package func write(_ bytes: Data) async throws {
-        let isOnEngine = engineExecutor.isCurrent
-        let (mustWake, mustWait) = try state.withLock { state throws in
+    /// - Throws: ``ConnectionClosed`` after ``close()``; the error of ``end(with:)``; ``EngineFailure`` if the connection has failed.
+    package func send(_ bytes: Data) throws -> Bool {
+        try add { state in
+            let sent = sendAtOnce(bytes.bytes, &state)
+            return state.outgoing.append(sent == 0 ? bytes : bytes.dropFirst(sent))
+        }
+    }
+
+    /// Adds bytes to those that are sent, as the other method does.
+    package func send(_ bytes: RawSpan) throws -> Bool {
+        try add { state in state.outgoing.append(bytes.extracting(droppingFirst: sendAtOnce(bytes, &state))) }
+    }
+
+    private func add(_ body: (inout State) -> Bool) throws -> Bool {
+        let (mustWake, hasRoom) = try state.withLock { state throws in
             if let error = state.end ?? state.sendFailure { throw error }
-            // The engine thread collects the bytes of one turn.
-            let rest = isOnEngine ? bytes : Self.sendAtOnce(bytes, &state)
-            guard state.outgoing.append(rest) else {
+            guard body(&state) else {
                 throw EngineFailure(kind: .outOfMemory, message: "no memory for the bytes to send")
             }
             let mustWake = !state.isSending && state.outgoing.count > 0
             if mustWake { state.isSending = true }
-            return (mustWake, state.waits && state.outgoing.count > Self.writeAhead)
+            return (mustWake, !state.waits || state.outgoing.count <= Self.writeAhead)
         }
         if mustWake { startSending() }
-        if mustWait { try await waitForRoom() }
+        return hasRoom
     }
 
     private func startSending() {
         if engineExecutor.isCurrent { transfer.engine.sendConnectOnly(transfer) } else { wakeEngine() }
     }
 
-    private func waitForRoom() async throws {
+    /// Returns when there is room for more bytes.
+    ///
+    /// - Throws: The errors of ``send(_:)``; `CancellationError` if the task is cancelled while it waits: the added bytes are sent
+    ///   nevertheless.
+    package func waitForRoom() async throws {
         let number = state.withLock { $0.nextNumber() }
         try await withTaskCancellationHandler {
             try await withReply { enter(writer: Waiter(number: number, reply: $0)) }

@@ -1,3 +1,4 @@
+import CurlEngine
 package import FoundationEssentials
 
 /// An open connection that carries bytes in both directions, without any protocol of its own: the connection on which a server has
@@ -13,20 +14,31 @@ package protocol DuplexConnection: Sendable {
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``; `CancellationError` in a cancelled task, after
     ///   which the connection can be read again.
     func read() async throws -> Data?
+    /// Returns the next bytes if there are some, or if they come so soon that the calling thread waits for them; otherwise `nil`, also at
+    /// the end, which ``read()`` finds.
+    ///
+    /// - Throws: The errors of ``read()``.
+    func readSoon() throws -> Data?
     /// Returns the bytes that were received, without waiting: none if there are none, and `nil` at the end of the peer's bytes.
     ///
     /// - Throws: The errors of ``read()``, except `CancellationError`.
     func readAvailable() throws -> Data?
     /// Calls `body` once, on any thread, as soon as there is something to read and no reader waits for it: bytes, their end, or an error.
-    /// A later call, and a call of ``read()``, replace `body`.
+    /// A later call, and a call that reads, replace `body`.
     func whenReadable(_ body: @escaping @Sendable () -> Void)
-    /// Adds bytes to those that are sent, before the first suspension and even in a cancelled task, and returns when at most 64 KiB of all
-    /// added bytes are not in the socket's own buffer yet. Calls may overlap: bytes are sent in the order of the calls.
+    /// Adds bytes to those that are sent, in the order of the calls. Returns whether there is room for more: at most 64 KiB of all added
+    /// bytes are not in the socket's own buffer yet.
+    ///
+    /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``.
+    func send(_ bytes: Data) throws -> Bool
+    /// Adds bytes to those that are sent, as the other method does.
+    func send(_ bytes: RawSpan) throws -> Bool
+    /// Returns when there is room for more bytes.
     ///
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``; `CancellationError` if the task is cancelled while
-    ///   it waits, and the bytes are sent nevertheless.
-    func write(_ bytes: Data) async throws
-    /// Ends the waits of ``read()`` for bytes and of ``write(_:)`` for room, now and later: the connection's protocol has ended, its owner
+    ///   it waits, and the added bytes are sent nevertheless.
+    func waitForRoom() async throws
+    /// Ends the waits of ``read()`` for bytes and of ``waitForRoom()``, now and later: the connection's protocol has ended, its owner
     /// adds at most a last message, and waits for the end with ``whenReadable(_:)``. A read without bytes returns none.
     func endWaits()
     /// Sets the bytes that are sent if the connection is closed by the end of its session, as far as the socket's own buffer takes them at
@@ -39,6 +51,21 @@ package protocol DuplexConnection: Sendable {
 }
 
 extension DuplexConnection {
+    /// Adds bytes to those that are sent, even in a cancelled task, and returns when there is room for more.
+    ///
+    /// - Throws: The errors of ``send(_:)`` and ``waitForRoom()``.
+    package func write(_ bytes: Data) async throws {
+        if try !send(bytes) { try await waitForRoom() }
+    }
+
+    /// The default copies the bytes.
+    package func send(_ bytes: RawSpan) throws -> Bool {
+        try send(bytes.copied)
+    }
+
+    /// The default leaves every wait to ``read()``.
+    package func readSoon() throws -> Data? { nil }
+
     /// The default, `nil`, means that the connection has no thread of its own.
     package var executor: (any TaskExecutor)? { nil }
 

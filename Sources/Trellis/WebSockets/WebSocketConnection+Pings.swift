@@ -22,18 +22,19 @@ extension WebSocketConnection {
 
     private func sendPing(_ number: UInt64) {
         guard let frame = writer.control(.ping, WebSocketPings.payload(number)) else { return }
-        Task.immediate { [connection] in try? await connection.write(frame) }
+        _ = try? connection.send(frame)
     }
 
     /// Sends a ping by itself.
     private func sendKeepAlivePing(_ number: UInt64) {
         guard let frame = writer.control(.ping, WebSocketPings.payload(number)) else { return }
+        guard let hasRoom = try? connection.send(frame), !hasRoom else { return }
         hasWaitingPing = true
-        Task.immediate { await writeKeepAlivePing(frame) }
+        Task.immediate { await waitForRoomOfPing() }
     }
 
-    private func writeKeepAlivePing(_ frame: Data) async {
-        try? await connection.write(frame)
+    private func waitForRoomOfPing() async {
+        try? await connection.waitForRoom()
         hasWaitingPing = false
     }
 

@@ -41,10 +41,12 @@ extension WebSocketConnection {
                 passOn()
                 return message
             }
-            try await read()
-            guard let message = takeMessage() else { continue }
-            passOn()
-            return message
+            isBeingRead = true
+            do {
+                if let message = didRead(try await connection.read()) { return message }
+            } catch {
+                try didFailToRead(error)
+            }
         }
         return try takeLastMessage()
     }
@@ -121,27 +123,26 @@ extension WebSocketConnection {
             hasDropped = true
             return
         }
-        if messages.isEmpty { facts.withLock { $0.hasMessages = true } }
+        if !hasDelivered { didDeliverFirst() }
         messages.append(message)
         messageBytes += message.byteCount
     }
 
-    // MARK: Reading
-
-    /// Reads the next bytes for a caller that waits for a message.
-    private func read() async throws {
-        isBeingRead = true
-        do {
-            didRead(try await connection.read())
-        } catch {
-            try didFailToRead(error)
-        }
+    private func didDeliverFirst() {
+        hasDelivered = true
+        facts.withLock { $0.hasMessages = true }
     }
 
+    // MARK: Reading
+
+    /// Takes the next bytes for a caller that waits for a message. Returns the message, if they complete one.
     @inline(never)
-    private func didRead(_ bytes: Data?) {
+    private func didRead(_ bytes: Data?) -> WebSocketMessage? {
         isBeingRead = false
         take(bytes)
+        guard let message = takeMessage() else { return nil }
+        passOn()
+        return message
     }
 
     /// Ends the connection with the error of a read.
@@ -165,10 +166,8 @@ extension WebSocketConnection {
     /// Waits for bytes, unless a caller does so. Without a caller that receives messages, pings are answered too, and the end of the
     /// connection is found.
     func listen() {
-        guard isListening else { return }
-        connection.whenReadable {
-            Task(executorPreference: self.connection.executor) { await self.readOn() }
-        }
+        guard isListening, let onReadable else { return }
+        connection.whenReadable(onReadable)
     }
 
     private var isListening: Bool { mayRead || reading == .rest }
@@ -231,7 +230,7 @@ extension WebSocketConnection {
 
     private func handle(_ event: WebSocketEvent, _ pings: inout [Data]) {
         switch event {
-        case .message(let message): perform(state.handle(.receivedMessage), message: message)
+        case .message(let message): if state.takesFrames { deliver(message) }
         case .ping(let payload): Self.add(payload, to: &pings)
         case .pong(let payload):
             quietSince = earlierQuietSince

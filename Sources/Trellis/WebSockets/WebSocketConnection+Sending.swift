@@ -7,7 +7,16 @@ extension WebSocketConnection {
     func send(_ message: WebSocketMessage) async throws {
         try Task.checkCancellation()
         guard state.isOpen else { throw notOpen }
-        if senders == nil { senders = FIFO() } else { try await waitForTurn() }
+        if senders != nil { try await waitForTurn() }
+        if let rest = try beginSending(message) { try await finishSending(rest) }
+    }
+
+    /// Sends as many frames of a message as there is room for. Returns the message if its sender must wait for room then. The others wait
+    /// for their turn meanwhile.
+    ///
+    /// Nearly all messages have room at once, which takes no function that may suspend.
+    @inline(never)
+    private func beginSending(_ message: WebSocketMessage) throws -> WebSocketOutgoing? {
         var mustPassTurn = true
         defer { if mustPassTurn { passTurn() } }
         guard state.isOpen else { throw notOpen }
@@ -17,52 +26,68 @@ extension WebSocketConnection {
         } catch {
             throw outOfMemory()
         }
+        guard try !sendFrames(of: &outgoing) else { return nil }
+        if senders == nil { senders = FIFO() }
+        mustPassTurn = false
+        return outgoing
+    }
+
+    /// Sends the other frames of a message, and returns when there is room for another message.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled while a frame waits for room, which is sent nevertheless.
+    private func finishSending(_ message: WebSocketOutgoing) async throws {
+        var outgoing = message
+        var mustPassTurn = true
+        defer { if mustPassTurn { passTurn() } }
         do {
-            try await sendFrames(of: &outgoing)
+            try await sendRest(of: &outgoing)
         } catch let error as CancellationError {
             guard state.isOpen, !outgoing.isComplete else { throw error }
             // The rest of a message that has begun must follow. A task that is not cancelled waits for its room.
             mustPassTurn = false
-            Task { [outgoing] in await sendRest(of: outgoing) }
+            Task { [outgoing] in await finishCancelled(outgoing) }
             throw error
         }
     }
 
-    /// Sends the frames of a message that were not sent yet.
-    ///
-    /// - Throws: `CancellationError` if the task is cancelled while a frame waits for room, which is sent nevertheless.
-    private func sendFrames(of outgoing: inout WebSocketOutgoing) async throws {
-        while let frame = try nextFrame(of: &outgoing) {
-            // No frame of a message follows a Close frame (RFC 6455, section 5.5.1).
-            guard state.isOpen else { throw notOpen }
+    private func finishCancelled(_ message: WebSocketOutgoing) async {
+        var outgoing = message
+        // An error is that of the connection, which every other call gets too.
+        try? await sendRest(of: &outgoing)
+        passTurn()
+    }
+
+    /// Waits for room, and sends the next frames of a message, until all are sent and there is room for more.
+    private func sendRest(of outgoing: inout WebSocketOutgoing) async throws {
+        repeat {
             do {
-                let start = context.now()
-                try await connection.write(frame)
-                let now = context.now()
-                if now > start.advanced(by: Self.noticeableWait) { lastRoom = now }
+                try await connection.waitForRoom()
             } catch let error as CancellationError {
                 throw error
             } catch {
-                throw state.isOpen ? context.error(of: error) : notOpen
+                throw sendError(error)
             }
+            lastRoom = context.now()
+            // The connection may have ended while the last frame waited for room.
+            guard state.isOpen else { throw notOpen }
+        } while try !sendFrames(of: &outgoing)
+    }
+
+    /// Sends the next frames of a message, as many as there is room for. Returns whether all are sent, and there is room for more.
+    private func sendFrames(of outgoing: inout WebSocketOutgoing) throws -> Bool {
+        do {
+            while let hasRoom = try writer.sendFrame(of: &outgoing, on: connection) {
+                guard hasRoom else { return false }
+            }
+            return true
+        } catch is MessageDeflater.Failure {
+            throw outOfMemory()
+        } catch {
+            throw sendError(error)
         }
-        // The connection may have ended while the last frame waited for room.
-        guard state.isOpen else { throw notOpen }
     }
 
-    /// The time from which on a frame has probably waited for room.
-    private static var noticeableWait: Duration { .milliseconds(1) }
-
-    private func nextFrame(of outgoing: inout WebSocketOutgoing) throws -> Data? {
-        do throws(MessageDeflater.Failure) { return try writer.frame(of: &outgoing) } catch { throw outOfMemory() }
-    }
-
-    private func sendRest(of outgoing: WebSocketOutgoing) async {
-        var outgoing = outgoing
-        // An error is that of the connection, which every other call gets too.
-        try? await sendFrames(of: &outgoing)
-        passTurn()
-    }
+    private func sendError(_ error: any Error) -> any Error { state.isOpen ? context.error(of: error) : notOpen }
 
     /// Closes the connection, because a message cannot be sent whole, and what follows it could not be read. Returns the error.
     private func outOfMemory() -> TrellisError {
@@ -112,18 +137,22 @@ extension WebSocketConnection {
             unansweredPings = waiting
             return
         }
-        guard let frame = writer.control(.pong, Array(payload)) else { return }
+        guard let hasRoom = sendAnswer(payload), !hasRoom else { return }
         unansweredPings = []
-        Task.immediate { await sendAnswers(frame) }
+        Task.immediate { await sendAnswers() }
     }
 
-    private func sendAnswers(_ first: Data) async {
-        var frame = first
-        while (try? await connection.write(frame)) != nil, state.answersPings, let next = unansweredPings?.first,
-            let answer = writer.control(.pong, Array(next))
-        {
+    /// Sends an answer. Returns whether there is room for more; `nil` if the answer cannot be sent.
+    private func sendAnswer(_ payload: Data) -> Bool? {
+        guard let frame = writer.control(.pong, Array(payload)) else { return nil }
+        return try? connection.send(frame)
+    }
+
+    /// Sends the answers that wait, each when there is room.
+    private func sendAnswers() async {
+        while (try? await connection.waitForRoom()) != nil, state.takesFrames, let next = unansweredPings?.first {
             unansweredPings?.removeFirst()
-            frame = answer
+            guard sendAnswer(next) != nil else { break }
         }
         unansweredPings = nil
     }

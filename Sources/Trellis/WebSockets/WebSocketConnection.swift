@@ -50,10 +50,14 @@ actor WebSocketConnection {
     var lastReceived: EngineInstant
     /// The instant at which a frame last got room after a wait, because the network has taken bytes.
     var lastRoom: EngineInstant
+    /// The closure that is called when there are bytes to read and no caller reads; `nil` before the start and after the end.
+    var onReadable: (@Sendable () -> Void)?
     /// The same without the answers to pings, so that the time between two pings does not grow by the time of an answer.
     var quietSince: EngineInstant
     /// The value of ``quietSince`` before the bytes that are being parsed.
     var earlierQuietSince: EngineInstant
+    /// Indicates whether the server has sent a message.
+    var hasDelivered = false
     /// Indicates whether a message was dropped because nothing read the messages before it.
     var hasDropped = false
     private var closeTimer: Task<Void, Never>?
@@ -92,6 +96,7 @@ actor WebSocketConnection {
         // Its mask has a source of its own, which is released here: an idle connection needs no other masks.
         var farewell = WebSocketFrameWriter(compression: nil)
         connection.setFarewell(farewell.control(.close, WebSocketClosing(code: .goingAway).payload))
+        onReadable = { Task(executorPreference: self.connection.executor) { await self.readOn() } }
         listen()
         startKeepAlive()
         startDeadline()
@@ -110,10 +115,9 @@ actor WebSocketConnection {
     /// Passes an event to the state, and performs the effects.
     func handle(_ event: WebSocketState.Event) { perform(state.handle(event)) }
 
-    func perform(_ effects: [WebSocketState.Effect], message: WebSocketMessage? = nil, payload: Data = Data()) {
+    func perform(_ effects: [WebSocketState.Effect], payload: Data = Data()) {
         for effect in effects {
             switch effect {
-            case .deliver: if let message { deliver(message) }
             case .answerPing: answer(payload)
             case .completePings: completePings(payload)
             case .sendClose(let closing): sendClose(closing)
@@ -130,7 +134,7 @@ actor WebSocketConnection {
     private func sendClose(_ closing: WebSocketClosing) {
         connection.setFarewell(nil)
         guard let frame = writer.control(.close, closing.payload) else { return connection.close() }
-        Task.immediate { [connection] in try? await connection.write(frame) }
+        _ = try? connection.send(frame)
     }
 
     private func startDeadline() {
@@ -166,6 +170,7 @@ actor WebSocketConnection {
         keepAlive.alarm?.cancel()
         deadlineTask?.cancel()
         if let listener = lifeListener.take() { context.life?.forget(listener) }
+        onReadable = nil
         connection.close()
         for closer in closers { closer.resume() }
         closers.removeAll()

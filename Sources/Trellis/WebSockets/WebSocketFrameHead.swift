@@ -19,10 +19,12 @@ struct WebSocketFrameHead: Hashable, Sendable {
     /// The number of bytes of the payload.
     var length: Int
 
-    /// Returns the bytes of the head of a client's frame, whose payload is masked with the bytes of `mask` in memory.
-    func bytes(mask: UInt32) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(14)
+    /// The size of the largest head of a client's frame in bytes.
+    static let largestSize = 14
+
+    /// Writes the head of a client's frame, whose payload is masked with the bytes of `mask` in memory, into room for
+    /// ``largestSize`` bytes.
+    func write(mask: UInt32, to bytes: inout OutputSpan<UInt8>) {
         bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0))
         switch length {
         case ...125: bytes.append(0x80 | UInt8(length))
@@ -38,6 +40,5 @@ struct WebSocketFrameHead: Hashable, Sendable {
         }
         let key = mask.littleEndian
         for shift in stride(from: 0 as UInt32, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: key >> shift)) }
-        return bytes
     }
 }

@@ -6,6 +6,8 @@ struct WebSocketFrameWriter {
     /// The largest payload of a frame in bytes. A larger message is sent in several frames, so that control frames can go between them, and
     /// so that a connection holds masked copies of a part of a message only.
     static let largestFrame = 256 << 10
+    /// The largest payload of a frame that the connection is given without memory of its own, because most such frames are sent at once.
+    static let largestUnshared = (4 << 10) - WebSocketFrameHead.largestSize
 
     private var random = SecureRandom()
     private let compression: WebSocketDeflate?
@@ -16,7 +18,7 @@ struct WebSocketFrameWriter {
 
     /// Returns a control frame; `nil` if memory has run out.
     mutating func control(_ opcode: WebSocketFrameHead.Opcode, _ payload: [UInt8]) -> Data? {
-        frame(WebSocketFrameHead(opcode: opcode, length: payload.count), payload.span)
+        Self.frame(WebSocketFrameHead(opcode: opcode, length: payload.count), payload.span, random.next())
     }
 
     /// Returns a message as it is sent: as it is, or compressed.
@@ -40,23 +42,34 @@ struct WebSocketFrameWriter {
         return WebSocketOutgoing(opcode: opcode, payload: message)
     }
 
-    /// Returns the next frame of a message; `nil` after the last one.
+    /// Sends the next frame of a message. Returns whether the connection has room for more; `nil` if all frames were sent before.
     ///
-    /// - Throws: ``MessageDeflater/Failure`` if memory has run out.
-    mutating func frame(of message: inout WebSocketOutgoing) throws(MessageDeflater.Failure) -> Data? {
+    /// - Throws: ``MessageDeflater/Failure`` if memory has run out; the errors of ``DuplexConnection/send(_:)``.
+    mutating func sendFrame(of message: inout WebSocketOutgoing, on connection: any DuplexConnection) throws -> Bool? {
         guard let (head, range) = message.next() else { return nil }
-        let frame =
-            switch message.payload {
-            case .text(let text): frame(head, text.utf8.span.extracting(range))
-            case .binary(let data): frame(head, data.span.extracting(range))
-            }
-        guard let frame else { throw MessageDeflater.Failure() }
-        return frame
+        let mask = random.next()
+        switch message.payload {
+        case .text(let text): return try Self.send(head, text.utf8.span.extracting(range), mask, on: connection)
+        case .binary(let data): return try Self.send(head, data.span.extracting(range), mask, on: connection)
+        }
     }
 
-    private mutating func frame(_ head: WebSocketFrameHead, _ payload: Span<UInt8>) -> Data? {
-        let mask = random.next()
-        return MaskedBytes.frame(head.bytes(mask: mask), payload, mask: mask)
+    private static func send(
+        _ head: WebSocketFrameHead, _ payload: Span<UInt8>, _ mask: UInt32, on connection: any DuplexConnection
+    ) throws -> Bool {
+        guard payload.count <= largestUnshared else {
+            guard let frame = frame(head, payload, mask) else { throw MessageDeflater.Failure() }
+            return try connection.send(frame)
+        }
+        return try MaskedBytes.withFrame(
+            headCapacity: WebSocketFrameHead.largestSize, payload, mask: mask,
+            writeHead: { head.write(mask: mask, to: &$0) }, { try connection.send($0) })
+    }
+
+    private static func frame(_ head: WebSocketFrameHead, _ payload: Span<UInt8>, _ mask: UInt32) -> Data? {
+        MaskedBytes.frame(headCapacity: WebSocketFrameHead.largestSize, payload, mask: mask) {
+            head.write(mask: mask, to: &$0)
+        }
     }
 }
 

@@ -17,7 +17,7 @@ struct WebSocketState: Hashable, Sendable {
     enum Event: Hashable, Sendable {
         /// The user closes the connection.
         case close(WebSocketClosing)
-        case receivedMessage, receivedPing, receivedPong
+        case receivedPing, receivedPong
         case receivedClose(WebSocketClosing)
         /// The server has broken a rule or a limit.
         case violation(WebSocketViolation)
@@ -35,8 +35,6 @@ struct WebSocketState: Hashable, Sendable {
 
     /// Something to do, in the order of the list.
     enum Effect: Hashable, Sendable {
-        /// Passes the message in hand to its reader, or drops the message if this side closes and too many wait.
-        case deliver
         /// Sends a Pong frame with the payload in hand.
         case answerPing
         /// Completes the pings that the payload in hand answers.
@@ -73,15 +71,13 @@ struct WebSocketState: Hashable, Sendable {
     /// Indicates whether messages can be sent.
     var isOpen: Bool { phase == .open }
 
-    /// Indicates whether pings of the server are answered.
-    var answersPings: Bool { phase == .open || phase == .closing }
+    /// Indicates whether messages of the server are delivered and its pings answered: until the Close frame of the server, also while this
+    /// side closes (RFC 6455, sections 1.4 and 5.5.2).
+    var takesFrames: Bool { phase == .open || phase == .closing }
 
     /// Returns the effects of an event.
     mutating func handle(_ event: Event) -> [Effect] {
         switch (phase, event) {
-        // The server may send messages until it has received the Close frame.
-        case (.open, .receivedMessage), (.closing, .receivedMessage): return [.deliver]
-        // Until it has received the Close frame (RFC 6455, section 5.5.2).
         case (.open, .receivedPing), (.closing, .receivedPing): return [.answerPing]
         case (.open, .receivedPong), (.closing, .receivedPong): return [.completePings]
         case (.open, .close(let closing)):

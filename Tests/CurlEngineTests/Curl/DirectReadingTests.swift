@@ -151,7 +151,7 @@ struct DirectReadingTests {
             for _ in 0..<count { direct.didWait(nanoseconds: nanoseconds) }
         }
 
-        func begins() -> Bool { direct.beginWait() }
+        func begins() -> Bool { direct.beginWait() != nil }
         func ends(hasFailed: Bool) -> Bool { direct.end(hasFailed: hasFailed) }
     }
 
@@ -189,7 +189,7 @@ struct DirectReadingTests {
         reader.waited(16)
         for _ in 0..<8 {
             #expect(reader.begins())
-            reader.direct.didRead()
+            reader.direct.didRead(hasSlept: true)
         }
         #expect(reader.ends(hasFailed: false))
         #expect(!reader.ends(hasFailed: false))
@@ -203,11 +203,11 @@ struct DirectReadingTests {
         reader.waited(8)
         for _ in 1..<DirectReading.readsInARow {
             #expect(reader.begins())
-            reader.direct.didRead()
+            reader.direct.didRead(hasSlept: true)
         }
         #expect(!reader.direct.isRunOver)
         #expect(reader.begins())
-        reader.direct.didRead()
+        reader.direct.didRead(hasSlept: true)
         #expect(reader.direct.isRunOver && reader.ends(hasFailed: false))
         #expect(!reader.begins())
         reader.waited(1)
@@ -220,7 +220,7 @@ struct DirectReadingTests {
         reader.waited(8)
         for _ in 0..<DirectReading.longRun {
             #expect(reader.begins())
-            reader.direct.didRead()
+            reader.direct.didRead(hasSlept: true)
         }
         #expect(reader.begins() && reader.ends(hasFailed: true) && !reader.begins())
         reader.waited(1)
@@ -229,6 +229,37 @@ struct DirectReadingTests {
         #expect(!reader.begins())
         reader.waited(8)
         #expect(reader.begins())
+    }
+
+    /// The thread is awake at the beginning of a wait while that is useful.
+    @Test func waitsBeginAsleepAfterOthersWhosePartAwakeWasInVain() {
+        let reader = Reader()
+        reader.direct.limits.awake = 5
+        reader.waited(8)
+        /// Reads until a wait begins awake, and ends in this wait. Returns the number of waits before it.
+        func waits(hasSlept: Bool) -> Int {
+            for count in 0... {
+                let isAwake = reader.direct.beginWait()?.awake == 5
+                reader.direct.didRead(hasSlept: !isAwake || hasSlept)
+                if isAwake { return count }
+            }
+            return -1
+        }
+        #expect((1...9).map { _ in waits(hasSlept: true) } == [0, 1, 2, 4, 8, 16, 32, 64, 64])
+        #expect((1...3).map { _ in waits(hasSlept: false) } == [64, 0, 0])
+        #expect((1...3).map { _ in waits(hasSlept: true) } == [0, 1, 2])
+        #expect(reader.direct.beginWait()?.awake == 0 && reader.ends(hasFailed: true))
+    }
+
+    @Test func thePartAwakeOfAWaitThatEndsWithoutBytesWasInVain() {
+        let reader = Reader()
+        reader.direct.limits.awake = 5
+        reader.waited(8)
+        #expect(reader.direct.beginWait()?.awake == 5 && reader.ends(hasFailed: true))
+        reader.waited(16)
+        #expect(reader.direct.beginWait()?.awake == 0)
+        reader.direct.didRead(hasSlept: true)
+        #expect(reader.direct.beginWait()?.awake == 5)
     }
 
     @Test func nothingIsReadOnASocketThatTheEngineReads() {

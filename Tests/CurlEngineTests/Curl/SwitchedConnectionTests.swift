@@ -292,3 +292,10 @@ struct SwitchedConnectionTests {
         #expect(server.acceptedCount == 64)
     }
 }
+
+extension SwitchedConnection {
+    /// Adds bytes to those that are sent, and returns when there is room for more.
+    func write(_ bytes: Data) async throws {
+        if try !send(bytes) { try await waitForRoom() }
+    }
+}

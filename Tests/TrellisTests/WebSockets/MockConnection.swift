@@ -74,15 +74,18 @@ final class MockConnection: DuplexConnection {
         body?()
     }
 
-    func write(_ bytes: Data) async throws {
+    func send(_ bytes: Data) throws -> Bool {
         try state.update { state in
             guard !state.isClosed else {
-                return Result<Void, TrellisError>.failure(TrellisError(.cancelled(.explicitly)))
+                return Result<Bool, TrellisError>.failure(TrellisError(.cancelled(.explicitly)))
             }
             state.written += bytes
-            state.waitingWriters += 1
-            return .success(())
+            return .success(!state.isFull || !state.waits)
         }.get()
+    }
+
+    func waitForRoom() async throws {
+        state.update { $0.waitingWriters += 1 }
         defer { state.update { $0.waitingWriters -= 1 } }
         try await state.wait { !$0.isFull || !$0.waits || $0.isClosed }
         if state.value.isClosed { throw TrellisError(.cancelled(.explicitly)) }

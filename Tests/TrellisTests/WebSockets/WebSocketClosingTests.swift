@@ -229,7 +229,7 @@ struct WebSocketClosingTests {
         try await mock.wire.waitForWriters(1)
         let second = Task { await webSocketFailure { try await mock.socket.send("2") } }
         let ping = Task { await webSocketFailure { try await mock.socket.ping() } }
-        try await mock.wire.waitForWriters(2)
+        _ = try await mock.wire.frames(2)
         await mock.settle()
         mock.wire.end()
         for call in [reader, first, second, ping] {

@@ -16,7 +16,8 @@ struct WebSocketFloodTests {
         func read() async throws -> Data? { try await wire.read() }
         func readAvailable() throws -> Data? { try wire.readAvailable() }
         func whenReadable(_ body: @escaping @Sendable () -> Void) { wire.whenReadable(body) }
-        func write(_ bytes: Data) async throws { try await wire.write(bytes) }
+        func send(_ bytes: Data) throws -> Bool { try wire.send(bytes) }
+        func waitForRoom() async throws { try await wire.waitForRoom() }
         func endWaits() { wire.endWaits() }
         func setFarewell(_ bytes: Data?) { wire.setFarewell(bytes) }
         func close() { wire.close() }

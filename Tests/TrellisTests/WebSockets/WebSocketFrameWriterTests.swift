@@ -12,12 +12,12 @@ struct WebSocketFrameWriterTests {
         _ message: WebSocketMessage, _ writer: inout WebSocketFrameWriter, threshold: Int = 1024
     ) throws -> [ClientFrame] {
         var outgoing = try writer.outgoing(message, threshold: threshold)
-        var frames: [ClientFrame] = []
-        while let frame = try writer.frame(of: &outgoing) { frames += ClientFrame.all(in: Array(frame)) }
-        return frames
+        let connection = MockConnection()
+        while try writer.sendFrame(of: &outgoing, on: connection) != nil {}
+        return connection.frames
     }
 
-    @Test(arguments: [0, 1, 7, 8, 9, 125, 126, 127, 65535, 65536, 262_144])
+    @Test(arguments: [0, 1, 7, 8, 9, 125, 126, 127, 4082, 4083, 65535, 65536, 262_144])
     func aMessageIsOneMaskedFrame(_ count: Int) throws {
         var writer = WebSocketFrameWriter(compression: nil)
         let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }

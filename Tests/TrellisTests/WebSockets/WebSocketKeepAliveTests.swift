@@ -18,11 +18,11 @@ struct WebSocketKeepAliveTests {
         await mock.waitForTimers(1)
         #expect(mock.wire.frames.map(\.first) == [0x89] && mock.wire.state.value.waitingWriters == 1)
         mock.wire.setFull(false)
-        // Once there is room, pings are sent again.
+        // Once there is room, pings are sent again. The timer of a ping is set after the ping before was sent.
         while mock.wire.frames.count < 2 {
-            await mock.waitForTimers(1)
             mock.clock.advance(by: .seconds(20))
             await mock.settle()
+            await mock.waitForTimers(1)
         }
         #expect(mock.wire.frames.map(\.first) == [0x89, 0x89])
         await mock.shutDown()

@@ -30,12 +30,11 @@ struct WebSocketStateTests {
     }
 
     private static let everything: [WebSocketState.Event] = [
-        .close(normal), .receivedMessage, .receivedPing, .receivedPong, .receivedClose(bye), .violation(violation),
+        .close(normal), .receivedPing, .receivedPong, .receivedClose(bye), .violation(violation),
         .pongIsMissing, .peerEnded, .transportFailed, .closeTimedOut,
     ]
 
     static let open: [Row] = [
-        Row([], .receivedMessage, [.deliver], .open),
         Row([], .receivedPing, [.answerPing], .open),
         Row([], .receivedPong, [.completePings], .open),
         Row([], .close(normal), [.sendClose(normal), .startCloseTimer], .closing),
@@ -52,7 +51,6 @@ struct WebSocketStateTests {
 
     static let closing: [Row] = [
         Row([.close(normal)], .close(bye), [], .closing),
-        Row([.close(normal)], .receivedMessage, [.deliver], .closing),
         Row([.close(normal)], .receivedPing, [.answerPing], .closing),
         Row([.close(normal)], .receivedPong, [.completePings], .closing),
         Row([.close(normal)], .pongIsMissing, [], .closing),
@@ -82,6 +80,15 @@ struct WebSocketStateTests {
             #expect(state.handle(event) == (ends ? [.cut] : []))
             #expect(state.phase == (ends ? .ended : .ending))
         }
+    }
+
+    @Test(
+        arguments: [([], true), ([.close(normal)], true), ([.receivedClose(bye)], false), ([.peerEnded], false)]
+            as [([WebSocketState.Event], Bool)])
+    func messagesAreDeliveredUntilTheCloseFrameOfTheServer(_ before: [WebSocketState.Event], _ takesFrames: Bool) {
+        var state = WebSocketState()
+        for event in before { _ = state.handle(event) }
+        #expect(state.takesFrames == takesFrames)
     }
 
     @Test func afterTheEndNothingHasAnEffect() {

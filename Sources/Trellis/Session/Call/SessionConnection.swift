@@ -18,7 +18,13 @@ final class SessionConnection: DuplexConnection {
     }
 
     func read() async throws -> Data? {
-        do { return try await connection.read() } catch { throw completed(error, .receiving) }
+        do {
+            // A call of its own, because each function that may suspend takes time, even if it does not suspend.
+            if let bytes = try connection.readSoon() { return bytes }
+            return try await connection.read()
+        } catch {
+            throw completed(error, .receiving)
+        }
     }
 
     func readAvailable() throws -> Data? {
@@ -27,8 +33,16 @@ final class SessionConnection: DuplexConnection {
 
     func whenReadable(_ body: @escaping @Sendable () -> Void) { connection.whenReadable(body) }
 
-    func write(_ bytes: Data) async throws {
-        do { return try await connection.write(bytes) } catch { throw completed(error, .sending) }
+    func send(_ bytes: Data) throws -> Bool {
+        do { return try connection.send(bytes) } catch { throw completed(error, .sending) }
+    }
+
+    func send(_ bytes: RawSpan) throws -> Bool {
+        do { return try connection.send(bytes) } catch { throw completed(error, .sending) }
+    }
+
+    func waitForRoom() async throws {
+        do { return try await connection.waitForRoom() } catch { throw completed(error, .sending) }
     }
 
     func endWaits() { connection.endWaits() }

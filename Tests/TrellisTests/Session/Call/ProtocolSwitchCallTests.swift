@@ -23,10 +23,12 @@ struct ProtocolSwitchCallTests {
             }
         }
         func whenReadable(_ body: @escaping @Sendable () -> Void) {}
-        func write(_ added: Data) async throws {
+        func send(_ added: Data) throws -> Bool {
             if isClosed.isOpen { throw EngineFailure(kind: .send, message: "too late") }
             bytes.withLock { $0 += added }
+            return true
         }
+        func waitForRoom() async throws {}
         func close() { isClosed.open() }
     }
 
