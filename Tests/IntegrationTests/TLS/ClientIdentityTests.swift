@@ -86,6 +86,23 @@ struct ClientIdentityTests {
         #expect(!error.mayHaveSentBytes)
     }
 
+    /// One wrong passphrase in some 300 decrypts a key to bytes that look like another key at first.
+    @Test func noWrongPassphraseIsTakenForAnUnknownAlgorithm() async throws {
+        let (certificate, key) = (try await TrustPeer.file("client.pem"), try await TrustPeer.file("encrypted.key"))
+        let bytes = (
+            [UInt8](try Data(contentsOf: URL(filePath: certificate))), [UInt8](try Data(contentsOf: URL(filePath: key)))
+        )
+        var failures: [ClientCertificate.Failure: Int] = [:]
+        for number in 1...1_500 {
+            do throws(ClientCertificate.Failure) {
+                _ = try ClientCertificate.pem(bytes.0, key: bytes.1, passphrase: "wrong \(number)")
+            } catch {
+                failures[error, default: 0] += 1
+            }
+        }
+        #expect(failures == [.wrongPassphrase: 1_500])
+    }
+
     @Test func filesThatCannotBeUsed() async throws {
         func failure(_ certificate: String, _ key: String?, _ kind: TrellisError.Kind) async throws
             -> TrellisError.ClientIdentityFailure?
