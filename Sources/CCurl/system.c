@@ -91,11 +91,9 @@ struct ccurl_bytes ccurl_socket_receive(int fd, int flags) {
   struct ccurl_bytes bytes = {0};
   ssize_t count = recv(fd, buffer, sizeof(buffer), flags);
   if (count <= 0) return bytes;
-  bytes.start = malloc((size_t)count);
-  // Bytes that were received cannot be received again.
-  if (bytes.start == NULL) abort();
-  memcpy(bytes.start, buffer, (size_t)count);
   bytes.count = (size_t)count;
+  bytes.start = malloc(bytes.count);
+  if (bytes.start != NULL) memcpy(bytes.start, buffer, bytes.count);
   return bytes;
 }
 

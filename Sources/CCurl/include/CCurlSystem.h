@@ -48,7 +48,8 @@ struct ccurl_bytes {
   size_t count;
 };
 
-// Receives few bytes, without waiting. Returns none if there are none, or if the socket has an end or an error.
+// Receives few bytes, without waiting. Returns none if there are none, or if the socket has an end or an error. If memory has run out, the
+// received bytes are lost, and only their number is returned.
 struct ccurl_bytes ccurl_socket_receive(int fd, int flags);
 
 // Reads the part of a file that is in the page cache, and never waits for a disk. Returns the number of bytes; 0 if none are cached at

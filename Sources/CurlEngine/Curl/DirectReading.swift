@@ -1,4 +1,4 @@
-private import Glibc
+private import FoundationEssentials
 
 /// The decision whether the reader of a connection waits on the socket itself.
 ///
@@ -12,10 +12,10 @@ struct DirectReading {
     struct Limits {
         /// The longest wait, with the engine thread between socket and reader, that counts as short.
         var short: Int64 = 200_000
-        /// The longest wait of a reader on the socket.
-        var wait: Int64 = 100_000
-        /// The longest part of a wait in which the thread does not sleep: about the time that it takes to go to sleep and to be woken. With
-        /// one core there is none, because the peer may need the core.
+        /// The longest part of a reader's wait on the socket in which the thread sleeps.
+        var asleep: Int64 = 100_000
+        /// The longest part before that in which the thread does not sleep: about the time that it takes to go to sleep and to be woken.
+        /// With one core there is none, because the peer may need the core.
         var awake: Int64 = coreCount > 1 ? 20_000 : 0
     }
 
@@ -31,8 +31,8 @@ struct DirectReading {
     static let longRun = 64
     /// The largest number of waits in a row that begin asleep, after others whose part awake was in vain.
     static let largestSleepCount = 64
-    /// The number of the machine's cores.
-    static let coreCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+    /// The number of cores that the process may use.
+    static let coreCount = ProcessInfo.processInfo.activeProcessorCount
 
     var limits = Limits()
     /// Indicates whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
@@ -81,7 +81,7 @@ struct DirectReading {
         isReaderWaiting = true
         isAwake = sleepCount == 0 && limits.awake > 0
         if sleepCount > 0 { sleepCount -= 1 }
-        return (isAwake ? limits.awake : 0, limits.wait)
+        return (isAwake ? limits.awake : 0, limits.asleep)
     }
 
     /// Records a read on the socket.
@@ -95,16 +95,26 @@ struct DirectReading {
         if recentCount == Self.smallestCount { neededCount = Self.smallestCount }
     }
 
+    /// The reason why the reader leaves the socket to the engine thread.
+    enum End {
+        /// The reader does not read any more, or has read for long.
+        case over
+        /// Too many other readers wait on their sockets.
+        case refused
+        /// A wait on the socket was in vain.
+        case inVain
+    }
+
     /// Leaves the socket to the engine thread. Returns `false` if the engine thread had it.
     ///
-    /// - Parameter hasFailed: Indicates whether a wait on the socket was in vain. More short waits are needed then, unless many were not.
-    mutating func end(hasFailed: Bool) -> Bool {
+    /// After a reader was refused, or has waited in vain, more short waits are needed, unless many waits were not in vain.
+    mutating func end(_ end: End) -> Bool {
         guard isOn else { return false }
-        if hasFailed { didWaitAwake(inVain: true) }
+        if end == .inVain { didWaitAwake(inVain: true) }
         (isOn, isReaderWaiting) = (false, false)
         if recentCount >= Self.longRun {
             shortCount = neededCount - 1
-        } else if hasFailed {
+        } else if end != .over {
             neededCount = min(2 * neededCount, Self.largestCount)
         }
         return true

@@ -3,7 +3,7 @@ private import Glibc
 /// The answers of a writer on another thread, which the writer sends itself, so that no answer wakes the engine thread.
 extension SwitchedConnection {
     /// The largest number of bytes that a writer sends itself, because the engine thread may wait for the lock meanwhile.
-    private static let largestAnswer = 4 << 10
+    package static let largestAnswer = 4 << 10
 
     /// Sends few bytes on the socket, if none wait before them, as far as the socket takes them at once. Returns the number of bytes that
     /// were sent.

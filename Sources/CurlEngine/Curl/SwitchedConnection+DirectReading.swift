@@ -60,7 +60,7 @@ extension SwitchedConnection {
             let next = Self.next(&state)
             guard case .wait = next else { return (.known(next), false) }
             // No engine's thread must be blocked, another one's neither.
-            guard !isEngine else { return (.known(.wait), state.direct.end(hasFailed: false)) }
+            guard !isEngine else { return (.known(.wait), state.direct.end(.over)) }
             let wasOn = state.direct.isOn
             guard state.mayReadDirectly, let limits = state.direct.beginWait() else { return (.known(.wait), false) }
             let beginning = wasOn ? nil : state.direct.beginCount
@@ -71,7 +71,7 @@ extension SwitchedConnection {
     private func readDirectly(_ socket: Int32, _ limits: (awake: Int64, asleep: Int64)) -> Data? {
         guard Self.waitingCount.add(1, ordering: .relaxed).newValue <= Self.maximumWaitingCount else {
             Self.waitingCount.subtract(1, ordering: .relaxed)
-            endDirectReading(hasFailed: true)
+            endDirectReading(.refused)
             return nil
         }
         // The socket may be closed meanwhile, and another one opened with its number. Therefore nothing follows from the result but an
@@ -81,12 +81,12 @@ extension SwitchedConnection {
         guard wait != CCURL_WAIT_IN_VAIN,
             let (bytes, isRunOver) = receiveDirectly(socket, hasSlept: wait == CCURL_WAIT_ASLEEP)
         else {
-            endDirectReading(hasFailed: true)
+            endDirectReading(.inVain)
             return nil
         }
         // More bytes are received by the engine thread, in larger pieces.
         let isMany = bytes.count == Self.largestRead
-        if isMany || isRunOver { endDirectReading(hasFailed: isMany) }
+        if isMany || isRunOver { endDirectReading(isMany ? .inVain : .over) }
         return bytes
     }
 
@@ -101,14 +101,18 @@ extension SwitchedConnection {
             unsafe state.moved.received += Int64(received.count)
             state.mayAnswer = true
             state.direct.didRead(hasSlept: hasSlept)
+            if unsafe received.start == nil {
+                state.receiveFailure = EngineFailure(
+                    kind: .outOfMemory, message: "no memory for the received bytes")
+            }
             return state.direct.isRunOver
         }
         guard let start = unsafe received.start else { return nil }
         return unsafe (Data(bytesNoCopy: start, count: received.count, deallocator: .free), isRunOver)
     }
 
-    private func endDirectReading(hasFailed: Bool) {
-        if state.withLock({ $0.direct.end(hasFailed: hasFailed) }) { wakeEngine() }
+    private func endDirectReading(_ end: DirectReading.End) {
+        if state.withLock({ $0.direct.end(end) }) { wakeEngine() }
     }
 
     /// Lets the engine thread watch the socket again when the reader does not read any more. Runs on the engine thread, every
@@ -119,7 +123,7 @@ extension SwitchedConnection {
             guard state.direct.readCount == lastCount, !state.direct.isReaderWaiting else {
                 return state.direct.readCount
             }
-            _ = state.direct.end(hasFailed: false)
+            _ = state.direct.end(.over)
             return nil
         }
         guard let count else { return transfer.engine.advanceConnectOnly(transfer) }

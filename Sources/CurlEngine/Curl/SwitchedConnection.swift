@@ -120,6 +120,13 @@ package final class SwitchedConnection: Sendable {
     ///   another reader waits; `CancellationError` in a cancelled task, after which the connection can be read again.
     package func read() async throws -> Data? {
         if let bytes = try readSoon() { return bytes }
+        return try await waitForBytes()
+    }
+
+    /// Returns the next bytes of the peer, as soon as the engine thread has received some; `nil` at the end of the peer's bytes.
+    ///
+    /// - Throws: The errors of ``read()``.
+    package func waitForBytes() async throws -> Data? {
         let (number, isMeasured) = state.withLock { ($0.nextNumber(), $0.direct.measuresWaits) }
         let start = isMeasured ? MonotonicClock.now() : nil
         let bytes = try await withTaskCancellationHandler {
@@ -241,7 +248,7 @@ package final class SwitchedConnection: Sendable {
         }
     }
 
-    /// Adds bytes to those that are sent, as the other method does.
+    /// Adds a copy of bytes to those that are sent, as ``send(_:)-(Data)`` does.
     package func send(_ bytes: RawSpan) throws -> Bool {
         try add { state in state.outgoing.append(bytes.extracting(droppingFirst: sendAtOnce(bytes, &state))) }
     }
@@ -250,7 +257,10 @@ package final class SwitchedConnection: Sendable {
         let (mustWake, hasRoom) = try state.withLock { state throws in
             if let error = state.end ?? state.sendFailure { throw error }
             guard body(&state) else {
-                throw EngineFailure(kind: .outOfMemory, message: "no memory for the bytes to send")
+                let failure = EngineFailure(kind: .outOfMemory, message: "no memory for the bytes to send")
+                // A part of the bytes may have been sent, which no other bytes may follow.
+                state.sendFailure = failure
+                throw failure
             }
             let mustWake = !state.isSending && state.outgoing.count > 0
             if mustWake { state.isSending = true }

@@ -6,22 +6,23 @@ package import FoundationEssentials
 ///
 /// A connection whose last reference is released closes.
 package protocol DuplexConnection: Sendable {
-    /// Returns the next bytes of the peer, as soon as there are some; `nil` at the end of the peer's bytes.
+    /// Returns the next bytes of the peer, as soon as there are some, after ``readSoon()`` has returned none; `nil` at the end of the
+    /// peer's bytes.
     ///
     /// There is one reader at a time. Beyond a small buffer, nothing is read from the socket unless a reader waits, so that the peer of a
     /// slow reader stops sending.
     ///
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``; `CancellationError` in a cancelled task, after
     ///   which the connection can be read again.
-    func read() async throws -> Data?
+    func waitForBytes() async throws -> Data?
     /// Returns the next bytes if there are some, or if they come so soon that the calling thread waits for them; otherwise `nil`, also at
-    /// the end, which ``read()`` finds.
+    /// the end, which ``waitForBytes()`` finds.
     ///
-    /// - Throws: The errors of ``read()``.
+    /// - Throws: The errors of ``waitForBytes()``.
     func readSoon() throws -> Data?
     /// Returns the bytes that were received, without waiting: none if there are none, and `nil` at the end of the peer's bytes.
     ///
-    /// - Throws: The errors of ``read()``, except `CancellationError`.
+    /// - Throws: The errors of ``waitForBytes()``, except `CancellationError`.
     func readAvailable() throws -> Data?
     /// Calls `body` once, on any thread, as soon as there is something to read and no reader waits for it: bytes, their end, or an error.
     /// A later call, and a call that reads, replace `body`.
@@ -31,14 +32,14 @@ package protocol DuplexConnection: Sendable {
     ///
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``.
     func send(_ bytes: Data) throws -> Bool
-    /// Adds bytes to those that are sent, as the other method does.
+    /// Adds a copy of bytes to those that are sent, as ``send(_:)-(Data)`` does.
     func send(_ bytes: RawSpan) throws -> Bool
     /// Returns when there is room for more bytes.
     ///
     /// - Throws: ``TrellisError`` if the connection failed or was closed by ``close()``; `CancellationError` if the task is cancelled while
     ///   it waits, and the added bytes are sent nevertheless.
     func waitForRoom() async throws
-    /// Ends the waits of ``read()`` for bytes and of ``waitForRoom()``, now and later: the connection's protocol has ended, its owner
+    /// Ends the waits of ``waitForBytes()`` and of ``waitForRoom()``, now and later: the connection's protocol has ended, its owner
     /// adds at most a last message, and waits for the end with ``whenReadable(_:)``. A read without bytes returns none.
     func endWaits()
     /// Sets the bytes that are sent if the connection is closed by the end of its session, as far as the socket's own buffer takes them at
@@ -51,19 +52,19 @@ package protocol DuplexConnection: Sendable {
 }
 
 extension DuplexConnection {
-    /// Adds bytes to those that are sent, even in a cancelled task, and returns when there is room for more.
+    /// Returns the next bytes of the peer, as soon as there are some; `nil` at the end of the peer's bytes.
     ///
-    /// - Throws: The errors of ``send(_:)`` and ``waitForRoom()``.
-    package func write(_ bytes: Data) async throws {
-        if try !send(bytes) { try await waitForRoom() }
+    /// - Throws: The errors of ``waitForBytes()``.
+    package func read() async throws -> Data? {
+        // Bytes that are there need no other function that may suspend, each of which takes time even if it does not suspend.
+        if let bytes = try readSoon() { return bytes }
+        return try await waitForBytes()
     }
 
     /// The default copies the bytes.
-    package func send(_ bytes: RawSpan) throws -> Bool {
-        try send(bytes.copied)
-    }
+    package func send(_ bytes: RawSpan) throws -> Bool { try send(bytes.copied) }
 
-    /// The default leaves every wait to ``read()``.
+    /// The default leaves every wait to ``waitForBytes()``.
     package func readSoon() throws -> Data? { nil }
 
     /// The default, `nil`, means that the connection has no thread of its own.

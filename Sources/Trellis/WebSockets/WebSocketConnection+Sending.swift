@@ -11,8 +11,8 @@ extension WebSocketConnection {
         if let rest = try beginSending(message) { try await finishSending(rest) }
     }
 
-    /// Sends as many frames of a message as there is room for. Returns the message if its sender must wait for room then. The others wait
-    /// for their turn meanwhile.
+    /// Sends as many frames of a message as there is room for. Returns the message if its sender must wait for room then. Other senders
+    /// wait for their turn meanwhile.
     ///
     /// Nearly all messages have room at once, which takes no function that may suspend.
     @inline(never)
@@ -42,8 +42,9 @@ extension WebSocketConnection {
         do {
             try await sendRest(of: &outgoing)
         } catch let error as CancellationError {
-            guard state.isOpen, !outgoing.isComplete else { throw error }
-            // The rest of a message that has begun must follow. A task that is not cancelled waits for its room.
+            guard state.isOpen else { throw error }
+            // The rest of a message that has begun must follow, and the next message waits until there is room. A task that is not
+            // cancelled waits for it.
             mustPassTurn = false
             Task { [outgoing] in await finishCancelled(outgoing) }
             throw error

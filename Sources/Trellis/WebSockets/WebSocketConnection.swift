@@ -31,6 +31,8 @@ actor WebSocketConnection {
     /// The parser of the incoming bytes.
     var reader: WebSocketReader
     var reading = WebSocketReading.frames
+    /// The closure that is called when there are bytes to read and no caller reads; `nil` before the start and after the end.
+    var onReadable: (@Sendable () -> Void)?
     /// Indicates whether a caller that waits for a message reads the connection.
     var isBeingRead = false
     /// Indicates whether nothing is read because too many messages wait for their reader.
@@ -41,7 +43,7 @@ actor WebSocketConnection {
     var settling: CheckedContinuation<Void, Never>?
     /// The calls that wait until the connection is cut.
     private var closers: [CheckedContinuation<Void, Never>] = []
-    /// The calls that wait until an earlier message is sent; `nil` if no message is being sent.
+    /// The calls that wait until an earlier message has room; `nil` if no message waits for room.
     var senders: FIFO<SendWaiter>?
     /// The payloads of the Ping frames that are not answered yet, while an earlier answer waits for room; `nil` if no answer is being sent.
     var unansweredPings: [Data]?
@@ -50,9 +52,7 @@ actor WebSocketConnection {
     var lastReceived: EngineInstant
     /// The instant at which a frame last got room after a wait, because the network has taken bytes.
     var lastRoom: EngineInstant
-    /// The closure that is called when there are bytes to read and no caller reads; `nil` before the start and after the end.
-    var onReadable: (@Sendable () -> Void)?
-    /// The same without the answers to pings, so that the time between two pings does not grow by the time of an answer.
+    /// The same as ``lastReceived`` without the answers to pings, so that the time between two pings does not grow by that of an answer.
     var quietSince: EngineInstant
     /// The value of ``quietSince`` before the bytes that are being parsed.
     var earlierQuietSince: EngineInstant

@@ -7,7 +7,7 @@ struct WebSocketFrameWriter {
     /// so that a connection holds masked copies of a part of a message only.
     static let largestFrame = 256 << 10
     /// The largest payload of a frame that the connection is given without memory of its own, because most such frames are sent at once.
-    static let largestUnshared = (4 << 10) - WebSocketFrameHead.largestSize
+    static let largestUnshared = SwitchedConnection.largestAnswer - WebSocketFrameHead.largestSize
 
     private var random = SecureRandom()
     private let compression: WebSocketDeflate?
@@ -81,9 +81,6 @@ struct WebSocketOutgoing {
     var isCompressed = false
     /// The number of bytes of the payload that are in frames already; `nil` after the last frame.
     private var position: Int? = 0
-
-    /// Indicates whether all frames were made.
-    var isComplete: Bool { position == nil }
 
     init(opcode: WebSocketFrameHead.Opcode, payload: WebSocketMessage, isCompressed: Bool = false) {
         self.opcode = opcode

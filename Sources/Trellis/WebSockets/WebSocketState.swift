@@ -39,7 +39,7 @@ struct WebSocketState: Hashable, Sendable {
         case answerPing
         /// Completes the pings that the payload in hand answers.
         case completePings
-        /// Sends a Close frame, after which nothing else is sent.
+        /// Sends a Close frame, after which nothing is sent but answers to pings.
         case sendClose(WebSocketClosing)
         /// Begins the time that closing may take.
         case startCloseTimer

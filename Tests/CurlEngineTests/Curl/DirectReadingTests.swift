@@ -19,7 +19,7 @@ struct DirectReadingTests {
     /// Makes a connection whose waits all count as short.
     private func connect(_ server: LoopbackServer, wait: Int64 = 10_000_000_000) async throws -> SwitchedConnection {
         let connection = try await run.connect(server.url())
-        connection.state.withLock { $0.direct.limits = DirectReading.Limits(short: .max, wait: wait) }
+        connection.state.withLock { $0.direct.limits = DirectReading.Limits(short: .max, asleep: wait) }
         return connection
     }
 
@@ -152,7 +152,7 @@ struct DirectReadingTests {
         }
 
         func begins() -> Bool { direct.beginWait() != nil }
-        func ends(hasFailed: Bool) -> Bool { direct.end(hasFailed: hasFailed) }
+        func ends(_ end: DirectReading.End) -> Bool { direct.end(end) }
     }
 
     @Test func onlyShortWaitsInARowCount() {
@@ -177,7 +177,7 @@ struct DirectReadingTests {
                 count += 1
             }
             counts.append(count)
-            #expect(reader.ends(hasFailed: true))
+            #expect(reader.ends(.inVain))
         }
         #expect(counts == [8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024])
     }
@@ -185,14 +185,14 @@ struct DirectReadingTests {
     @Test func readsInARowMakeTheNextBeginningEasy() {
         let reader = Reader()
         reader.waited(8)
-        #expect(reader.begins() && reader.ends(hasFailed: true))
+        #expect(reader.begins() && reader.ends(.inVain))
         reader.waited(16)
         for _ in 0..<8 {
             #expect(reader.begins())
             reader.direct.didRead(hasSlept: true)
         }
-        #expect(reader.ends(hasFailed: false))
-        #expect(!reader.ends(hasFailed: false))
+        #expect(reader.ends(.over))
+        #expect(!reader.ends(.over))
         reader.waited(8)
         #expect(reader.begins())
     }
@@ -208,7 +208,7 @@ struct DirectReadingTests {
         #expect(!reader.direct.isRunOver)
         #expect(reader.begins())
         reader.direct.didRead(hasSlept: true)
-        #expect(reader.direct.isRunOver && reader.ends(hasFailed: false))
+        #expect(reader.direct.isRunOver && reader.ends(.over))
         #expect(!reader.begins())
         reader.waited(1)
         #expect(reader.begins() && !reader.direct.isRunOver)
@@ -222,9 +222,9 @@ struct DirectReadingTests {
             #expect(reader.begins())
             reader.direct.didRead(hasSlept: true)
         }
-        #expect(reader.begins() && reader.ends(hasFailed: true) && !reader.begins())
+        #expect(reader.begins() && reader.ends(.inVain) && !reader.begins())
         reader.waited(1)
-        #expect(reader.begins() && reader.ends(hasFailed: true))
+        #expect(reader.begins() && reader.ends(.inVain))
         reader.waited(8)
         #expect(!reader.begins())
         reader.waited(8)
@@ -248,17 +248,29 @@ struct DirectReadingTests {
         #expect((1...9).map { _ in waits(hasSlept: true) } == [0, 1, 2, 4, 8, 16, 32, 64, 64])
         #expect((1...3).map { _ in waits(hasSlept: false) } == [64, 0, 0])
         #expect((1...3).map { _ in waits(hasSlept: true) } == [0, 1, 2])
-        #expect(reader.direct.beginWait()?.awake == 0 && reader.ends(hasFailed: true))
+        #expect(reader.direct.beginWait()?.awake == 0 && reader.ends(.inVain))
     }
 
     @Test func thePartAwakeOfAWaitThatEndsWithoutBytesWasInVain() {
         let reader = Reader()
         reader.direct.limits.awake = 5
         reader.waited(8)
-        #expect(reader.direct.beginWait()?.awake == 5 && reader.ends(hasFailed: true))
+        #expect(reader.direct.beginWait()?.awake == 5 && reader.ends(.inVain))
         reader.waited(16)
         #expect(reader.direct.beginWait()?.awake == 0)
         reader.direct.didRead(hasSlept: true)
+        #expect(reader.direct.beginWait()?.awake == 5)
+    }
+
+    /// A reader that was refused has not been awake, so that its next wait begins awake.
+    @Test func aRefusedReaderHasNotWaitedInVain() {
+        let reader = Reader()
+        reader.direct.limits.awake = 5
+        reader.waited(8)
+        #expect(reader.begins() && reader.ends(.refused))
+        reader.waited(15)
+        #expect(!reader.begins())
+        reader.waited(1)
         #expect(reader.direct.beginWait()?.awake == 5)
     }
 

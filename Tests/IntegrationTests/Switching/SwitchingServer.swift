@@ -51,3 +51,10 @@ enum SwitchingServer {
         connection.close()
     }
 }
+
+extension DuplexConnection {
+    /// Adds bytes to those that are sent, and returns when there is room for more.
+    func write(_ bytes: Data) async throws {
+        if try !send(bytes) { try await waitForRoom() }
+    }
+}

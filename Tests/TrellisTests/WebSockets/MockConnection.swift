@@ -43,7 +43,7 @@ final class MockConnection: DuplexConnection {
 
     // MARK: The side of the framework
 
-    func read() async throws -> Data? {
+    func waitForBytes() async throws -> Data? {
         try Task.checkCancellation()
         state.update { ($0.hasReader, $0.onReadable) = (true, nil) }
         defer { state.update { $0.hasReader = false } }

@@ -13,7 +13,7 @@ struct WebSocketFloodTests {
         let wire: MockConnection
         let executor: (any TaskExecutor)?
 
-        func read() async throws -> Data? { try await wire.read() }
+        func waitForBytes() async throws -> Data? { try await wire.waitForBytes() }
         func readAvailable() throws -> Data? { try wire.readAvailable() }
         func whenReadable(_ body: @escaping @Sendable () -> Void) { wire.whenReadable(body) }
         func send(_ bytes: Data) throws -> Bool { try wire.send(bytes) }

@@ -256,6 +256,26 @@ struct WebSocketMessagesTests {
         await mock.shutDown()
     }
 
+    /// The messages of calls that are cancelled one after the other do not pile up.
+    @Test func noMessageFollowsACancelledOneBeforeThereIsRoom() async throws {
+        let mock = await MockSocket()
+        mock.wire.setFull(true)
+        let sender = Task { try await mock.socket.send("1") }
+        try await mock.wire.waitForWriters(1)
+        sender.cancel()
+        await #expect(throws: CancellationError.self) { try await sender.value }
+        try await mock.wire.waitForWriters(1)
+        let next = Task { try await mock.socket.send("2") }
+        await mock.settle()
+        next.cancel()
+        await #expect(throws: CancellationError.self) { try await next.value }
+        #expect(mock.wire.frames.map(\.payload) == [Array("1".utf8)])
+        mock.wire.setFull(false)
+        try await mock.socket.send("3")
+        #expect(mock.wire.frames.map(\.payload) == [Array("1".utf8), Array("3".utf8)])
+        await mock.shutDown()
+    }
+
     @Test func anAnswerGoesBetweenTheFragmentsOfALargeMessage() async throws {
         let mock = await MockSocket()
         mock.wire.setFull(true)

@@ -17,14 +17,12 @@ final class SessionConnection: DuplexConnection {
         url = (token.source.request?.url).map { URLRedaction.redact($0) }
     }
 
-    func read() async throws -> Data? {
-        do {
-            // A call of its own, because each function that may suspend takes time, even if it does not suspend.
-            if let bytes = try connection.readSoon() { return bytes }
-            return try await connection.read()
-        } catch {
-            throw completed(error, .receiving)
-        }
+    func waitForBytes() async throws -> Data? {
+        do { return try await connection.waitForBytes() } catch { throw completed(error, .receiving) }
+    }
+
+    func readSoon() throws -> Data? {
+        do { return try connection.readSoon() } catch { throw completed(error, .receiving) }
     }
 
     func readAvailable() throws -> Data? {

@@ -14,7 +14,7 @@ struct ProtocolSwitchCallTests {
         let isClosed = LoopbackServer.Gate()
         private let bytes = Locked(Data())
 
-        func read() async throws -> Data? { try readAvailable() }
+        func waitForBytes() async throws -> Data? { try readAvailable() }
         func readAvailable() throws -> Data? {
             if isClosed.isOpen { throw ConnectionClosed() }
             return bytes.withLock { bytes in
@@ -44,14 +44,14 @@ struct ProtocolSwitchCallTests {
         let session = Session(transport: transport)
         let answer = try await session.switchProtocols(to: "loop", Request("wss://example.com/a"))
         let connection = try #require(answer.connection)
-        try await connection.write(Data("abc".utf8))
+        _ = try connection.send(Data("abc".utf8))
         #expect(try await connection.read() == Data("abc".utf8))
         #expect(transport.requests.map(\.url) == ["https://example.com/a"] && transport.activeCount == 1)
         connection.close()
         try await transport.waitUntilIdle()
         let error = await #expect(throws: TrellisError.self) { try await connection.read() }
         #expect(error?.reason == .cancelled(.explicitly) && error?.phase == .receiving)
-        let other = await #expect(throws: TrellisError.self) { try await connection.write(Data("x".utf8)) }
+        let other = #expect(throws: TrellisError.self) { try connection.send(Data("x".utf8)) }
         #expect(other?.kind == .send && other?.url == "https://example.com/a" && other?.method == .get)
         await session.shutdown()
         #expect(transport.cancelledCount == 0)
@@ -78,7 +78,7 @@ struct ProtocolSwitchCallTests {
             await session.settle()
         }
         #expect(await session.liveRequestCount == 1)
-        try await connection.write(Data("abc".utf8))
+        _ = try connection.send(Data("abc".utf8))
         #expect(try await connection.read() == Data("abc".utf8))
         connection.close()
         await session.shutdown()
