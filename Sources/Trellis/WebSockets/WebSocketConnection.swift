@@ -31,7 +31,7 @@ actor WebSocketConnection {
     /// The parser of the incoming bytes.
     var reader: WebSocketReader
     var reading = WebSocketReading.frames
-    /// The closure that is called when there are bytes to read and no caller reads; `nil` before the start and after the end.
+    /// The closure that is called when there are bytes to read and no caller reads; `nil` before the start.
     var onReadable: (@Sendable () -> Void)?
     /// Indicates whether a caller that waits for a message reads the connection.
     var isBeingRead = false
@@ -96,7 +96,11 @@ actor WebSocketConnection {
         // Its mask has a source of its own, which is released here: an idle connection needs no other masks.
         var farewell = WebSocketFrameWriter(compression: nil)
         connection.setFarewell(farewell.control(.close, WebSocketClosing(code: .goingAway).payload))
-        onReadable = { Task(executorPreference: self.connection.executor) { await self.readOn() } }
+        // The timer of a closing handshake retains the actor, and so does each call that waits.
+        onReadable = { [weak self] in
+            guard let self else { return }
+            Task(executorPreference: self.connection.executor) { await self.readOn() }
+        }
         listen()
         startKeepAlive()
         startDeadline()
@@ -170,7 +174,6 @@ actor WebSocketConnection {
         keepAlive.alarm?.cancel()
         deadlineTask?.cancel()
         if let listener = lifeListener.take() { context.life?.forget(listener) }
-        onReadable = nil
         connection.close()
         for closer in closers { closer.resume() }
         closers.removeAll()
