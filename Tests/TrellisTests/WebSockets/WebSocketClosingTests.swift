@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import Testing
 
@@ -247,6 +248,20 @@ struct WebSocketClosingTests {
         wire.send(ServerFrame.close(1001))
         wire.end()
         try await wire.waitUntilClosed()
+    }
+
+    /// A connection on which nothing is received is not kept in memory by its wait for bytes.
+    @Test func theWaitForBytesDoesNotRetainTheConnection() async {
+        let (clock, wire) = (TestClock().engineSide, MockConnection())
+        let context = WebSocketContext(
+            clock: clock, timekeeper: { EngineExecutor(clock: clock) }, url: "http://localhost/")
+        weak var released: WebSocketConnection?
+        do {
+            let connection = WebSocketConnection(wire, WebSocketOptions(pingInterval: nil), nil, context)
+            await connection.start()
+            released = connection
+        }
+        #expect(released == nil && wire.state.value.onReadable != nil)
     }
 
     /// The reply to a message goes out although the next frame, in the same chunk, breaks the protocol.
