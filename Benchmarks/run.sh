@@ -13,7 +13,8 @@ Benchmarks/run.sh [OPTION…] [NAME…]
   --rounds N              rounds instead of 5 (3 with --quick)
   --libcurl current       on a current libcurl instead of the system's (downloaded once, into .build-libcurl)
   --libcurl FOLDER        on the libcurl.so.4 in this folder; LD_LIBRARY_PATH does the same
-  --check-instructions    only instructions/…; fails if one of them rose by more than 5 % over instructions.json
+  --check-instructions    only instructions/…, or those of them that are named; fails if one rose by more than 5 % over
+                          instructions.json
   --record-instructions   only instructions/…; writes instructions.json
   --build-only            build what the names need, and run nothing
   --no-build              run what the last call has built
@@ -53,7 +54,7 @@ while [ $# -gt 0 ]; do
                 library_path=$(cd "$2" && pwd)
             fi
             shift 2 ;;
-        --check-instructions | --record-instructions) passed+=("$1"); select_name instructions; shift ;;
+        --check-instructions | --record-instructions) passed+=("$1"); only_instructions=1; shift ;;
         --quick) passed+=("$1"); quick=1; shift ;;
         --build-only) build_only=1; shift ;;
         --no-build) builds=; shift ;;
@@ -61,7 +62,9 @@ while [ $# -gt 0 ]; do
         *) select_name "$1"; shift ;;
     esac
 done
-if [ ${#names[@]} = 0 ]; then
+if [ ${#names[@]} = 0 ] && [ -n "${only_instructions:-}" ]; then
+    select_name instructions
+elif [ ${#names[@]} = 0 ]; then
     needs_peers=1
     [ -n "${quick:-}" ] || needs_static=1
 fi

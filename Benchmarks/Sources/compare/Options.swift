@@ -47,7 +47,9 @@ struct Options {
             default: names.append(argument)
             }
         }
-        if instructionRecord != .ignore { names = ["instructions"] }
+        if instructionRecord != .ignore, !names.allSatisfy({ $0.hasPrefix("instructions") }) {
+            throw Failure("only instructions/… can be checked or recorded")
+        }
     }
 
     /// Returns the benchmarks that the names select: a complete name, or the part before a slash, which selects all benchmarks with that
