@@ -4,6 +4,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -37,6 +38,13 @@ uint64_t ccurl_clock_ns(int32_t clock) {
   struct timespec time;
   if (clock_gettime((clockid_t)clock, &time) != 0) return 0;
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+bool ccurl_may_run_on(int32_t processor) {
+  cpu_set_t set;
+  // The set holds the first 1,024 processors. The system refuses it where there are more.
+  if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof set, &set) != 0) return true;
+  return CPU_ISSET(processor, &set);
 }
 
 // Reads the number of bytes that were received on a socket, and the number of sent bytes that its peer has acknowledged.

@@ -11,9 +11,12 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     let maximum: Int
     /// The share of the time from which an engine counts as busy. Tests set a smaller one.
     var busyShare = 0.75
+    /// The time to spare, in processors, from which an engine is added. Tests set zero, with which the time is not read.
+    var spareProcessors = 0.5
 
-    /// One engine until its thread is busy most of the time; then more, at most one for each core of the machine. When there is less to do,
-    /// new requests go to fewer engines again.
+    /// One engine until its thread is busy most of the time; then more, at most one for each core of the machine, while half a processor or
+    /// more is to spare: an engine that takes its time from the server, or from the application's own work, serves no more requests, and
+    /// makes each of them dearer. When there is less to do, new requests go to fewer engines again.
     public static let automatic = EngineCount(initial: 1, maximum: max(ProcessInfo.processInfo.activeProcessorCount, 1))
 
     /// One engine.

@@ -2,8 +2,9 @@ import CurlEngine
 
 /// The policy that decides how many engines of a session get new requests, as a value.
 ///
-/// An engine is added after every engine has been busy for several samples in succession. An engine is taken away after the others could
-/// easily have done its work for a longer time.
+/// An engine is added after every engine has been busy for several samples in succession, if processors have had time to spare meanwhile:
+/// without that, the engines, the server and the application would only take it from each other. An engine is taken away after the others
+/// could easily have done its work for a longer time.
 struct EngineScaling {
     /// The share of the time that the engines may be busy on average after one of them is taken away.
     static let calmShare = 0.5
@@ -18,22 +19,31 @@ struct EngineScaling {
     let maximum: Int
     /// The share of the time from which an engine counts as busy.
     let busyShare: Double
+    /// The time to spare, in processors, from which an engine is added.
+    let spareProcessors: Double
     /// The number of engines that get new requests.
     private(set) var count: Int
     /// The last sample of each engine, and the number of its samples in succession in which the engine was busy.
     private var samples: [(share: Double, time: EngineInstant, busyCount: Int)] = []
     private var busyCount = 0
     private var calmCount = 0
+    /// The processors' time to spare at the first of the ``busyCount`` samples; `nil` if it is not known.
+    private var spareBefore: (time: Duration, instant: EngineInstant)?
 
     init(_ engines: EngineCount) {
         maximum = engines.maximum
         count = engines.initial
         busyShare = engines.busyShare
+        spareProcessors = engines.spareProcessors
     }
 
     /// Records the share of the time in which an engine was busy. Returns the new number of engines if it changes; only the samples of
     /// engines that get new requests can change it.
-    mutating func sample(_ share: Double, of engine: Int, at now: EngineInstant) -> Int? {
+    ///
+    /// - Parameter spareTime: Returns the time that the processors have had to spare so far, as ``ProcessorTime/spare()``.
+    mutating func sample(
+        _ share: Double, of engine: Int, at now: EngineInstant, spareTime: () -> Duration?
+    ) -> Int? {
         while samples.count <= engine { samples.append((0, now, 0)) }
         samples[engine] = (share, now, share >= busyShare ? samples[engine].busyCount + 1 : 0)
         // An engine that is not active works only for the tasks that prefer it.
@@ -41,7 +51,7 @@ struct EngineScaling {
         let shares = (0..<count).map { self.share(of: $0, at: now) }
         busyCount = shares.allSatisfy { $0 >= busyShare } ? busyCount + 1 : 0
         calmCount = shares.reduce(0, +) < Self.calmShare * Double(count - 1) ? calmCount + 1 : 0
-        if busyCount >= Self.busySamples * count, count < maximum { return change(by: 1) }
+        if count < maximum, hasRoom(at: now, spareTime) { return change(by: 1) }
         if calmCount >= Self.calmSamples * count, count > 1 { return change(by: -1) }
         return nil
     }
@@ -56,6 +66,19 @@ struct EngineScaling {
     /// Adds an engine at once, because all others are stuck.
     mutating func add() {
         if count < maximum { _ = change(by: 1) }
+    }
+
+    /// Returns whether the engines have been busy for long enough, and processors have had time to spare meanwhile. If they have not, the
+    /// next samples count from the first one again.
+    private mutating func hasRoom(at now: EngineInstant, _ spareTime: () -> Duration?) -> Bool {
+        if busyCount == 1 { spareBefore = spareProcessors > 0 ? spareTime().map { ($0, now) } : nil }
+        guard busyCount >= Self.busySamples * count else { return false }
+        guard let before = spareBefore, let time = spareTime() else { return true }
+        if (time - before.time) / .nanoseconds(1) >= spareProcessors * Double(now.nanoseconds(since: before.instant)) {
+            return true
+        }
+        busyCount = 0
+        return false
     }
 
     private func share(of engine: Int, at now: EngineInstant) -> Double {

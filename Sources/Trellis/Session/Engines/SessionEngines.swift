@@ -22,8 +22,8 @@ final class SessionEngine: Sendable {
 
 /// The engines of a session, and the choice of an engine for each request.
 ///
-/// A session begins with one engine, or with a fixed number. With ``EngineCount/automatic``, engines are added while all of them are busy,
-/// and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
+/// A session begins with one engine, or with a fixed number. With ``EngineCount/automatic``, engines are added while all of them are busy
+/// and processors have time to spare, and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
 final class SessionEngines: Sendable {
     /// The first engine. Operations that belong to no request use its thread.
     let first: SessionEngine
@@ -153,8 +153,11 @@ final class EngineScaler: Sendable {
 
     private let state: Locked<State>
     private let isFixed: Bool
+    /// Returns the time that the processors have had to spare so far; `nil` if it is not known.
+    private let spareTime: @Sendable () -> Duration?
 
-    init(_ count: EngineCount) {
+    init(_ count: EngineCount, spareTime: @escaping @Sendable () -> Duration? = ProcessorTime.spare) {
+        self.spareTime = spareTime
         state = Locked(State(policy: EngineScaling(count)))
         isFixed = count.initial == count.maximum
     }
@@ -179,7 +182,9 @@ final class EngineScaler: Sendable {
     func sample(_ share: Double, of engine: Int, at now: EngineInstant) {
         state.withLock { state in
             guard let engines = state.engines else { return }
-            if let count = state.policy.sample(share, of: engine, at: now) { engines.activate(count) }
+            if let count = state.policy.sample(share, of: engine, at: now, spareTime: spareTime) {
+                engines.activate(count)
+            }
             engines.setBusy(engine, until: state.policy.busyEnd(of: engine))
         }
     }

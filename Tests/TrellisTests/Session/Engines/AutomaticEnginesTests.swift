@@ -14,7 +14,11 @@ struct AutomaticEnginesTests {
     /// The number of cores.
     private static let most = ProcessInfo.processInfo.activeProcessorCount
 
-    private let scripted = Scripted { $0.engines = .automatic }
+    private let scripted = Scripted {
+        $0.engines = .automatic
+        // Without regard to other work of the machine.
+        $0.engines.spareProcessors = 0
+    }
     private var now = MonotonicClock.now()
 
     private var engines: SessionEngines { scripted.session.engines }

@@ -7,12 +7,19 @@ import Testing
 struct EngineScalingTests {
     private var scaling = EngineScaling(EngineCount(initial: 1, maximum: 3))
     private var now = EngineInstant(nanoseconds: 1_000_000_000)
+    /// The time that the processors have had to spare so far; `nil` if it is not known.
+    private var spareTime: Duration?
 
     /// Records the same sample of each engine a number of times. Returns the changes of the number.
-    private mutating func sample(_ shares: [Double], times: Int) -> [Int] {
+    ///
+    /// - Parameter spare: The number of processors that have time to spare.
+    private mutating func sample(_ shares: [Double], times: Int, spare: Double = 1) -> [Int] {
         (0..<times).flatMap { _ in
             now = now.advanced(by: .milliseconds(100))
-            return shares.indices.compactMap { scaling.sample(shares[$0], of: $0, at: now) }
+            spareTime? += .milliseconds(100) * spare
+            return shares.indices.compactMap {
+                scaling.sample(shares[$0], of: $0, at: now, spareTime: { [spareTime] in spareTime })
+            }
         }
     }
 
@@ -42,6 +49,30 @@ struct EngineScalingTests {
     @Test mutating func anEngineThatSleepsCountsAsIdle() {
         #expect(sample([1, 1], times: 3) == [2])
         #expect(sample([0.1], times: 70) == [1])
+    }
+
+    /// An engine that takes its time from the server or the application serves no more requests.
+    @Test(arguments: [(0, false), (0.45, false), (0.5, true), (1, true)])
+    mutating func anEngineIsAddedWhileHalfAProcessorIsToSpare(_ spare: Double, _ isAdded: Bool) {
+        spareTime = .zero
+        #expect(sample([1], times: 3, spare: spare) == (isAdded ? [2] : []))
+        #expect(sample([1], times: 30, spare: spare) == [])
+    }
+
+    @Test mutating func afterSamplesWithoutTimeToSpareThreeOthersAreNeeded() {
+        spareTime = .zero
+        #expect(sample([1], times: 2, spare: 1) == [])
+        #expect(sample([1], times: 1, spare: -0.5) == [], "the time that waits for a disk can become less")
+        #expect(sample([1], times: 2, spare: 1) == [])
+        #expect(sample([1], times: 1, spare: 1) == [2])
+    }
+
+    @Test mutating func theTimeThatWasToSpareBeforeTheEngineWasBusyDoesNotCount() {
+        spareTime = .zero
+        #expect(sample([0.5], times: 5, spare: 1) == [])
+        #expect(sample([1], times: 3, spare: 0) == [])
+        #expect(sample([0.5], times: 5, spare: 1) == [])
+        #expect(sample([1], times: 3, spare: 0) == [])
     }
 
     /// All engines make samples once their executors have been handed out.
