@@ -13,9 +13,9 @@ Benchmarks/run.sh [OPTION…] [NAME…]
   --rounds N              rounds instead of 5 (3 with --quick)
   --libcurl current       on a current libcurl instead of the system's (downloaded once, into .build-libcurl)
   --libcurl FOLDER        on the libcurl.so.4 in this folder; LD_LIBRARY_PATH does the same
-  --check-instructions    only instructions/…, or those of them that are named; fails if one rose by more than 5 % over
-                          instructions.json
-  --record-instructions   only instructions/…; writes instructions.json
+  --check-instructions    only instructions/…, or those of them that are named, together with instructions/small-get, with which
+                          the others are compared; fails if one rose by more than 5 % over instructions.json
+  --record-instructions   all of instructions/…; writes instructions.json
   --build-only            build what the names need, and run nothing
   --no-build              run what the last call has built
 TEXT

@@ -5,8 +5,8 @@
 #   Tests/run.sh                     everything
 #   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop
 #   Tests/run.sh --sanitize thread   the tests under a sanitizer (thread or address), on both libcurls, and nothing else
-#   … --soak-only                    only the requests with cancellations: 100,000 each with one, two and four engines;
-#                                    TRELLIS_SOAK_REQUESTS sets another number
+#   … --soak-only                    only the requests with cancellations: 100,000 each with one, two and four engines on the system's
+#                                    libcurl, and 30 % of that on the current one; TRELLIS_SOAK_REQUESTS sets another number than 100,000
 #   Tests/run.sh --set-up            only installs what the tests need, for several runs at once
 #   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
 #
@@ -256,7 +256,7 @@ if [ -n "$sanitizer" ]; then
     export TRELLIS_SOAK_REQUESTS=${TRELLIS_SOAK_REQUESTS:-100000}
     filter=(--filter CancellationSoakTests)
     test_on "soak on the system's $(libcurl_version)"
-    # Under the thread sanitizer, the current libcurl takes twice the time for a request.
+    # Under the thread sanitizer, the current libcurl takes twice the time for a request. The number is the same under both.
     TRELLIS_SOAK_REQUESTS=$((TRELLIS_SOAK_REQUESTS * 3 / 10))
     [ -z "${current:-}" ] || test_on "soak on the current $(libcurl_version "$current")" "$current"
     finish

@@ -8,8 +8,10 @@
 #include <semaphore.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "CCurl.h"
 
@@ -43,9 +45,11 @@ uint64_t ccurl_clock_ns(int32_t clock) {
 bool ccurl_may_run_on(int32_t processor) {
   cpu_set_t set;
   // The set holds the first 1,024 processors. The system refuses it where there are more.
-  if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof set, &set) != 0) return true;
+  if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(getpid(), sizeof set, &set) != 0) return true;
   return CPU_ISSET(processor, &set);
 }
+
+bool ccurl_has_low_priority(void) { return getpriority(PRIO_PROCESS, 0) > 0; }
 
 // Reads the number of bytes that were received on a socket, and the number of sent bytes that its peer has acknowledged.
 static bool count(int fd, int64_t *received, int64_t *acknowledged) {

@@ -9,7 +9,7 @@ import TrellisTesting
 /// Many requests that are cancelled at random moments cause no report of a sanitizer, and leave nothing behind.
 @Suite(.serialized)
 struct CancellationSoakTests {
-    /// The number of requests: 100,000 under the sanitizers (`TRELLIS_SOAK_REQUESTS`), and fewer in local runs.
+    /// The number of requests: `TRELLIS_SOAK_REQUESTS`, which `Tests/run.sh` sets under the sanitizers; 10,000 without it.
     static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"].flatMap(Int.init) ?? 10_000
     static let tasks = 8
     /// Indicates whether this process runs no other test, so that its descriptors can be counted.

@@ -47,8 +47,15 @@ struct Options {
             default: names.append(argument)
             }
         }
-        if instructionRecord != .ignore, !names.allSatisfy({ $0.hasPrefix("instructions") }) {
-            throw Failure("only instructions/… can be checked or recorded")
+        switch instructionRecord {
+        case .ignore: break
+        case .check:
+            guard names.allSatisfy({ $0.hasPrefix("instructions") }) else {
+                throw Failure("only instructions/… can be checked")
+            }
+            names.append(InstructionRecord.reference)
+        case .write:
+            guard names == ["instructions"] else { throw Failure("all of instructions/… are recorded together") }
         }
     }
 

@@ -105,8 +105,10 @@ void ccurl_watchdog_wake(void);
 int32_t ccurl_thread_cpu_clock(void);
 // Returns the time of a clock in nanoseconds; 0 if its thread has ended.
 uint64_t ccurl_clock_ns(int32_t clock);
-// Returns whether the calling thread may run on a processor; true if the system does not report it.
+// Returns whether the process's first thread may run on a processor; true if the system does not report it.
 bool ccurl_may_run_on(int32_t processor);
+// Returns whether the calling thread has a low priority (a positive niceness).
+bool ccurl_has_low_priority(void);
 // Returns the number of bytes that were read from a TCP socket; -1 if the system does not report it. The difference between a count at the
 // start of a period and one at its end is never greater than the number of bytes that were read.
 int64_t ccurl_socket_read(int fd, bool is_start);

@@ -7,7 +7,7 @@ extension CurlEngine {
         guard let multi else { return }
         multi.makeRoomForClosedConnections()
         // Without shared connections, the table of sockets itself knows the unused ones.
-        unsafe multi.sockets.closeIdle(to: origin) { streams.isUsed($0, port: $1) ?? false }
+        unsafe multi.sockets.closeIdle(to: origin) { streams.isUsed(port: $1) ?? false }
         noteClosedConnections(multi)
     }
 
@@ -20,7 +20,7 @@ extension CurlEngine {
 
     /// Returns whether other streams use the connection of a transfer; `nil` if the connection carries one request at a time.
     private func hasOtherStreams(_ transfer: Transfer) -> Bool? {
-        transfer.hadStreams ? streams.isUsed(transfer.options.pool, port: transfer.localPort) : nil
+        transfer.hadStreams ? streams.isUsed(port: transfer.localPort) : nil
     }
 
     /// Finds the socket of a transfer that is about to leave its connection, if that becomes idle and libcurl has not named its socket.
@@ -98,10 +98,10 @@ extension CurlEngine {
         guard let multi else { return }
         if transfer.options.route.hasOneOfSeveralAddresses {
             let (origin, pool) = (transfer.options.limitName, transfer.options.pool)
-            unsafe multi.sockets.closeIdle(to: origin, except: pool) { streams.isUsed($0, port: $1) ?? false }
+            unsafe multi.sockets.closeIdle(to: origin, except: pool) { streams.isUsed(port: $1) ?? false }
         }
         guard unsafe multi.sockets.connectionCount >= configuration.maximumConnections else { return }
-        unsafe multi.sockets.closeOldestIdle { streams.isUsed($0, port: $1) ?? false }
+        unsafe multi.sockets.closeOldestIdle { streams.isUsed(port: $1) ?? false }
     }
 
     // MARK: The lifetime
@@ -145,7 +145,7 @@ extension CurlEngine {
         let limit = now.nanoseconds.subtractingReportingOverflow(lifetime.clampedNanoseconds)
         guard let multi, !limit.overflow else { return nil }
         let next = unsafe multi.sockets.closeIdle(usedUntil: EngineInstant(nanoseconds: limit.partialValue)) {
-            streams.isUsed($0, port: $1) ?? false
+            streams.isUsed(port: $1) ?? false
         }
         // libcurl does not reuse connections of this age, and closes them with the next transfer.
         noteClosedConnections(multi)
@@ -157,7 +157,7 @@ extension CurlEngine {
     /// Indicates whether a connection is idle.
     var hasIdleConnection: Bool {
         guard let multi else { return false }
-        return unsafe multi.sockets.hasIdle { streams.isUsed($0, port: $1) ?? false }
+        return unsafe multi.sockets.hasIdle { streams.isUsed(port: $1) ?? false }
     }
 
     /// Closes idle connections at once, because another engine has no file descriptor: all of them, if no request runs or libcurl supports

@@ -64,7 +64,7 @@ extension CurlEngine {
 
     func retire(_ multi: MultiHandle, where isLost: (IPAddress) -> Bool) {
         let (endedCount, usedPorts) = unsafe multi.sockets.retire(where: isLost) {
-            streams.isUsed($0, port: $1) ?? false
+            streams.isUsed(port: $1) ?? false
         }
         if endedCount > 0 { multi.makeRoomForClosedConnections() }
         guard streams.hasStreams(on: usedPorts) else { return }
@@ -75,7 +75,7 @@ extension CurlEngine {
 
     /// Shuts down a retired connection if the request that has ended on it was the last one.
     func endRetired(_ multi: MultiHandle, on socket: Int32) {
-        unsafe multi.sockets.endRetired(socket) { streams.isUsed($0, port: $1) ?? false }
+        unsafe multi.sockets.endRetired(socket) { streams.isUsed(port: $1) ?? false }
     }
 }
 

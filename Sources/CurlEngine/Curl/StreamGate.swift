@@ -45,6 +45,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private var last: SharedOrigin?
     /// The transfers that have waited, and are to be passed to libcurl.
     private(set) var resumed: [Transfer] = []
+    /// The numbers of streams on the connections in use, by the local port.
+    @exclusivity(unchecked) private var streamCounts: [Int32: Int] = [:]
     /// The local ports of the connections that libcurl has left with a stream, to repeat a request elsewhere.
     private var leftPorts: Set<Int32> = []
     /// The timer for the ends of settling times, and for limits that may have been raised; `nil` if no transfer waits.
@@ -111,10 +113,9 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         return origin.sharing == .shared && origin.room > origin.released
     }
 
-    /// Returns whether streams use the connection to an origin with a local port; `nil` if the gate does not know.
-    func isUsed(_ origin: String, port: Int32) -> Bool? {
-        isUsed ? origins[origin]?.hasStreams(on: port) ?? false : nil
-    }
+    /// Returns whether streams use the connection with a local port; `nil` if the gate does not know. They may be those of several pools:
+    /// libcurl also lets requests to one server share a connection that differ in the addresses that they allow.
+    func isUsed(port: Int32) -> Bool? { unsafe isUsed ? streamCounts[port] != nil : nil }
 
     // MARK: Before libcurl
 
@@ -297,6 +298,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         if hasPlace, !takesPlace { endPlace(origin) }
         transfer.streamUse = .streaming
         transfer.streamPort = port
+        unsafe streamCounts[port, default: 0] += 1
     }
 
     /// Records the first bytes of a response, before which the server's SETTINGS have arrived.
@@ -362,6 +364,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             // Not inserted in place, because every read would then have to check for exclusive access at run time.
             if isRepeated { leftPorts = leftPorts.union([transfer.streamPort]) }
             noteLimit(origin)
+            let count = unsafe streamCounts[transfer.streamPort] ?? 1
+            unsafe streamCounts[transfer.streamPort] = count > 1 ? count - 1 : nil
             if origin.endStream(on: transfer.streamPort, isRepeated: isRepeated) { endPlace(origin) }
         }
     }
@@ -377,6 +381,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         }
         for transfer in waiting { transfer.streamUse = .none }
         origins = [:]
+        unsafe streamCounts = [:]
         last = nil
         timer = nil
         return waiting

@@ -96,7 +96,8 @@ extension Transfer {
         // ends it when the transfer is connected.
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: hasOpenedSocket && hasCompleteLookup) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
-        if attempts == 0, !hasOpenedSocket, engine.hasEnded(port: port) || lacksChain(port: port) {
+        let isEnded = engine.hasEnded(port: port) && restarts < Self.maximumReplacements
+        if attempts == 0, !hasOpenedSocket, isEnded || lacksChain(port: port) {
             // libcurl does not check connections that were used a moment ago, and does not know which ones have a chain.
             if ownConnection != .wanted { easy?.closeAfterwards() }
             mustStartAgain = true
@@ -141,7 +142,7 @@ extension Transfer {
         guard options.readsCertificates, restarts < Self.maximumReplacements, easy?.hasResumedSession == true else {
             return false
         }
-        guard engine.streams.isUsed(options.pool, port: port) == true else { return true }
+        guard engine.streams.isUsed(port: port) == true else { return true }
         guard ownConnection == .unneeded else { return false }
         ownConnection = .wanted
         return true

@@ -248,7 +248,8 @@ import CCurl
             run(work)
         }
         guard position > 0 else { return }
-        batch.removeAll(keepingCapacity: true)
+        // The memory of a large burst is released.
+        batch.removeAll(keepingCapacity: batch.count <= 1_024)
         position = 0
     }
 

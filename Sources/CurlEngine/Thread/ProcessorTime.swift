@@ -3,22 +3,24 @@ private import Glibc
 
 /// The time of the processors on which this process may run.
 package enum ProcessorTime {
-    /// Returns the time for which these processors have had no work since the machine's start, or only work of low priority (niceness), all
-    /// of them together; `nil` if the system does not report it.
+    /// Returns the time for which these processors have been idle since the machine's start, all of them together; `nil` if the system does
+    /// not report it. A processor also counts as idle while it runs work of low priority (niceness), unless the calling thread has a low
+    /// priority itself.
     ///
     /// Reads `/proc/stat`, whose times have a resolution of 10 ms.
-    package static func spare() -> Duration? {
+    package static func idle() -> Duration? {
         let ticksPerSecond = Int64(sysconf(Int32(_SC_CLK_TCK)))
         guard ticksPerSecond > 0, let text = contents(),
-            let ticks = spareTicks(in: text, isAllowed: { ccurl_may_run_on(Int32(clamping: $0)) })
+            let ticks = idleTicks(
+                in: text, countsNice: !ccurl_has_low_priority(), isAllowed: { ccurl_may_run_on(Int32(clamping: $0)) })
         else { return nil }
         return .nanoseconds(Int64(clamping: ticks) &* (1_000_000_000 / ticksPerSecond))
     }
 
-    /// Returns the sum of the times `nice`, `idle` and `iowait` of the allowed processors (proc_stat(5)); `nil` if the text has none of
-    /// these processors, or none that has ever had a time: a sandbox may report zeros.
-    static func spareTicks(in text: [UInt8], isAllowed: (Int) -> Bool) -> UInt64? {
-        var (spare, total): (UInt64, UInt64) = (0, 0)
+    /// Returns the sum of the times `idle`, `iowait` and, if it counts, `nice` of the allowed processors (proc_stat(5)); `nil` if the text
+    /// has none of these processors, or none that has ever had a time: a sandbox may report zeros.
+    static func idleTicks(in text: [UInt8], countsNice: Bool, isAllowed: (Int) -> Bool) -> UInt64? {
+        var (idle, total): (UInt64, UInt64) = (0, 0)
         for line in text.split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
             // The lines of the processors come first.
@@ -28,10 +30,10 @@ package enum ProcessorTime {
                 continue
             }
             let times = words.dropFirst().map { number($0) ?? 0 }
-            spare &+= times[1] &+ times[3] &+ times[4]
+            idle &+= times[3] &+ times[4] &+ (countsNice ? times[1] : 0)
             total = times.reduce(total, &+)
         }
-        return total > 0 ? spare : nil
+        return total > 0 ? idle : nil
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {

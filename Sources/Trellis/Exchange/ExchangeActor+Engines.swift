@@ -44,6 +44,11 @@ extension ExchangeActor {
         first.executor.submit { [self] in first.registry.willNotFollow(self) }
     }
 
+    /// Notifies the registry that no call follows the redirect with which the exchange was answered. May be called on any thread.
+    nonisolated func abandonRedirect() {
+        first.executor.submit { [self] in first.registry.willNotFollow(self) }
+    }
+
     /// Notifies the registry of the first engine that a call will follow the redirect with which the exchange was answered.
     func recordRedirect() {
         guard hasMoved else { return first.registry.willFollow(self) }

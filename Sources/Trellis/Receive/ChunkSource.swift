@@ -188,27 +188,44 @@ final class StreamReader: Sendable {
 
 /// A source for a body that is in memory, for readers of chunks.
 final class DataSource: ChunkSource {
-    /// The body; `nil` if the only chunk has been read or dropped.
-    private let rest: Locked<Data?>
+    private enum State {
+        case unread(Data)
+        /// The only chunk was read or dropped.
+        case ended
+        /// The source was cancelled before the chunk was read.
+        case cancelled
+    }
+
+    private let state: Locked<State>
     private let response: Response
 
     init(_ data: Data, response: Response) {
-        rest = Locked(data.isEmpty ? nil : data)
+        state = Locked(data.isEmpty ? .ended : .unread(data))
         self.response = response
     }
 
     func next() async throws -> Data? {
         try Task.checkCancellation()
-        return rest.withLock { rest in
-            defer { rest = nil }
-            return rest
-        }
+        return try end()
     }
 
     func finalResponse() async throws -> Response {
-        rest.withLock { $0 = nil }
+        _ = try end()
         return response
     }
 
-    func cancel(explicitly: Bool) { rest.withLock { $0 = nil } }
+    /// Returns the chunk, unless it was read before.
+    private func end() throws -> Data? {
+        try state.withLock { state in
+            switch state {
+            case .unread(let data):
+                state = .ended
+                return data
+            case .ended: return nil
+            case .cancelled: throw CancellationError()
+            }
+        }
+    }
+
+    func cancel(explicitly: Bool) { state.withLock { if case .unread = $0 { $0 = .cancelled } } }
 }

@@ -9,7 +9,7 @@ public struct SessionConfiguration: Sendable {
     /// The limits on connections: 256 in total and 64 to one origin by default.
     public var limits = ConnectionLimits()
     /// The number of engines, which are threads with their own connections. The default is ``EngineCount/automatic``: one engine, and more
-    /// while their threads are busy and the machine's processors have time to spare.
+    /// while their threads are busy and at least half a core is idle.
     public var engines = EngineCount.automatic
     /// The limits on the bandwidth of all transfers together. The default is no limit. Transfers in progress share the bandwidth fairly;
     /// see also ``Request/bandwidth``.

@@ -59,6 +59,25 @@ struct StreamGateTests {
         }
     }
 
+    /// libcurl lets requests of several pools share a connection, for example one that allows only IPv4 and one that allows all addresses.
+    @Test func aConnectionIsUsedWhileStreamsOfAnotherPoolAreOnIt() async throws {
+        let world = try World()
+        await world.onEngine { world in
+            let gate = world.gates[0]
+            #expect(gate.isUsed(port: 1) == false)
+            let first = world.admitted()
+            world.connect(first, port: 1, opens: true)
+            let second = world.other()
+            #expect(gate.admits(second))
+            world.connect(second, port: 1, opens: false)
+            gate.didEnd(second)
+            #expect(gate.isUsed(port: 1) == true)
+            gate.didEnd(first)
+            #expect(gate.isUsed(port: 1) == false)
+        }
+        await world.run.finish()
+    }
+
     @Test func aRepetitionLeavesItsConnection() async throws {
         let world = try World(perOrigin: 1)
         await world.onEngine { world in

@@ -29,9 +29,9 @@ struct EngineGrowthTests {
 
     @Test func anEngineIsAddedUnderLoadAndTakenAwayAfterIt() async throws {
         let server = try Self.server()
-        // A busy machine may give the engine a small share of a core, and have no time to spare.
+        // A busy machine may give the engine a small share of a core, and have no idle core.
         let session = SeveralEnginesTests.session(
-            EngineCount(initial: 1, maximum: 2, busyShare: 0.05, spareProcessors: 0))
+            EngineCount(initial: 1, maximum: 2, busyShare: 0.05, idleProcessors: 0))
         try await withThrowingTaskGroup(of: Void.self) { load in
             for _ in 0..<24 {
                 load.addTask {

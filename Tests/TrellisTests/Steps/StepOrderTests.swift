@@ -92,6 +92,23 @@ struct StepOrderTests {
         #expect(transport.startedCount == 0)
     }
 
+    /// The reader of a stream gets an error also if the response comes from a step, with its body in memory.
+    @Test func aStreamOfAStepIsCancelled() async throws {
+        struct Canned: RequestStep {
+            func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+                StepResponse(to: request, status: .ok, body: Data("canned".utf8))
+            }
+        }
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let stream = try await session.stream(Request("http://a.example/").withSteps { $0.aroundCall = [Canned()] })
+        stream.cancel()
+        let error = await #expect(throws: TrellisError.self) {
+            for try await chunk in stream.chunks { Issue.record("\(chunk)") }
+        }
+        #expect(error?.isCancellation == true)
+        await #expect(throws: TrellisError.self) { try await stream.finalResponse() }
+    }
+
     @Test func stepsNeverRunOnTheEngineThread() async throws {
         let session = Session(transport: MockTransport { _ in MockResponse(status: 500) })
         let engine = session.engine

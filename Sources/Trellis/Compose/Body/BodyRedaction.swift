@@ -44,7 +44,8 @@ package enum BodyRedaction {
         guard isJSON || beginsAsJSON(text) else {
             return (media == nil ? redactedItems(text) : text, nil)
         }
-        let (redacted, isComplete) = JSONRewriter.rewritten(text, replacing: secretTexts())
+        let (redacted, isComplete) = JSONRewriter.rewritten(
+            text, replacingStringsWith: "\"\(mark)\"", where: secretNames())
         if isComplete { return (redacted, nil) }
         // Other text stays as it is, unless it begins with JSON that has secrets: the body may be cut at the limit of the recorder.
         guard isJSON || !text.utf8.starts(with: redacted.utf8) else {
@@ -64,7 +65,8 @@ package enum BodyRedaction {
         }
         let media = MediaType(type)
         if !isForm(media), isJSON(media) || beginsAsJSON(text) {
-            return JSONRewriter.rewrittenAsFarAsPossible(text, replacing: secretTexts())
+            return JSONRewriter.rewrittenAsFarAsPossible(
+                text, replacingStringsWith: "\"\(mark)\"", where: secretNames())
         }
         return media == nil || isForm(media) ? redactedItems(text) : text
     }
@@ -86,19 +88,14 @@ package enum BodyRedaction {
         String(decoding: URLRedaction.redactItems(text.utf8), as: UTF8.self)
     }
 
-    /// Returns the function that puts a mark in the place of every text of JSON under a secret name.
-    private static func secretTexts() -> JSONRewriter.Replacement {
+    /// Returns the function that tells the names of secrets in JSON, each of which is looked at once.
+    private static func secretNames() -> JSONRewriter.Mark {
         var known: [String: Bool] = [:]
-        return { path, kind in
-            guard kind == .string else { return nil }
-            let isSecret = path.contains { component in
-                guard case .key(let name) = component else { return false }
-                if let isSecret = known[name] { return isSecret }
-                let isSecret = isSecretMember(name)
-                known[name] = isSecret
-                return isSecret
-            }
-            return isSecret ? "\"\(mark)\"" : nil
+        return { name in
+            if let isSecret = known[name] { return isSecret }
+            let isSecret = isSecretMember(name)
+            known[name] = isSecret
+            return isSecret
         }
     }
 

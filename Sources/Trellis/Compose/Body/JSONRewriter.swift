@@ -35,6 +35,11 @@ package struct JSONRewriter {
     /// Returns the JSON that takes the place of a value; `nil` if the value stays, and the values within it are asked for.
     package typealias Replacement = (_ path: [Component], _ kind: Kind) -> String?
 
+    /// Returns whether the name of a member marks its value, and all values within it.
+    package typealias Mark = (_ name: String) -> Bool
+
+    private typealias MarkedReplacement = (_ path: [Component], _ kind: Kind, _ isMarked: Bool) -> String?
+
     private enum Expectation { case value, member, element, separator }
 
     private let bytes: [UInt8]
@@ -43,6 +48,8 @@ package struct JSONRewriter {
     private var copied = 0
     private var output: [UInt8] = []
     private var path: [Component] = []
+    /// The place on the path of the outermost name that marks its value; `nil` if no name does.
+    private var markedPlace: Int?
     private var frames: [Kind] = []
 
     private init(_ text: String) { bytes = Array(text.utf8) }
@@ -54,7 +61,21 @@ package struct JSONRewriter {
         _ text: String, replacing replacement: Replacement
     ) -> (text: String, isComplete: Bool) {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run(replacement)
+        let isComplete = rewriter.run({ _ in false }) { path, kind, _ in replacement(path, kind) }
+        rewriter.copy(upTo: rewriter.position)
+        return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
+    }
+
+    /// Returns a text in which another one takes the place of every string under a name that marks it.
+    ///
+    /// - Returns: The text, and whether all of it is JSON. Text that is not ends in front of its first byte that is no JSON.
+    package static func rewritten(
+        _ text: String, replacingStringsWith replacement: String, where isMark: Mark
+    ) -> (text: String, isComplete: Bool) {
+        var rewriter = JSONRewriter(text)
+        let isComplete = rewriter.run(isMark) { _, kind, isMarked in
+            isMarked && kind == .string ? replacement : nil
+        }
         rewriter.copy(upTo: rewriter.position)
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
     }
@@ -63,10 +84,26 @@ package struct JSONRewriter {
     /// names of values: then there is an ellipsis in its place.
     package static func rewrittenAsFarAsPossible(_ text: String, replacing replacement: Replacement) -> String {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run(replacement)
-        let mayStay = isComplete || !rewriter.restHasNames
-        rewriter.copy(upTo: mayStay ? rewriter.bytes.count : rewriter.position)
-        return String(decoding: rewriter.output, as: UTF8.self) + (mayStay ? "" : "…")
+        let isComplete = rewriter.run({ _ in false }) { path, kind, _ in replacement(path, kind) }
+        return rewriter.textAsFarAsPossible(isComplete)
+    }
+
+    /// Returns a text in which another one takes the place of every string under a name that marks it, as far as the text is JSON. The rest
+    /// is as in ``rewrittenAsFarAsPossible(_:replacing:)``.
+    package static func rewrittenAsFarAsPossible(
+        _ text: String, replacingStringsWith replacement: String, where isMark: Mark
+    ) -> String {
+        var rewriter = JSONRewriter(text)
+        let isComplete = rewriter.run(isMark) { _, kind, isMarked in
+            isMarked && kind == .string ? replacement : nil
+        }
+        return rewriter.textAsFarAsPossible(isComplete)
+    }
+
+    private mutating func textAsFarAsPossible(_ isComplete: Bool) -> String {
+        let mayStay = isComplete || !restHasNames
+        copy(upTo: mayStay ? bytes.count : position)
+        return String(decoding: output, as: UTF8.self) + (mayStay ? "" : "…")
     }
 
     /// Indicates whether a quotation mark is followed by a colon in the part that is not JSON.
@@ -79,7 +116,7 @@ package struct JSONRewriter {
         }
     }
 
-    private mutating func run(_ replacement: Replacement) -> Bool {
+    private mutating func run(_ isMark: Mark, _ replacement: MarkedReplacement) -> Bool {
         var next = Expectation.value
         while true {
             position = bytes.span.endOfJSONBlanks(from: position)
@@ -90,7 +127,7 @@ package struct JSONRewriter {
                 leave()
                 next = .separator
             case .member:
-                guard takeKey() else { return false }
+                guard takeKey(isMark) else { return false }
                 next = .value
             case .element:
                 path.append(.index(0))
@@ -110,8 +147,8 @@ package struct JSONRewriter {
     }
 
     /// Takes a value, or only its beginning if it holds others; returns `nil` if it has no end.
-    private mutating func take(_ kind: Kind, _ replacement: Replacement) -> Expectation? {
-        if let text = replacement(path, kind) {
+    private mutating func take(_ kind: Kind, _ replacement: MarkedReplacement) -> Expectation? {
+        if let text = replacement(path, kind, markedPlace != nil) {
             copy(upTo: position)
             output += text.utf8
             position = bytes.span.endOfJSONValue(from: position) ?? bytes.count
@@ -137,11 +174,12 @@ package struct JSONRewriter {
     }
 
     /// Takes the name of a member and the colon after it; returns `false` if the text has something else.
-    private mutating func takeKey() -> Bool {
+    private mutating func takeKey(_ isMark: Mark) -> Bool {
         guard let end = bytes.span.endOfJSONString(from: position) else { return false }
         let key = bytes.span.jsonString(position..<end)
         let colon = bytes.span.endOfJSONBlanks(from: end)
         guard colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return false }
+        if markedPlace == nil, isMark(key) { markedPlace = path.count }
         path.append(.key(key))
         position = colon + 1
         return true
@@ -150,6 +188,7 @@ package struct JSONRewriter {
     /// Takes a comma, or the end of an object or array; returns `nil` if the text has something else.
     private mutating func takeSeparator(_ byte: UInt8, _ frame: Kind) -> Expectation? {
         let last = path.popLast()
+        if markedPlace == path.count { markedPlace = nil }
         if byte == frame.closing {
             leave()
             return .separator

@@ -94,7 +94,9 @@ struct EngineSpread: Hashable {
             case .none: false
             }
         if moves { return Choice(engine: other, opens: false) }
-        return Choice(engine: home, opens: true, closes: isFull ? other : nil)
+        // A shared connection with room may be in use, and is then not closed.
+        let idle = streams == 1 ? other : engineWithIdleConnection(streams: streams)
+        return Choice(engine: home, opens: true, closes: isFull ? idle : nil)
     }
 
     /// Returns whether an engine has so many more connections than another that it leaves one to a request that prefers the other. The

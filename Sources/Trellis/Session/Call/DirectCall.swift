@@ -266,8 +266,12 @@ final class DirectCall: Sendable {
     ///   - whole: The request with the jar's cookies.
     ///   - turn: The passage through the cache; `nil` without one.
     private func makeExchange(_ request: Request, _ whole: Request, _ turn: DirectCacheTurn?) throws -> Sending {
-        let permit = try steps.steps.circuitBreaker.map {
-            try LimitPermit(of: whole, enteringCircuitOf: $0, context)
+        let permit: LimitPermit?
+        do {
+            permit = try steps.steps.circuitBreaker.map { try LimitPermit(of: whole, enteringCircuitOf: $0, context) }
+        } catch {
+            turn?.failed()
+            throw error
         }
         let (whole, observation) = call.exchangeObserver?.begin(whole, context: context) ?? (whole, nil)
         do {
@@ -317,7 +321,11 @@ final class DirectCall: Sendable {
                     call.exchangeObserver?.didUseCache(status, for: sending.request, context: context)
                 }
             } catch {
-                if steps.steps.retriers.isEmpty { return .failed(ended(with: error)) }
+                if steps.steps.retriers.isEmpty {
+                    // The session would wait for the call that follows a redirect.
+                    if received.status.isRedirect { sending.exchange.latest.abandonRedirect() }
+                    return .failed(ended(with: error))
+                }
                 call.note(prepared.request)
                 return .rest(rest(.failure(error), sending.request, sending.exchange))
             }

@@ -100,7 +100,7 @@ extension Session {
             turn.failed()
             throw error
         }
-        let (body, response) = try turn.received(bytes, received, limit: exchange.prepared.maximumBodySize, nil)
+        let (body, response) = try turn.received(bytes, received, by: exchange, nil)
         guard response.status.isRedirect else {
             return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
         }

@@ -1,3 +1,4 @@
+private import CurlEngine
 private import FoundationEssentials
 
 /// The number of engines of a session. An engine is a thread with its own libcurl and its own connections.
@@ -11,13 +12,20 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     let maximum: Int
     /// The share of the time from which an engine counts as busy. Tests set a smaller one.
     var busyShare = 0.75
-    /// The time to spare, in processors, from which an engine is added. Tests set zero, with which the time is not read.
-    var spareProcessors = 0.5
+    /// The number of idle processors from which an engine is added. With zero, which tests set, the idle time is not read.
+    var idleProcessors = 0.5
 
-    /// One engine until its thread is busy most of the time; then more, at most one for each core of the machine, while half a processor or
-    /// more is to spare: an engine that takes its time from the server, or from the application's own work, serves no more requests, and
-    /// makes each of them dearer. When there is less to do, new requests go to fewer engines again.
-    public static let automatic = EngineCount(initial: 1, maximum: max(ProcessInfo.processInfo.activeProcessorCount, 1))
+    /// One engine at first. Another one is added when the threads of all engines are busy most of the time and at least half a core is idle
+    /// or runs only work of low priority (niceness). Without an idle core, another engine would compete with the server or the application
+    /// for processor time: requests would cost more of it, for little or no gain. When there is less to do, new requests go to fewer
+    /// engines again.
+    ///
+    /// The maximum is one engine for each core on which the process may run, and no more than a container's limit on processor time allows
+    /// (the quota of its cgroups, rounded up; read once for each process). An engine is also added if all others are stuck. If the system
+    /// does not report idle time (`/proc/stat`), the load of the engines alone decides.
+    public static let automatic = EngineCount(
+        initial: 1,
+        maximum: maximum(cores: ProcessInfo.processInfo.activeProcessorCount, limit: ProcessorLimit.processors))
 
     /// One engine.
     public static let one = EngineCount.fixed(1)
@@ -27,6 +35,12 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     public static func fixed(_ count: Int) -> EngineCount {
         let count = min(max(count, 1), 1_024)
         return EngineCount(initial: count, maximum: count)
+    }
+
+    /// Returns the maximum number of engines for so many cores, of which the process may use the time of `limit`; `nil` for all.
+    static func maximum(cores: Int, limit: Double?) -> Int {
+        let cores = max(cores, 1)
+        return limit.map { min(cores, Int(min($0, 1_024).rounded(.up))) } ?? cores
     }
 
     /// The number of engines as text: `1 to 8 engines`.

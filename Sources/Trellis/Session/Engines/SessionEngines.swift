@@ -23,7 +23,7 @@ final class SessionEngine: Sendable {
 /// The engines of a session, and the choice of an engine for each request.
 ///
 /// A session begins with one engine, or with a fixed number. With ``EngineCount/automatic``, engines are added while all of them are busy
-/// and processors have time to spare, and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
+/// and processors are idle, and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
 final class SessionEngines: Sendable {
     /// The first engine. Operations that belong to no request use its thread.
     let first: SessionEngine
@@ -153,11 +153,11 @@ final class EngineScaler: Sendable {
 
     private let state: Locked<State>
     private let isFixed: Bool
-    /// Returns the time that the processors have had to spare so far; `nil` if it is not known.
-    private let spareTime: @Sendable () -> Duration?
+    /// Returns the idle time of the processors so far; `nil` if it is not known.
+    private let idleTime: @Sendable () -> Duration?
 
-    init(_ count: EngineCount, spareTime: @escaping @Sendable () -> Duration? = ProcessorTime.spare) {
-        self.spareTime = spareTime
+    init(_ count: EngineCount, idleTime: @escaping @Sendable () -> Duration? = ProcessorTime.idle) {
+        self.idleTime = idleTime
         state = Locked(State(policy: EngineScaling(count)))
         isFixed = count.initial == count.maximum
     }
@@ -180,20 +180,25 @@ final class EngineScaler: Sendable {
     /// Records the share of the time in which an engine was busy, and changes the number of engines if that follows. New requests leave
     /// engines that are busy for others.
     func sample(_ share: Double, of engine: Int, at now: EngineInstant) {
+        // Read without the lock, which callers take to add an engine when all others are stuck.
+        let needsIdleTime = state.withLock { $0.engines != nil && $0.policy.needsIdleTime(share, of: engine) }
+        let idleTime = needsIdleTime ? idleTime() : nil
         state.withLock { state in
             guard let engines = state.engines else { return }
-            if let count = state.policy.sample(share, of: engine, at: now, spareTime: spareTime) {
+            if let count = state.policy.sample(share, of: engine, at: now, idleTime: idleTime) {
                 engines.activate(count)
             }
             engines.setBusy(engine, until: state.policy.busyEnd(of: engine))
         }
     }
 
-    /// Adds an engine because all others are stuck.
+    /// Adds an engine if all others are stuck. Another caller may have added one just now.
     func add() {
         state.withLock { state in
-            guard let engines = state.engines else { return }
-            state.policy.add()
+            guard let engines = state.engines, case let all = engines.all, all.allSatisfy(\.executor.isStuck) else {
+                return
+            }
+            state.policy.add(to: all.count)
             engines.activate(state.policy.count)
         }
     }

@@ -21,6 +21,8 @@ struct StructuredDictionary: Hashable, Sendable {
     /// - Returns: `nil` if the text is no dictionary.
     init?(parsing lines: [String]) {
         var scanner = StructuredScanner(lines.joined(separator: ", "))
+        // The places of the members: a server may send thousands of them.
+        var places: [String: Int] = [:]
         scanner.skipSpaces()
         while !scanner.isAtEnd {
             guard let key = scanner.key() else { return nil }
@@ -30,7 +32,12 @@ struct StructuredDictionary: Hashable, Sendable {
                 value = member
             }
             guard scanner.parameters() else { return nil }
-            set(key, value)
+            if let place = places[key] {
+                members[place].value = value
+            } else {
+                places[key] = members.count
+                members.append((key, value))
+            }
             scanner.skipBlanks()
             if scanner.isAtEnd { return }
             guard scanner.take(",") else { return nil }
@@ -42,14 +49,6 @@ struct StructuredDictionary: Hashable, Sendable {
 
     /// Returns the value of a key; `nil` without a member.
     subscript(key: String) -> Value? { members.first { $0.key.hasSameBytes(as: key) }?.value }
-
-    private mutating func set(_ key: String, _ value: Value) {
-        if let index = members.firstIndex(where: { $0.key.hasSameBytes(as: key) }) {
-            members[index].value = value
-        } else {
-            members.append((key, value))
-        }
-    }
 
     static func == (left: StructuredDictionary, right: StructuredDictionary) -> Bool {
         left.members.elementsEqual(right.members) { $0.key.hasSameBytes(as: $1.key) && $0.value == $1.value }

@@ -119,7 +119,8 @@ extension RedirectPolicy {
         return next
     }
 
-    private static func makesGET(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
+    /// Returns whether a request after a redirect with a status is a GET without a body (RFC 9110, section 15.4).
+    static func makesGET(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
         switch status {
         case 303: method != .head
         case 301, 302: method == .post

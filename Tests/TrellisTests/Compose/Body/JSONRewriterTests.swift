@@ -93,4 +93,23 @@ struct JSONRewriterTests {
         let (kept, isComplete) = JSONRewriter.rewritten(text) { _, _ in nil }
         #expect(isComplete && kept.utf8.count == 2 * depth)
     }
+
+    // MARK: Marked names
+
+    @Test(arguments: [
+        (#"{"a":{"b":["x",{"c":"y"}],"d":1},"e":"z"}"#, #"{"a":{"b":[_,{"c":_}],"d":1},"e":"z"}"#),
+        (#"[{"a":"x"},{"b":"y"},"z"]"#, #"[{"a":_},{"b":"y"},"z"]"#),
+        (#"{"a":{"a":"x"},"b":{"a":{},"c":"y"}}"#, #"{"a":{"a":_},"b":{"a":{},"c":"y"}}"#),
+        (#"{"a":"x"} {"b":"y"} "z""#, #"{"a":_} {"b":"y"} "z""#),
+    ])
+    func stringsUnderAMarkedNameAreReplaced(_ text: String, _ expected: String) {
+        let (rewritten, isComplete) = JSONRewriter.rewritten(text, replacingStringsWith: "_") { $0 == "a" }
+        #expect(rewritten == expected && isComplete)
+    }
+
+    /// A look at the whole path for each string would take hours.
+    @Test(.timeLimit(.minutes(1))) func manyStringsInDeepNestingAreRead() {
+        let text = String(repeating: "[", count: 100_000) + String(repeating: #""","#, count: 100_000)
+        #expect(BodyRedaction.redacted(text, type: "application/json").0 == text)
+    }
 }

@@ -83,6 +83,17 @@ struct EngineSpreadTests {
         }
     }
 
+    /// The connection that a request needs on its engine is beyond the limit then, and is counted.
+    @Test func aSharedConnectionInUseIsNotClosed() {
+        var spread = EngineSpread()
+        _ = spread.take(home: 0, streams: 100, limit: 1, engines: Self.loads([0, 0]))
+        let choice = spread.take(home: 1, streams: 100, limit: 1, mobility: .none, engines: Self.loads([1, 0]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: true))
+        #expect((0...1).map(spread.openCount(on:)) == [1, 1])
+        for engine in [0, 1] { spread.release(on: engine) }
+        #expect(spread.openCount == 2)
+    }
+
     @Test func waitingRequestsGoToEnginesInProportionToTheirConnections() {
         var spread = EngineSpread()
         #expect(spread.engineInTurn() == nil)

@@ -11,13 +11,12 @@ import TrellisTesting
     .timeLimit(.minutes(1)),
     .enabled(if: EngineCount.automatic.maximum > 1, "a machine with one core has one engine"))
 struct AutomaticEnginesTests {
-    /// The number of cores.
-    private static let most = ProcessInfo.processInfo.activeProcessorCount
+    private static let most = EngineCount.automatic.maximum
 
     private let scripted = Scripted {
         $0.engines = .automatic
         // Without regard to other work of the machine.
-        $0.engines.spareProcessors = 0
+        $0.engines.idleProcessors = 0
     }
     private var now = MonotonicClock.now()
 
@@ -52,6 +51,22 @@ struct AutomaticEnginesTests {
         // The engines are kept for the next load.
         #expect(engines.all.count == Self.most)
         #expect(engines.started.isEmpty)
+        await scripted.session.shutdown()
+    }
+
+    /// An engine that is busy gets help if processors are idle.
+    @Test(arguments: [(Duration.zero, 1), (.milliseconds(100), 2)])
+    mutating func theIdleTimeOfTheProcessorsIsRead(_ idle: Duration, _ count: Int) async {
+        let time = Locked(Duration.zero)
+        let scaler = EngineScaler(EngineCount(initial: 1, maximum: 2)) { time.withLock { $0 } }
+        scaler.setEngines(engines)
+        for _ in 0..<3 {
+            now = now.advanced(by: .milliseconds(100))
+            time.withLock { $0 += idle }
+            scaler.sample(1, of: 0, at: now)
+        }
+        #expect(activeCount == count)
+        scaler.close()
         await scripted.session.shutdown()
     }
 

@@ -7,18 +7,19 @@ import Testing
 struct EngineScalingTests {
     private var scaling = EngineScaling(EngineCount(initial: 1, maximum: 3))
     private var now = EngineInstant(nanoseconds: 1_000_000_000)
-    /// The time that the processors have had to spare so far; `nil` if it is not known.
-    private var spareTime: Duration?
+    /// The idle time of the processors so far; `nil` if it is not known.
+    private var idleTime: Duration?
 
     /// Records the same sample of each engine a number of times. Returns the changes of the number.
     ///
-    /// - Parameter spare: The number of processors that have time to spare.
-    private mutating func sample(_ shares: [Double], times: Int, spare: Double = 1) -> [Int] {
+    /// - Parameter idle: The number of idle processors.
+    private mutating func sample(_ shares: [Double], times: Int, idle: Double = 1) -> [Int] {
         (0..<times).flatMap { _ in
             now = now.advanced(by: .milliseconds(100))
-            spareTime? += .milliseconds(100) * spare
+            idleTime? += .milliseconds(100) * idle
             return shares.indices.compactMap {
-                scaling.sample(shares[$0], of: $0, at: now, spareTime: { [spareTime] in spareTime })
+                let isNeeded = scaling.needsIdleTime(shares[$0], of: $0)
+                return scaling.sample(shares[$0], of: $0, at: now, idleTime: isNeeded ? idleTime : nil)
             }
         }
     }
@@ -51,28 +52,80 @@ struct EngineScalingTests {
         #expect(sample([0.1], times: 70) == [1])
     }
 
-    /// An engine that takes its time from the server or the application serves no more requests.
-    @Test(arguments: [(0, false), (0.45, false), (0.5, true), (1, true)])
-    mutating func anEngineIsAddedWhileHalfAProcessorIsToSpare(_ spare: Double, _ isAdded: Bool) {
-        spareTime = .zero
-        #expect(sample([1], times: 3, spare: spare) == (isAdded ? [2] : []))
-        #expect(sample([1], times: 30, spare: spare) == [])
+    /// Without an idle processor, an engine would compete with the server or the application for one. The number of samples after which an
+    /// engine is added.
+    @Test(arguments: [(0, nil), (0.45, nil), (0.5, 9), (0.95, 9), (1, 3), (7, 3)] as [(Double, Int?)])
+    mutating func anEngineIsAddedWhileHalfAProcessorIsIdle(_ idle: Double, _ count: Int?) {
+        idleTime = .zero
+        #expect(sample([1], times: (count ?? 100) - 1, idle: idle) == [])
+        #expect(sample([1], times: 1, idle: idle) == (count == nil ? [] : [2]))
     }
 
-    @Test mutating func afterSamplesWithoutTimeToSpareThreeOthersAreNeeded() {
-        spareTime = .zero
-        #expect(sample([1], times: 2, spare: 1) == [])
-        #expect(sample([1], times: 1, spare: -0.5) == [], "the time that waits for a disk can become less")
-        #expect(sample([1], times: 2, spare: 1) == [])
-        #expect(sample([1], times: 1, spare: 1) == [2])
+    /// The maximum number of engines is 3.
+    @Test mutating func theSecondOneNeedsIdleProcessorsToo() {
+        idleTime = .zero
+        #expect(sample([1, 1], times: 3, idle: 1) == [2])
+        #expect(sample([1, 1], times: 30, idle: 0.4) == [])
+        #expect(sample([1, 1], times: 3, idle: 1) == [3])
     }
 
-    @Test mutating func theTimeThatWasToSpareBeforeTheEngineWasBusyDoesNotCount() {
-        spareTime = .zero
-        #expect(sample([0.5], times: 5, spare: 1) == [])
-        #expect(sample([1], times: 3, spare: 0) == [])
-        #expect(sample([0.5], times: 5, spare: 1) == [])
-        #expect(sample([1], times: 3, spare: 0) == [])
+    @Test mutating func aPeriodWithoutAnIdleProcessorBeginsAnew() {
+        idleTime = .zero
+        #expect(sample([1], times: 6, idle: 0.6) == [])
+        #expect(sample([1], times: 3, idle: -0.5) == [], "the time that waits for a disk can become less")
+        #expect(sample([1], times: 8, idle: 0.6) == [])
+        #expect(sample([1], times: 1, idle: 0.6) == [2])
+    }
+
+    @Test mutating func aCalmSampleBetweenPeriodsBeginsAnew() {
+        idleTime = .zero
+        #expect(sample([1], times: 6, idle: 0.6) == [])
+        #expect(sample([0.5], times: 1, idle: 0.6) == [])
+        #expect(sample([1], times: 8, idle: 0.6) == [])
+        #expect(sample([1], times: 1, idle: 0.6) == [2])
+    }
+
+    @Test mutating func theIdleTimeBeforeTheEngineWasBusyDoesNotCount() {
+        idleTime = .zero
+        for _ in 0..<2 {
+            #expect(sample([0.5], times: 5, idle: 1) == [])
+            #expect(sample([1], times: 3, idle: 0) == [])
+        }
+    }
+
+    /// The system tells no time when there are no descriptors.
+    @Test(arguments: [0, 2])
+    mutating func anIdleTimeThatIsNotToldForOnceAddsNoEngine(_ failing: Int) {
+        idleTime = .zero
+        #expect(sample([1], times: 3, idle: 0) == [])
+        for number in 0..<3 {
+            let known = idleTime
+            if number == failing { idleTime = nil }
+            #expect(sample([1], times: 1, idle: 0) == [])
+            idleTime = known
+        }
+        #expect(sample([1], times: 3, idle: 1) == [2])
+    }
+
+    @Test mutating func theIdleTimeIsNeededForTheFirstAndTheLastBusySample() {
+        idleTime = .zero
+        var needed: [Bool] = []
+        for share in [0.5, 1, 1, 1, 1, 1, 1, 0.5] {
+            needed.append(scaling.needsIdleTime(share, of: 0))
+            _ = sample([share], times: 1, idle: 0)
+        }
+        #expect(needed == [false, true, false, true, true, false, true, false])
+        #expect(!scaling.needsIdleTime(1, of: 1))
+    }
+
+    @Test mutating func anEngineIsAddedToAllThatAreStuck() {
+        scaling.add(to: 1)
+        #expect(scaling.count == 2)
+        #expect(sample([0, 0], times: 30) == [1])
+        scaling.add(to: 2)
+        #expect(scaling.count == 3)
+        scaling.add(to: 3)
+        #expect(scaling.count == 3)
     }
 
     /// All engines make samples once their executors have been handed out.
@@ -91,6 +144,16 @@ struct EngineScalingTests {
             #expect(scaling.busyEnd(of: 0) == (isBusy ? now.advanced(by: EngineScaling.lifetime) : nil))
             #expect(scaling.busyEnd(of: 1) == nil)
         }
+    }
+
+    /// A container may have a limit on its processor time.
+    @Test(
+        arguments: [
+            (8, nil, 8), (8, 2, 2), (8, 1.5, 2), (8, 0.25, 1), (8, 16, 8), (8, 1e300, 8), (1, 4, 1), (0, nil, 1),
+            (0, 0.5, 1),
+        ] as [(Int, Double?, Int)])
+    func theMaximumFollowsTheCoresAndTheLimit(_ cores: Int, _ limit: Double?, _ maximum: Int) {
+        #expect(EngineCount.maximum(cores: cores, limit: limit) == maximum)
     }
 
     @Test func theNumberOfEnginesIsLimited() {

@@ -80,6 +80,14 @@ struct CacheDirectivesTests {
         (.rfc9651("3.3.1"), ["*a=999999999999999"], [.integer(999_999_999_999_999)]),
     ]
 
+    /// A comparison with all earlier keys would take minutes.
+    @Test(.timeLimit(.minutes(1))) func manyKeysAreRead() throws {
+        let keys = (0..<100_000).map { "a\($0)" }
+        let dictionary = try #require(StructuredDictionary(parsing: [keys.joined(separator: ","), "a7=5"]))
+        #expect(dictionary.members.map(\.key) == keys)
+        #expect(dictionary["a7"] == .integer(5) && dictionary["a8"] == .boolean(true))
+    }
+
     @Test(arguments: dictionaries)
     func dictionariesAreRead(_ section: RFCSection, _ lines: [String], _ values: [StructuredDictionary.Value]) throws {
         #expect(try #require(StructuredDictionary(parsing: lines)).members.map(\.value) == values)

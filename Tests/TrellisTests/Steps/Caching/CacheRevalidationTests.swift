@@ -73,6 +73,25 @@ struct CacheRevalidationTests {
         #expect(stored.map { $0.head.headers[.cacheControl] } == ["max-age=600", "max-age=600"])
     }
 
+    /// 429: RFC 6585, section 4. The statuses are about the request that was sent, and not about its URL.
+    @Test(arguments: [408, 421, 425, 429])
+    func aStatusAboutTheAttemptLeavesTheStoredResponse(_ status: Int) async throws {
+        let count = Locked(0)
+        let world = World { request in
+            switch count.next() {
+            case 1: World.response("one", World.fields())
+            case 2: World.response("later", status: status)
+            default:
+                request.headers[.ifNoneMatch] == "\"1\""
+                    ? World.response("", status: 304, World.fields()) : World.response("two", World.fields())
+            }
+        }
+        _ = try await world.get()
+        world.pass(61)
+        #expect(try await world.get() == ["later", "trellis; fwd=stale; detail=attempt"])
+        #expect(try await world.get() == ["one", "trellis; fwd=stale; fwd-status=304; ttl=60; stored"])
+    }
+
     /// 4.3.5: the stored failure is not that of a URL that has a representation now.
     @Test func aHEADDoesNotMakeAStoredFailureFresh() async throws {
         let world = World { request in

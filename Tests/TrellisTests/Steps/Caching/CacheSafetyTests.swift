@@ -292,6 +292,28 @@ struct CacheSafetyTests {
         }
     }
 
+    /// The session of a call that has failed does not wait for the call that would have followed the redirect.
+    @Test(arguments: [false, true])
+    func aRedirectWhoseBodyCannotBeDecodedLeavesNothingBehind(_ hasCookies: Bool) async throws {
+        let world = World(
+            clock: TestClock(), { if hasCookies { $0.steps.cookies = CookieJar() } },
+            { _ in World.response("x", status: 302, [.location: "/b", .contentEncoding: "gzip"]) })
+        let error = await #expect(throws: TrellisError.self) { try await world.get() }
+        #expect(error?.kind == .contentCoding)
+        // The clock stands still.
+        await world.shutDown()
+    }
+
+    /// A response without a body has nothing to decode.
+    @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+    func aStreamWithoutABodyMayHaveAnyContentCoding(_ method: String, _ status: Int) async throws {
+        let world = World { _ in World.response("", status: status, [.contentEncoding: "x-unknown"]) }
+        let request = Request(World.url, method: HTTPRequest.Method(method) ?? .get)
+        let stream = try await world.session.stream(request)
+        #expect(stream.response.status.code == status)
+        for try await chunk in stream.chunks { Issue.record("\(chunk)") }
+    }
+
     @Test func theUseOfTheCacheIsAnEvent() async throws {
         let seen = Locked<[String]>([])
         let world = World({ configuration in

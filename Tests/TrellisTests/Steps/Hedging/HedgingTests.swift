@@ -53,6 +53,16 @@ struct HedgingTests {
         try await first.wait(for: .cancel)
     }
 
+    /// The second attempt is not one of the equal requests that wait for the first one.
+    @Test func aHedgeIsSentAlthoughACacheCollapsesEqualRequests() async throws {
+        let session = session { $0.steps.cache = HTTPCache() }
+        let (task, _) = try await begin(session)
+        let second = try await hedge(session)
+        #expect(clock.now.elapsed < .seconds(2))
+        second.respond("second")
+        #expect(String(decoding: try await task.value.0, as: UTF8.self) == "second")
+    }
+
     @Test func theFirstMayWinYet() async throws {
         let session = session()
         let (task, first) = try await begin(session)

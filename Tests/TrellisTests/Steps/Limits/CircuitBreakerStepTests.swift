@@ -201,4 +201,24 @@ struct CircuitBreakerStepTests {
         let error = await #expect(throws: TrellisError.self) { try await other.data("http://a.example/") }
         #expect(error?.kind == .circuitOpen)
     }
+
+    /// A cache lets equal requests wait for one that is under way, but not for one that was refused and is retried later.
+    @Test func anEqualRequestDoesNotWaitForOneThatWasRefused() async throws {
+        let count = Locked(0)
+        let world = World { configuration in
+            configuration.steps.cache = HTTPCache()
+            configuration.steps.retriers = [
+                Retrier { attempt, _ in
+                    attempt.error != nil && count.next() == 1 ? .retryWithDelay(.seconds(1)) : .doNotRetry
+                }
+            ]
+        }
+        try await world.openCircuit()
+        let first = Task { try await world.send() }
+        while count.withLock({ $0 }) == 0, !Task.isCancelled { await Task.yield() }
+        let error = await #expect(throws: TrellisError.self) { try await world.send() }
+        #expect(error?.kind == .circuitOpen)
+        first.cancel()
+        _ = try? await first.value
+    }
 }

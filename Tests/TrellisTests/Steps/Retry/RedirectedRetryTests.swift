@@ -107,6 +107,26 @@ struct RedirectedRetryTests {
         #expect(site.requests.map { $0.headers.contains(.authorization) } == [true, false, false])
     }
 
+    /// The method of the request as it was sent is the adapter's, which runs again for the retry.
+    @Test func theBodyStaysWhereAnAdapterHasChangedTheMethod() async throws {
+        let site = Self.site(307) { _ in MockResponse(status: 503) }
+        let session = session(site) {
+            $0.adapters.append(
+                Adapter { request, _ in
+                    var request = request
+                    if request.method == .patch { request.method = .post }
+                    return request
+                })
+            $0.retriers.append(Self.once)
+        }
+        var request = form.withHeader(HTTPField(name: .idempotencyKey, value: "1"))
+        request.method = .patch
+        _ = try await session.data(request)
+        #expect(Self.lines(site).map { $0.prefix(5) } == ["POST ", "POST ", "POST "])
+        #expect(site.requests.map { $0.headers[.idempotencyKey] } == ["1", "1", "1"])
+        #expect(site.requests.map { $0.headers[.contentType] } == Array(repeating: "text/plain", count: 3))
+    }
+
     @Test func aPostWhoseRedirectIsRefusedIsNotRepeated() async throws {
         let site = Self.site(303) { _ in .text("done") }
         let session = session(site) {

@@ -75,7 +75,8 @@ extension CacheLookup {
         return !CacheStorability.isForOneUser(directives, policy, fields)
     }
 
-    /// Returns whether a status is about a part, a condition or the credentials of the request, and not about the URL.
+    /// Returns whether a status is about a part, a condition or the credentials of the request, or about this attempt, and not about the
+    /// URL.
     private static func isAboutRequestAlone(_ status: Int) -> Bool { subject(of: status) != nil }
 
     /// Returns the part of the request that a status is about, as a token for `Cache-Status`; `nil` if it is about the URL.
@@ -85,6 +86,8 @@ extension CacheLookup {
         case 304, 412: "condition"
         case 401, 407: "credentials"
         case 417: "expectation"
+        // Too many requests must not be stored (RFC 6585, section 4). The others are about the time and the connection of a request.
+        case 408, 421, 425, 429: "attempt"
         default: nil
         }
     }

@@ -164,7 +164,8 @@ extension CacheTurn {
             }
             return answer.replacing(answer.response.with(status), .data(decoded))
         case .source(let token):
-            let coded = decodes ? try CodedBody(answer.response.headers) : nil
+            let hasBody = request.method != .head && ![204, 304].contains(answer.response.status.code)
+            let coded = decodes && hasBody ? try CodedBody(answer.response.headers) : nil
             let source = StoringSource(token, recording, coded, limit: streamLimit, status)
             return answer.replacing(answer.response.with(status), .source(TransferToken(source)))
         }

@@ -39,7 +39,9 @@ struct CacheTurn {
             if lookup.mustNotBeSent { return unsatisfiable }
             return try await forwarded(.bypass)
         }
-        var waits = Waits(isAllowed: lookup.isLikeOthers, rest: cache.policy.maximumCollapsedWait)
+        // A hedge must not wait for the slow attempt that it is to overtake.
+        var waits = Waits(
+            isAllowed: lookup.isLikeOthers && pipeline.context.hedges == 0, rest: cache.policy.maximumCollapsedWait)
         // The bytes before a stored part are requested once.
         var mayFill = mayStoreParts
         // A storage may still have what it was told to remove.

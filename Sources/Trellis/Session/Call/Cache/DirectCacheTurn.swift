@@ -69,6 +69,19 @@ final class DirectCacheTurn: HeadValidator {
 
     func didReceive(_ head: ResponseHead) { if ticket.isLeading { lead.endWaitIfUnstorable(head) } }
 
+    /// Handles the response of an exchange without retriers, as ``received(_:_:limit:_:)``. After an error, no call follows a redirect, for
+    /// which the session would wait.
+    func received(
+        _ body: Data, _ response: Response, by exchange: ExchangeActor, _ observer: CallObserver?
+    ) throws(TrellisError) -> (Data, Response) {
+        do {
+            return try received(body, response, limit: exchange.prepared.maximumBodySize, observer)
+        } catch {
+            if response.status.isRedirect { exchange.latest.abandonRedirect() }
+            throw error
+        }
+    }
+
     /// Handles the response: stores it if that is allowed. Returns the response with its status and with the body for the caller.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/contentCoding`` or ``TrellisError/Kind/bodyTooLarge`` if the body cannot be
