@@ -1,7 +1,7 @@
 /// The options that `run.sh` passes, with the programs that the script has found and built.
 struct Options {
     /// The use of the instruction counts.
-    enum InstructionRecord {
+    enum RecordUse {
         case ignore, check, write
     }
 
@@ -10,7 +10,7 @@ struct Options {
     var jsonFile: String?
     var clients = Set(Client.allCases)
     var rounds: Int?
-    var instructionRecord = InstructionRecord.ignore
+    var instructionRecord = RecordUse.ignore
     var instructionRecordFile = ""
     /// The folder of the programs: `client-…`, `server`, `supervise`.
     var programs = ""
