@@ -38,14 +38,10 @@ extension ExchangeActor {
         first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
     }
 
-    /// Notifies the registry of the first engine that nothing waits for the response of the exchange any more.
+    /// Notifies the registry of the first engine that nothing waits for the response of the exchange any more, and that no call follows its
+    /// redirect. May be called on any thread.
     @inline(never)
-    func recordAbandonment() {
-        first.executor.submit { [self] in first.registry.willNotFollow(self) }
-    }
-
-    /// Notifies the registry that no call follows the redirect with which the exchange was answered. May be called on any thread.
-    nonisolated func abandonRedirect() {
+    nonisolated func recordAbandonment() {
         first.executor.submit { [self] in first.registry.willNotFollow(self) }
     }
 

@@ -323,7 +323,7 @@ final class DirectCall: Sendable {
             } catch {
                 if steps.steps.retriers.isEmpty {
                     // The session would wait for the call that follows a redirect.
-                    if received.status.isRedirect { sending.exchange.latest.abandonRedirect() }
+                    if received.status.isRedirect { sending.exchange.latest.recordAbandonment() }
                     return .failed(ended(with: error))
                 }
                 call.note(prepared.request)

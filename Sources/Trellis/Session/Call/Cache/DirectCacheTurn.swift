@@ -77,7 +77,7 @@ final class DirectCacheTurn: HeadValidator {
         do {
             return try received(body, response, limit: exchange.prepared.maximumBodySize, observer)
         } catch {
-            if response.status.isRedirect { exchange.latest.abandonRedirect() }
+            if response.status.isRedirect { exchange.latest.recordAbandonment() }
             throw error
         }
     }
