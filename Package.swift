@@ -122,10 +122,3 @@ let package = Package(
         .testTarget(name: "SoakTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
     ]
 )
-
-// Under a sanitizer, the other tests take longer to build than the soak takes to run.
-if Context.environment["TRELLIS_SOAK_ALONE"] != nil {
-    package.targets.removeAll { target in
-        target.type == .test && target.name != "SoakTests" || target.name == "CacheWorker"
-    }
-}

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds what the tests of the package do not need, on processor time that nothing else wants: the leaf package Examples, the benchmarks
-# whose instructions are counted, the packages outside the repository and, with --fuzzers, the fuzzers. Ends with what it runs when it gets a
-# signal.
+# Builds the leaf package Examples with its tests, and builds and runs the packages outside the repository, on processor time that nothing
+# else wants. Ends with what it runs when it gets a signal.
 set -uo pipefail
 script=$(realpath "$0")
 cd "$(dirname "$script")/.."
@@ -16,17 +15,13 @@ if [ "${1:-}" != --in-session ]; then
     wait "$session"
     exit
 fi
-shift
 { echo 19 >/proc/self/autogroup; } 2>/dev/null
 renice -n 19 $$ >/dev/null
 
-# Runs a command that uses the network, and repeats it once, because its first failure may be that of the network.
-twice() { "$@" || { echo "(once more)"; "$@"; }; }
+# Repeats a command that uses the network once, because its first failure may be the network's.
+twice() { "$@" || { echo "(again)"; "$@"; }; }
 
 status=0
-{ twice swift package --package-path Examples resolve && swift build --package-path Examples; } || status=1
-# Without AsyncHTTPClient, whose build takes longer than all others here.
-Benchmarks/run.sh --build-only instructions || status=1
+{ twice swift package --package-path Examples resolve && swift build --package-path Examples --build-tests; } || status=1
 .scripts/outside-package.sh || status=1
-if [ "${1:-}" = --fuzzers ]; then Tests/Fuzzing/run.sh --build || status=1; fi
 exit "$status"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Builds two packages outside the repository that depend on Trellis by path, as users have it: one with the core alone, into a binary with
-# the Swift runtime inside, and one with the products that need traits. Runs both, and checks that the first resolves no other package. They
-# are debug builds, because the benchmarks build a release binary in the same way. Further packages with one trait each are resolved, and
-# not built: each needs the packages of its product alone.
+# Builds and runs a package outside the repository that depends on Trellis by path, as users have it: a binary with the Swift runtime inside.
+# Checks that a user of the core resolves no other package, and that a user of each trait resolves the packages of its product alone. The
+# products with traits are built and run by Examples, which depends on Trellis in the same way.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 # The folder stays between runs, so that only what changed is built again.
@@ -92,48 +91,3 @@ check_trait Observability swift-distributed-tracing swift-log swift-metrics
 check_trait Service swift-service-lifecycle swift-log
 # swift-configuration itself needs the last two.
 check_trait Configuration swift-configuration swift-log swift-service-lifecycle
-
-folder=${TMPDIR:-/tmp}/trellis-outside-traits-$(id -u)
-mkdir -p "$folder/Sources/outside"
-cat > "$folder/Package.swift" <<SWIFT
-// swift-tools-version: 6.2
-import PackageDescription
-
-let package = Package(
-    name: "outside",
-    dependencies: [
-        .package(name: "trellis", path: "$repository", traits: ["Observability", "Service", "Configuration"])
-    ],
-    targets: [
-        .executableTarget(
-            name: "outside",
-            dependencies: [
-                .product(name: "Trellis", package: "trellis"), .product(name: "TrellisTesting", package: "trellis"),
-                .product(name: "TrellisObservability", package: "trellis"),
-                .product(name: "TrellisService", package: "trellis"),
-                .product(name: "TrellisConfiguration", package: "trellis"),
-            ])
-    ]
-)
-SWIFT
-cat > "$folder/Sources/outside/main.swift" <<'SWIFT'
-import Configuration
-import Trellis
-import TrellisConfiguration
-import TrellisObservability
-import TrellisService
-import TrellisTesting
-
-let server = try LoopbackServer.http { _ in .text("hello from outside") }
-let settings = InMemoryProvider(values: ["baseURL": .init(.string(server.url("/")), isSecret: false)])
-var configuration = try await SessionConfiguration(reading: ConfigReader(provider: settings))
-configuration.observe()
-let service = SessionService(Session(configuration: configuration))
-let run = Task { await service.run() }
-let (data, _) = try await service.session.data("")
-run.cancel()
-await run.value
-precondition(String(decoding: data, as: UTF8.self) == "hello from outside")
-print("An outside package with traits made its request.")
-SWIFT
-swift run --package-path "$folder" outside

@@ -111,7 +111,12 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: settings),
-        // The server to which test.sh sends requests.
+        // The server to which the tests of the client send requests.
         .executableTarget(name: "FixtureServer", dependencies: [testing], swiftSettings: settings),
+        // Runs the programs, which are in the folder of the tests' own executable.
+        .testTarget(
+            name: "ClientTests",
+            dependencies: ["TrellisCommand", "FixtureServer", "ServiceExample", "InProcessExample", "OTLPExporter"],
+            swiftSettings: settings),
     ]
 )

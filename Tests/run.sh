@@ -1,61 +1,60 @@
 #!/usr/bin/env bash
-# Runs all tests, from a bare machine with the Swift toolchain: set-up, build, every test on the system's libcurl and again on the
-# current one, the leaf packages, some fuzzing, a package from outside, formatting. Ends with a line that summarises the result.
+# Runs the tests, from a bare machine with the Swift toolchain. Ends with lines that summarise the result.
 #
-#   Tests/run.sh                     everything
-#   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop
-#   Tests/run.sh --sanitize thread   the tests under a sanitizer (thread or address), on both libcurls, and nothing else
-#   … --soak-only                    only the requests with cancellations: 100,000 each with one, two and four engines on the system's
-#                                    libcurl, and 30 % of that on the current one; TRELLIS_SOAK_REQUESTS sets another number than 100,000
-#   Tests/run.sh --set-up            only installs what the tests need, for several runs at once
-#   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
+#   Tests/run.sh            set-up, build, and every test on the system's libcurl
+#   Tests/run.sh --quick    the everyday loop: build, formatting, and the tests that open no socket
+#   Tests/run.sh --ci       in addition the current libcurl, the command-line client, and packages outside the repository
+#   Tests/run.sh --all      in addition the large cases of tests, sanitizers, soaks, fuzzers, instruction counts, and the documentation
+#   Tests/run.sh --sanitize thread    the tests and the soaks under a sanitizer (thread or address), on both libcurls, and nothing else
+#   … --filter PATTERN      only the tests that match, as `swift test --filter` has it
 #
-# The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS sets another number, forty to an
-# origin.
+# The soak sends 100,000 requests with each number of engines; TRELLIS_SOAK_REQUESTS sets another number. The soak over origins sends
+# TRELLIS_SOAK_ORIGINS_REQUESTS requests, 20,000 unless set.
 #
-# Of the 517 Autobahn cases for WebSockets, 498 run in CI, each with at least one libcurl. TRELLIS_AUTOBAHN=all runs all of them with each
-# libcurl, which takes some eight minutes.
-#
-# A cache's folder is shared by 500 processes that are killed; TRELLIS_TEST_CACHE_KILLS sets another number.
-#
-# Suites whose servers are missing are skipped with a line about that; with CI=true they fail instead.
+# Suites whose servers are missing are skipped with a line about that; with CI=true they fail.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=false soak_only=false set_up_only=false sanitizer='' filter=()
+level=tests sanitizer='' filter=''
 while [ $# -gt 0 ]; do
     case $1 in
-        --quick) quick=true ;;
-        --sanitize) sanitizer=${2:?thread or address}; shift ;;
-        --soak-only) soak_only=true ;;
-        --set-up) set_up_only=true ;;
-        --filter) filter=(--filter "${2:?a pattern}"); shift ;;
+        --quick | --ci | --all) level=${1#--} ;;
+        --sanitize) level=sanitize sanitizer=${2:?thread or address}; shift ;;
+        --filter) filter=${2:?a pattern}; shift ;;
         -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
         *) echo "unknown option $1" >&2; exit 64 ;;
     esac
     shift
 done
+# Succeeds if the level of this call is one of these.
+is() { [[ " $* " == *" $level "* ]]; }
 
 ci=false
 [ "${CI:-}" = true ] && ci=true
-# Two runs with different sanitizers may be in progress at once.
-logs=$PWD/.build-peers/logs${sanitizer:+/$sanitizer}
+logs=$PWD/.build-peers/logs
 mkdir -p "$logs"
+work=$(mktemp -d "${TMPDIR:-/tmp}/trellis.XXXXXX")
 started=$SECONDS
-passed=() failed=() skipped=() verdicts=()
+passed=() failed=() skipped=()
+other_builds=''
+
+# --- Steps
 
 log_of() { echo "$logs/${1//[^A-Za-z0-9.]/-}.log"; }
 
+record() { # NAME STATUS
+    if [ "$2" -eq 0 ]; then passed+=("$1"); else failed+=("$1"); fi
+}
+
 # step NAME COMMAND…: runs a step under a heading, and records its result.
 step() {
-    local name=$1 log begun=$SECONDS status
-    log=$(log_of "$name")
+    local name=$1 begun=$SECONDS status
     shift
     printf '\n=== %s\n' "$name"
-    "$@" </dev/null 2>&1 | tee "$log"
+    "$@" </dev/null 2>&1 | tee "$(log_of "$name")"
     status=${PIPESTATUS[0]}
     printf -- '--- %s: exit status %d after %d s\n' "$name" "$status" $((SECONDS - begun))
-    if [ "$status" -eq 0 ]; then passed+=("$name"); else failed+=("$name"); fi
+    record "$name" "$status"
     return "$status"
 }
 
@@ -77,81 +76,139 @@ leave_out() {
     if $ci; then failed+=("$1"); else skipped+=("$1"); fi
 }
 
+# Repeats a command that uses the network once, because its first failure may be the network's.
+twice() { "$@" || { echo "(again)"; "$@"; }; }
+
 finish() {
-    printf '\n'
-    [ ${#verdicts[@]} -eq 0 ] || printf '%s\n' "${verdicts[@]}"
-    local summary="${#passed[@]} steps passed, ${#failed[@]} failed, ${#skipped[@]} skipped in $((SECONDS - started)) s"
+    local name summary="${#passed[@]} steps passed, ${#failed[@]} failed, ${#skipped[@]} skipped in $((SECONDS - started)) s"
     [ ${#skipped[@]} -eq 0 ] || summary+="; skipped: $(IFS=,; echo "${skipped[*]}")"
     [ ${#failed[@]} -eq 0 ] || summary+="; failed: $(IFS=,; echo "${failed[*]}")"
-    if [ ${#failed[@]} -eq 0 ]; then echo "Tests passed: $summary"; exit 0; fi
-    local name
-    for name in "${failed[@]}"; do
-        printf '\n=== again, what %s said\n' "$name"
-        # The details of a known issue (━) would push those of a failure out of the last lines.
-        awk '/━ Test / { known = 1; next } !/↳/ { known = 0 } !known' "$(log_of "$name")" 2>/dev/null |
-            grep -E '✘|✗|↳|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' | cut -c1-400 | tail -30
-        # A step that does not name its failure with one of these words tells it in its last lines.
-        [ "${PIPESTATUS[1]}" -eq 0 ] || tail -10 "$(log_of "$name")" 2>/dev/null | cut -c1-400
+    for name in ${failed[@]+"${failed[@]}"}; do
+        printf '\n=== %s failed\n' "$name"
+        failures "$(log_of "$name")"
     done
+    printf '\n'
+    if [ -f "$work/counts" ]; then
+        awk '{ tests += $1; failures += $2 } END { printf "%d passed, %d failed\n", tests - failures, failures }' "$work/counts"
+    fi
+    if [ ${#failed[@]} -eq 0 ]; then echo "Tests passed: $summary"; exit 0; fi
     echo "Tests failed: $summary"
     exit 1
 }
 
-# Runs a command that uses the network, and repeats it once, because its first failure may be that of the network.
-twice() { "$@" || { echo "(once more)"; "$@"; }; }
-
-# test_on NAME FOLDER: runs every test on the libcurl of that folder or, without one, on the system's. Tests run one after the
-# other: all at once, tests that compute would keep tests that wait from being resumed in time. The tests of the sources' text do not
-# depend on libcurl, and run once.
-test_on() {
-    local name="tests on $1" folder=${2:-} skipped_tests=() line_buffered=()
-    [ -z "$folder" ] || [ ${#filter[@]} -gt 0 ] || skipped_tests=(--skip ConventionTests)
-    # The library path is for the tests alone; an empty entry in the path would mean the current folder.
-    # Each line is written at once: the last lines of a test that hangs name it. A sanitizer must be the first library.
-    [ -n "$sanitizer" ] || line_buffered=(stdbuf -oL)
-    TRELLIS_TEST_LIBCURL=$folder step "$name" watched "$(log_of "$name")" ${line_buffered[@]+"${line_buffered[@]}"} \
-        env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
-        swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"} \
-        ${skipped_tests[@]+"${skipped_tests[@]}"}
-    local verdict
-    verdict=$(grep -E '^.{0,4}Test run with' "$(log_of "$name")" | tail -1)
-    verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
+# failures LOG: prints the lines of a log that tell a failure, or its last lines.
+failures() {
+    # The details of a known issue (━) would push those of a failure out of the last lines.
+    awk '/━ Test / { known = 1; next } !/↳/ { known = 0 } !known' "$1" 2>/dev/null |
+        grep -E '✘|✗|error:|Fatal|\[error\]|FAILED|rose by more|is not recorded|was not counted' | cut -c1-400 | tail -30
+    [ "${PIPESTATUS[1]}" -eq 0 ] || tail -10 "$1" 2>/dev/null | cut -c1-400
 }
 
-# end_session SESSION: kills all processes of a session. The tests have a process group of their own.
+# end_session SESSION: kills all processes of a session, servers that a killed test process has left included.
 end_session() {
     local stat pid session
     for stat in /proc/[0-9]*/stat; do
         # The name of the command, which may have blanks, ends with the last parenthesis.
         read -r _ _ _ session _ <<<"$(sed 's/^.*) //' "$stat" 2>/dev/null)"
-        if [ "$session" = "$1" ]; then
-            pid=${stat#/proc/}
-            kill -9 "${pid%/stat}" 2>/dev/null
-        fi
+        pid=${stat#/proc/}
+        [ "$session" != "$1" ] || kill -9 "${pid%/stat}" 2>/dev/null
     done
 }
 
-# watched LOG COMMAND…: runs a command that writes to LOG, and ends it with its whole process group when it has written nothing for the
-# longest time that one test may take. Then the tests that did not end are printed.
+clean_up() {
+    local session
+    [ -z "$other_builds" ] || kill "$other_builds" 2>/dev/null
+    for session in "$work"/session-*; do [ ! -e "$session" ] || end_session "${session##*-}"; done
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+
+# --- Tests
+
+# Each of these runs in a process of its own, one test after the other: all at once in one process, tests that compute would keep tests that
+# wait from being resumed. Several processes run side by side. The soaks count descriptors, and so need a process of their own anyway.
+shards=('^IntegrationTests\.[A-G]' '^IntegrationTests\.[H-P]' '^IntegrationTests\.[Q-Z]' '^CurlEngineTests\.' '^SoakTests\.')
+# The tests that open no socket.
+pure='^(ConventionTests|TrellisTests|TrellisFoundationTests|TrellisConfigurationTests|TrellisServiceTests)\.'
+
+tests='' order=--no-parallel names=() processes=() other_builds=
+
+# all_tests VERSION FOLDER: begins every test on the libcurl of a folder or, without one, on the system's. The pure tests do not depend on
+# libcurl, and run before.
+all_tests() {
+    local shard skipping=(--skip "$pure") number=0
+    printf '\n=== tests on %s\n' "$1"
+    if [ -n "$filter" ]; then
+        start_tests "tests on $1" "$2" --filter "$filter"
+        return
+    fi
+    for shard in "${shards[@]}"; do
+        number=$((number + 1))
+        skipping+=(--skip "$shard")
+        start_tests "tests on $1, $number" "$2" --filter "$shard"
+    done
+    start_tests "tests on $1, the others" "$2" "${skipping[@]}"
+}
+
+# start_tests NAME FOLDER OPTION…: begins a process with tests, once no more are in progress than there are processors.
+start_tests() {
+    while [ "$(jobs -rp | grep -cvx "$other_builds")" -gt "$(nproc)" ]; do wait -n; done
+    run_tests "$@" &
+    names+=("$1") processes+=($!)
+}
+
+# Waits for the processes that were begun, and records their results.
+wait_for_tests() {
+    local index status
+    for index in "${!names[@]}"; do
+        status=0
+        wait "${processes[index]}" || status=$?
+        record "${names[index]}" "$status"
+    done
+    names=() processes=()
+}
+
+run_tests() {
+    local name=$1 folder=$2 log begun=$SECONDS status=0 verdict buffering=(stdbuf -oL)
+    shift 2
+    log=$(log_of "$name")
+    # The last lines of a test that hangs name it, and so each line is written at once. A sanitizer must be the first library.
+    [ -z "$sanitizer" ] || buffering=()
+    # The library path is for the tests alone; an empty entry in the path would mean the current folder.
+    TMPDIR=$(mktemp -d "$work/XXX") TRELLIS_TEST_LIBCURL=$folder watched "$log" ${buffering[@]+"${buffering[@]}"} \
+        env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
+        "$tests" --testing-library swift-testing ${order:+"$order"} "$@" >"$log" 2>&1 || status=$?
+    verdict=$(grep -oE 'Test run with .*' "$log" | tail -1)
+    printf -- '--- %s: %s (%d s)\n' "$name" "${verdict:-no closing line: the process ended early}" $((SECONDS - begun))
+    # A process without a closing line counts as one test that failed.
+    echo "${verdict:-Test run with 1} $(grep -E '✘ Test .* failed after ' "$log" | grep -cvE 'Test (run|case) ')" |
+        awk -v ended="${verdict:+yes}" '{ print $4, ended ? $NF : 1 }' >>"$work/counts"
+    return "$status"
+}
+
+# watched LOG COMMAND…: runs a command that writes to LOG in a session of its own, and ends it when it has written nothing for the longest
+# time that one test may take. Then the tests that did not end are printed.
 watched() {
-    local log=$1 size=-1 silent=0 limit=300 status=0
+    local log=$1 child size=-1 silent=0 limit=300 status=0
     shift
     [ -z "$sanitizer" ] || limit=1200
     setsid "$@" &
-    local child=$!
-    # Ends the servers too that a killed test process has left.
-    trap "end_session $child" EXIT
+    child=$!
+    : >"$work/session-$child"
     while kill -0 "$child" 2>/dev/null; do
-        sleep 2
-        if [ "$(stat -c %s "$log")" = "$size" ]; then silent=$((silent + 2)); else silent=0; fi
+        sleep 1
+        if [ "$(stat -c %s "$log")" = "$size" ]; then silent=$((silent + 1)); else silent=0; fi
         size=$(stat -c %s "$log")
         if [ "$silent" -ge "$limit" ]; then
             echo "error: the tests wrote nothing for $limit s, and are ended"
-            end_session "$child"
             break
         fi
     done
+    [ "$silent" -lt "$limit" ] || end_session "$child"
     wait "$child" || status=$?
+    end_session "$child"
+    rm -f "$work/session-$child"
     [ "$status" -eq 0 ] || tests_without_end "$log"
     return "$status"
 }
@@ -167,7 +224,7 @@ tests_without_end() {
         END { for (name in open) print "error: did not end: " name }' "$1"
 }
 
-libcurl_version() {
+libcurl_version() { # FOLDER
     LD_LIBRARY_PATH=${1:-${LD_LIBRARY_PATH:-}} python3 -c \
         'import ctypes; f = ctypes.CDLL("libcurl.so.4").curl_version; f.restype = ctypes.c_char_p; print(f().decode().split()[0])' \
         2>/dev/null || echo libcurl
@@ -175,7 +232,7 @@ libcurl_version() {
 
 # --- Set-up
 
-system_libcurl() {
+headers() {
     # A machine that has the headers from elsewhere needs no package.
     if echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1; then
         echo "The headers of libcurl are there."
@@ -183,118 +240,105 @@ system_libcurl() {
         .scripts/install.sh libcurl4-openssl-dev
     fi
 }
-step "system libraries" system_libcurl || finish
-
-python_peers() { .scripts/python-peers.sh || { .scripts/install.sh python3 python3-venv && .scripts/python-peers.sh; }; }
-if optional_step "Python peers" "the suites with TLS, HTTP/2, HTTP/3 and compressed bodies" python_peers; then
-    TRELLIS_TEST_PYTHON=$(tail -1 "$logs/Python-peers.log")
-    export TRELLIS_TEST_PYTHON
-fi
-
-# The servers are installed without their services, because the tests start the servers.
-real_servers() {
-    RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base unbound && echo "The servers are there."
+# The servers are installed without their services, because the tests start them.
+servers() {
+    RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base unbound squid dante-server microsocks \
+        socat openssh-server openssh-client libpacparser1 openssl iproute2 && echo "The servers are there."
 }
-optional_step "real servers" "tests with caddy, dnsmasq, nghttpd, nginx, tinyproxy and unbound" real_servers
-
-namespaces() {
-    if command -v ip >/dev/null && command -v ss >/dev/null; then
-        echo "ip and ss are there."
-    else
-        .scripts/install.sh iproute2
+python_peers() { .scripts/python-peers.sh || { .scripts/install.sh python3 python3-venv && .scripts/python-peers.sh; }; }
+current=
+current_libcurl() {
+    if optional_step "current libcurl" "tests on the current libcurl" .scripts/current-libcurl.sh; then
+        current=$(tail -1 "$(log_of "current libcurl")")
     fi
 }
-optional_step "network tools" "tests in network namespaces" namespaces
-certificates() { command -v openssl || .scripts/install.sh openssl; }
-optional_step "certificates" "tests with certificates that openssl makes" certificates
-proxies() { RUNLEVEL=1 .scripts/install.sh squid dante-server microsocks socat openssh-server openssh-client libpacparser1 && echo "The proxies are there."; }
-optional_step "real proxies" "tests with squid, dante, microsocks, OpenSSH and PAC scripts" proxies
 
-if $set_up_only; then finish; fi
+step "headers of libcurl" headers || finish
+if ! is quick; then
+    if optional_step "Python peers" "the suites with TLS, HTTP/2, HTTP/3 and compressed bodies" python_peers; then
+        TRELLIS_TEST_PYTHON=$(tail -1 "$(log_of "Python peers")")
+        export TRELLIS_TEST_PYTHON
+    fi
+    optional_step "servers" "tests with servers, proxies and tools from Debian's packages" servers
+    is tests || current_libcurl
+fi
 
 # --- Build and test
 
-build_options=()
-# The soak needs none of the products that have dependencies of their own.
-$soak_only || build_options=(--enable-all-traits)
-case $sanitizer in
-    '') ;;
-    thread)
-        build_options+=(--sanitize=thread --scratch-path .build-tsan)
-        export TSAN_OPTIONS="exitcode=66:${TSAN_OPTIONS:-}"
-        ;;
-    address)
-        build_options+=(--sanitize=address --scratch-path .build-asan)
-        export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
-        ;;
-    *) echo "no sanitizer $sanitizer here: thread or address" >&2; exit 64 ;;
-esac
-
-# The other tests are not built for the soak.
-if $soak_only; then export TRELLIS_SOAK_ALONE=1; fi
+options=(--enable-all-traits)
+build() { swift build --build-tests "${options[@]}"; }
 step "dependencies" twice swift package resolve || finish
-step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
-# The memory of a sanitizer would count as the client's.
-if ! $quick && [ -z "$sanitizer" ]; then export TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
-# Other builds run beside the tests, which leave a processor idle most of the time.
-if ! $quick && [ -z "$sanitizer" ]; then
-    fuzzers=
-    if Tests/Fuzzing/run.sh --available; then fuzzers=--fuzzers; fi
-    .scripts/other-builds.sh $fuzzers </dev/null >"$logs/other-builds.log" 2>&1 &
-    other_builds=$!
-    trap 'kill "$other_builds" 2>/dev/null' EXIT
-fi
-$soak_only || test_on "the system's $(libcurl_version)"
-$quick && finish
-
-if optional_step "current libcurl" "tests on the current libcurl" .scripts/current-libcurl.sh; then
-    current=$(tail -1 "$logs/current-libcurl.log")
-    $soak_only || test_on "the current $(libcurl_version "$current")" "$current"
-fi
-if [ -n "$sanitizer" ]; then
-    # Requests with cancellations at random moments, in a process of their own so that descriptors can be counted.
-    export TRELLIS_SOAK_REQUESTS=${TRELLIS_SOAK_REQUESTS:-100000}
-    filter=(--filter CancellationSoakTests)
-    test_on "soak on the system's $(libcurl_version)"
-    # Under the thread sanitizer, the current libcurl takes twice the time for a request. The number is the same under both.
-    TRELLIS_SOAK_REQUESTS=$((TRELLIS_SOAK_REQUESTS * 3 / 10))
-    [ -z "${current:-}" ] || test_on "soak on the current $(libcurl_version "$current")" "$current"
-    finish
-fi
-
-# --- Packages, programs and formatting around the library
-
-waiting_since=$SECONDS other_builds_status=0
-wait "$other_builds" || other_builds_status=$?
-said_of_other_builds() {
-    cat "$logs/other-builds.log"
-    echo "The tests had ended $waited s before."
-    return "$other_builds_status"
-}
-waited=$((SECONDS - waiting_since))
-step "leaf packages Examples and Benchmarks, package from outside, fuzzers" said_of_other_builds
-if [ -n "$fuzzers" ]; then
-    step "fuzzing, a few seconds each" Tests/Fuzzing/run.sh --smoke
-else
-    leave_out "fuzzing" "the toolchain has no libFuzzer"
-fi
-step "the client" env TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" Examples/test.sh
-# The sections in which libcurl's version matters.
-client_on_current() {
-    TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" LD_LIBRARY_PATH=$current Examples/test.sh 'Proxies' 'Hosts that ask' 'The cache' \
-        'Certificates and pins' 'Trust' 'Names and addresses' 'WebSockets' 'The gateway' 'A chain of three'
-}
-[ -z "${current:-}" ] || step "the client on the current libcurl" client_on_current
-step "the tour" Examples/run.sh
-step "instructions" Benchmarks/run.sh --no-build --check-instructions
-# The rows whose work depends on libcurl.
-[ -z "${current:-}" ] ||
-    step "instructions on the current libcurl" Benchmarks/run.sh --no-build --libcurl "$current" --check-instructions \
-        instructions/{small-get,observed-get,json-post,headers,tls-h2-get}
-step "documentation" .scripts/documentation.sh "$PWD/.build-peers/documentation"
 formatting() {
     find Package.swift Sources Tests Benchmarks Examples -path '*/.build*' -prune -o -name '*.swift' -print0 |
         xargs -0 swift format lint --strict --parallel && echo "All files are formatted."
 }
+
+# The tests and the soaks under a sanitizer, on both libcurls.
+sanitized() { # thread | address
+    local options=("${options[@]}")
+    sanitizer=$1
+    options+=("--sanitize=$1" --scratch-path ".build-$1")
+    export TSAN_OPTIONS="exitcode=66:${TSAN_OPTIONS:-}" ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
+    export TRELLIS_SOAK_REQUESTS=${TRELLIS_SOAK_REQUESTS:-100000}
+    unset TRELLIS_TEST_ALL
+    step "build with the $1 sanitizer" build || return
+    tests=$(swift build "${options[@]}" --show-bin-path)/trellisPackageTests.xctest
+    start_tests "pure tests, $1 sanitizer" '' --filter "$pure"
+    all_tests "the system's $(libcurl_version), $1 sanitizer" ''
+    [ -z "$current" ] || all_tests "the current $(libcurl_version "$current"), $1 sanitizer" "$current"
+    wait_for_tests
+}
+
+if is sanitize; then
+    sanitized "$sanitizer"
+    finish
+fi
+
+step "build" build || finish
+tests=$(swift build "${options[@]}" --show-bin-path)/trellisPackageTests.xctest
+if is all; then export TRELLIS_TEST_ALL=1 TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
+
 step "formatting" formatting
+[ -n "$filter" ] || start_tests "pure tests" '' --filter "$pure"
+wait_for_tests
+is quick && finish
+
+# The other packages are built beside the tests, which leave processors idle now and then.
+if is ci all; then
+    .scripts/other-builds.sh </dev/null >"$logs/other-builds.log" 2>&1 &
+    other_builds=$!
+fi
+all_tests "the system's $(libcurl_version)" ''
+[ -z "$current" ] || all_tests "the current $(libcurl_version "$current")" "$current"
+wait_for_tests
+is tests && finish
+
+# --- The packages and programs around the library
+
+wait "$other_builds"
+other_builds_status=$?
+other_builds_said() { cat "$logs/other-builds.log"; return "$other_builds_status"; }
+step "Examples, and packages outside the repository" other_builds_said
+tests=$(swift build --package-path Examples --show-bin-path)/trellis-examplesPackageTests.xctest order=
+start_tests "the client on the system's $(libcurl_version)" ''
+[ -z "$current" ] || start_tests "the client on the current $(libcurl_version "$current")" "$current"
+wait_for_tests
+step "the tour" Examples/run.sh
+is ci && finish
+
+if Tests/Fuzzing/run.sh --available; then
+    step "fuzzing, a few seconds each" Tests/Fuzzing/run.sh --smoke
+else
+    leave_out "fuzzing" "the toolchain has no libFuzzer"
+fi
+# Without AsyncHTTPClient, whose build takes longer than all others here.
+step "instructions" Benchmarks/run.sh --check-instructions
+# The rows whose work depends on libcurl.
+[ -z "$current" ] ||
+    step "instructions on the current libcurl" Benchmarks/run.sh --no-build --libcurl "$current" --check-instructions \
+        instructions/{small-get,observed-get,json-post,headers,tls-h2-get}
+step "documentation" .scripts/documentation.sh "$PWD/.build-peers/documentation"
+order=--no-parallel
+sanitized thread
+sanitized address
 finish

@@ -40,6 +40,32 @@ extension Session {
         self.init(configuration: configuration, transport: transport, clock: clock.engineSide)
     }
 
+    /// Creates a session that uses libcurl, and whose limits on time follow a clock that a test moves by hand, for tests with a server on a
+    /// socket, such as a ``LoopbackServer``:
+    ///
+    /// ```swift
+    /// let clock = TestClock(), asked = LoopbackServer.Gate(), end = LoopbackServer.Gate()
+    /// let server = try LoopbackServer { connection in
+    ///     try connection.readRequest()
+    ///     asked.open()
+    ///     try connection.wait(for: end)
+    /// }
+    /// let session = Session(configuration: configuration, clock: clock)
+    /// async let answer = session.data(server.url("/"))
+    /// try await asked.opened()
+    /// clock.advance(by: .seconds(3600))
+    /// ```
+    ///
+    /// All limits of Trellis follow the clock. The system's time remains that of libcurl's own timers, such as the pauses between lookups
+    /// and between attempts to connect to the addresses of a name, and that of the times that libcurl measures (``Trellis/Metrics``).
+    ///
+    /// - Parameters:
+    ///   - configuration: The session's configuration.
+    ///   - clock: The clock.
+    public convenience init(configuration: SessionConfiguration = SessionConfiguration(), clock: TestClock) {
+        self.init(configuration: configuration, transport: nil, clock: clock.engineSide)
+    }
+
     /// Waits until the session has handled everything that had reached it before the call: events of its transport, calls of its
     /// handles, and the time limits that were due.
     public func settle() async {

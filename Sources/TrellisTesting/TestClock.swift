@@ -2,8 +2,9 @@ private import CurlEngine
 
 /// A clock that stands still until a test moves it.
 ///
-/// A session made with this clock (``Trellis/Session/init(configuration:transport:clock:)``) measures all its limits on time with
-/// the clock, and so a test reaches a limit of an hour at once, at the exact nanosecond:
+/// A session made with this clock (``Trellis/Session/init(configuration:transport:clock:)``, or with libcurl
+/// ``Trellis/Session/init(configuration:clock:)``) measures all its limits on time with the clock, and so a test reaches a limit of an
+/// hour at once, at the exact nanosecond:
 ///
 /// ```swift
 /// let clock = TestClock()

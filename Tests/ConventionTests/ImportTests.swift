@@ -2,12 +2,15 @@ import Testing
 
 /// The imports of a target's files are only the modules that the target may link.
 struct ImportTests {
+    /// The words that may stand between `import` and the module's name.
+    private static let kinds: Set<String> = ["struct", "class", "enum", "protocol", "typealias", "func", "let", "var"]
+
     /// Returns the modules that the files import, each with the first file that does so.
     static func imports(in files: [SourceFile]) -> [String: String] {
-        let pattern = /(?m)^[ \t]*(?:@\w+(?:\([^)]*\))?[ \t]+)*(?:\w+[ \t]+)?import[ \t]+(?:\w+[ \t]+)?(\w+)/
-        return files.reduce(into: [:]) { imports, file in
-            for match in file.code.matches(of: pattern) {
-                if imports[String(match.output.1)] == nil { imports[String(match.output.1)] = file.path }
+        files.reduce(into: [:]) { imports, file in
+            for (index, word) in file.words.enumerated() where word.text == "import" && !word.isMember {
+                let following = file.words[(index + 1)...].first { !kinds.contains($0.text) }
+                if let module = following?.text, imports[module] == nil { imports[module] = file.path }
             }
         }
     }

@@ -14,8 +14,15 @@ struct SourceFile: Sendable {
     struct Word: Sendable {
         let text: String
         let line: Int
-        /// Indicates whether a dot is in front of the word.
-        let isMember: Bool
+        /// The number of blanks with which the word's line begins.
+        let indentation: Int
+        /// The byte before the word; a line end at the beginning of the file.
+        let before: UInt8
+        /// The byte after the word; a line end at the end of the file.
+        let after: UInt8
+
+        /// Whether a dot is in front of the word.
+        var isMember: Bool { before == UInt8(ascii: ".") }
     }
 
     init(path: String, text: String, code: String) {
@@ -24,17 +31,26 @@ struct SourceFile: Sendable {
     }
 
     private static func words(of bytes: [UInt8]) -> [Word] {
-        var (words, position, line): ([Word], Int, Int) = ([], 0, 1)
+        let (lineEnd, blank) = (UInt8(ascii: "\n"), UInt8(ascii: " "))
+        var words: [Word] = []
+        var (position, line, lineStart, indentation) = (0, 1, 0, 0)
         while position < bytes.count {
             let start = position
             while position < bytes.count, isPartOfWord(bytes[position]) { position += 1 }
             if start < position {
-                let text = String(decoding: bytes[start..<position], as: UTF8.self)
-                words.append(Word(text: text, line: line, isMember: start > 0 && bytes[start - 1] == 46))
-            } else {
-                if bytes[position] == 10 { line += 1 }
-                position += 1
+                words.append(
+                    Word(
+                        text: String(decoding: bytes[start..<position], as: UTF8.self), line: line,
+                        indentation: indentation, before: start > 0 ? bytes[start - 1] : lineEnd,
+                        after: position < bytes.count ? bytes[position] : lineEnd))
+                continue
             }
+            switch bytes[position] {
+            case lineEnd: (line, lineStart, indentation) = (line + 1, position + 1, 0)
+            case blank where position == lineStart + indentation: indentation += 1
+            default: break
+            }
+            position += 1
         }
         return words
     }
@@ -83,33 +99,51 @@ enum SourceTree {
 
     /// Returns the names of the types that the code of a file declares at its top level.
     static func declaredTypes(in file: SourceFile) -> Set<String> {
-        let pattern =
-            /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|final|indirect|fileprivate|private)\s+)*(?:struct|class|enum|actor|protocol|typealias)\s+([A-Z]\w*)/
-        return Set(file.code.matches(of: pattern).map { String($0.output.1) })
+        let keywords: Set<String> = ["struct", "class", "enum", "actor", "protocol", "typealias"]
+        return Set(lines(of: file, indentedBy: 0).compactMap { name(in: $0, after: keywords) })
     }
 
     /// Returns the names of the functions that the code of a file declares at its top level.
     static func declaredFunctions(in file: SourceFile) -> Set<String> {
-        let pattern =
-            /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)*func\s+([A-Za-z]\w*)/
-        return Set(file.code.matches(of: pattern).map { String($0.output.1) })
+        Set(lines(of: file, indentedBy: 0).compactMap { name(in: $0, after: ["func"]) })
     }
 
     /// Returns the names of the members that the code of a file adds to types in extensions.
     static func extensionMembers(in file: SourceFile) -> Set<String> {
         var (names, isInExtension): (Set<String>, Bool) = ([], false)
-        let member = /^    (?:[\w@()]+ )*(?:func|var|let|case) ([a-z]\w*)/
-        for line in file.code.split(separator: "\n") {
-            if line.hasPrefix("}") { isInExtension = false }
-            if line.first?.isLetter == true { isInExtension = line.contains(#/^(?:\w+ )*extension\b/#) }
-            if isInExtension, let match = line.firstMatch(of: member) { names.insert(String(match.output.1)) }
+        for line in lines(of: file) {
+            if line.first?.indentation == 0 { isInExtension = line.contains { $0.text == "extension" } }
+            if isInExtension, line.first?.indentation == 4, let name = name(in: line, after: memberKeywords) {
+                names.insert(name)
+            }
         }
         return names
     }
 
     /// Returns the names of the functions, variables and cases that the code of a file declares at any level.
     static func declaredNames(in file: SourceFile) -> Set<String> {
-        Set(file.code.matches(of: /\b(?:func|var|let|case)\s+`?([a-z]\w*)/).map { String($0.output.1) })
+        Set(zip(file.words, file.words.dropFirst()).filter { memberKeywords.contains($0.0.text) }.map(\.1.text))
+    }
+
+    private static let memberKeywords: Set<String> = ["func", "var", "let", "case"]
+
+    private static func lines(of file: SourceFile) -> [ArraySlice<SourceFile.Word>] {
+        var (lines, start): ([ArraySlice<SourceFile.Word>], Int) = ([], 0)
+        for index in file.words.indices where index > start && file.words[index].line != file.words[start].line {
+            lines.append(file.words[start..<index])
+            start = index
+        }
+        return lines + [file.words[start...]]
+    }
+
+    private static func lines(of file: SourceFile, indentedBy indentation: Int) -> [ArraySlice<SourceFile.Word>] {
+        lines(of: file).filter { $0.first?.indentation == indentation }
+    }
+
+    /// Returns the word after the first of some keywords in a line.
+    private static func name(in line: ArraySlice<SourceFile.Word>, after keywords: Set<String>) -> String? {
+        guard let keyword = line.firstIndex(where: { keywords.contains($0.text) }) else { return nil }
+        return line[(keyword + 1)...].first?.text
     }
 
     /// Returns the text with blanks in place of comments and of the contents of string literals; interpolated code stays.

@@ -1,7 +1,7 @@
 """Writes compressed bodies, good and bad, to files: `bodies.py FOLDER`. Prints {NAME: PATH}.
 
 For gzip, deflate, br and zstd: CODING.valid (of `plain`), CODING.corrupt (a byte in the middle is wrong),
-CODING.truncated (the second half is missing) and CODING.bomb (1 GiB of zeros).
+CODING.truncated (the second half is missing) and CODING.bomb (64 MiB of zeros; with TRELLIS_TEST_ALL, 1 GiB).
 """
 
 import json
@@ -15,6 +15,8 @@ import brotli
 import zstandard
 
 MEBIBYTE = bytes(1 << 20)
+# The number of mebibytes in a bomb.
+SIZE = 1024 if os.environ.get("TRELLIS_TEST_ALL") else 64
 # The text has words, not noise: corruption must hit compressed symbols, not stored bytes.
 _random = random.Random(2)
 PLAIN = " ".join(_random.choice(["leaf", "vine", "post", "wire", "knot"]) for _ in range(20_000)).encode()
@@ -37,22 +39,22 @@ def compressed(coding, pieces):
 
 
 def deflated_zeros():
-    """Returns 1 GiB of zeros in the deflate format, without compressing all of them: after a full flush nothing refers
+    """Returns a bomb in the deflate format, without compressing all of them: after a full flush nothing refers
     back, so one piece repeats."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return (compressor.compress(MEBIBYTE) + compressor.flush(zlib.Z_FULL_FLUSH)) * 1024 + compressor.flush()
+    return (compressor.compress(MEBIBYTE) + compressor.flush(zlib.Z_FULL_FLUSH)) * SIZE + compressor.flush()
 
 
 def bomb(coding):
     if coding == "gzip":
         checksum = 0
-        for _ in range(1024):
+        for _ in range(SIZE):
             checksum = zlib.crc32(MEBIBYTE, checksum)
-        return b"\x1f\x8b\x08" + bytes(6) + b"\x03" + deflated_zeros() + struct.pack("<II", checksum, 1 << 30)
+        return b"\x1f\x8b\x08" + bytes(6) + b"\x03" + deflated_zeros() + struct.pack("<II", checksum, SIZE << 20)
     if coding == "deflate":
-        checksum = ((1 << 30) % 65521) << 16 | 1  # Adler-32 of zeros
+        checksum = ((SIZE << 20) % 65521) << 16 | 1  # Adler-32 of zeros
         return b"\x78\xda" + deflated_zeros() + struct.pack(">I", checksum)
-    return compressed(coding, [MEBIBYTE] * 1024)
+    return compressed(coding, [MEBIBYTE] * SIZE)
 
 
 def corrupted(body):

@@ -1,10 +1,9 @@
 """A proxy that breaks connections as networks do, in front of caddy, which serves one large file without TLS.
 
-    cutting_proxy.py SIZE
+    cutting_proxy.py SIZE CLOSES RESETS SILENCES
 
-The file is /large, of SIZE bytes that do not repeat within a part; /digest is its SHA-256. The first 54 connections through
-the port "cut" fail after a random number of the server's bytes: 27 are closed, 23 reset, 4 fall silent. Further connections
-do not fail, and neither do those through the port "direct". The command "faults" returns the number of each kind so far.
+The file is /large, of SIZE bytes that do not repeat within a part; /digest is its SHA-256. The first connections through the port
+"cut" fail after a random number of the server's bytes: so many are closed, are reset and fall silent. Further connections do not fail, and neither do those through the port "direct". The command "faults" returns the number of each kind so far.
 """
 
 import asyncio
@@ -36,12 +35,12 @@ http://127.0.0.1:{port} {{
 class Faults:
     """The faults that are still to occur, in an order that is the same in every run."""
 
-    def __init__(self, size):
+    def __init__(self, size, closes, resets, silences):
         self.random = random.Random(size)
-        self.kinds = ["close"] * 27 + ["reset"] * 23 + ["silence"] * 4
+        self.kinds = ["close"] * closes + ["reset"] * resets + ["silence"] * silences
         self.random.shuffle(self.kinds)
         # The limit lets all faults occur before the file is whole, with something to spare.
-        self.longest = 2 * size // 70
+        self.longest = 3 * size // (2 * len(self.kinds))
         self.happened = collections.Counter()
 
     def next(self):
@@ -119,7 +118,7 @@ def write_file(path, size):
 
 
 async def main():
-    size = int(sys.argv[1])
+    size, *counts = map(int, sys.argv[1:])
     folder, home = peer.temporary_folder(), peer.temporary_folder()
     digest = write_file(os.path.join(folder, "large"), size)
     with open(os.path.join(folder, "digest"), "w") as file:
@@ -132,7 +131,7 @@ async def main():
         file.write(CADDYFILE.format(port=direct, folder=folder))
     start("caddy", "run", "--adapter", "caddyfile", "--config", configuration, folder=home)
     await accepting(direct)
-    faults, connections = Faults(size), peer.Connections()
+    faults, connections = Faults(size, *counts), peer.Connections()
     cut = await connections.listen(proxy(direct, faults))
     await peer.serve_until_stdin_ends(
         {"ca": "", "ports": {"direct": direct, "cut": cut}}, connections, {b"faults": lambda: faults.happened}

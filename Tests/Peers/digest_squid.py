@@ -13,7 +13,7 @@ import hashlib
 import peer
 import real_proxies
 from certificates import Authority
-from real_servers import free_port
+from real_servers import free_port, squid
 
 DIGEST = """
 https_port 127.0.0.1:{tls_port} tls-cert={folder}/chain.pem tls-key={folder}/chain.pem
@@ -40,8 +40,7 @@ class Squid(real_proxies.Proxy):
         port, rest = text.strip().split("\n", 1)
         digest = DIGEST.format(tls_port=self.tls_port, folder=self.folder).strip()
         path = self.write("squid.conf", "\n".join([port, digest, rest, ""]))
-        # Squid refuses to run as root.
-        self.command, self.user = ("squid", "-N", "-f", path), "proxy"
+        self.command, self.user = squid(path), "proxy"
 
 
 async def main():

@@ -1,6 +1,6 @@
-"""Reads a form with three parsers: forms.py FILE CONTENT-TYPE
+"""Reads forms with three parsers. A line of the input names a form: FILE CONTENT-TYPE
 
-Prints one line of JSON: for each parser the list of parts, each with name, filename, type and content in
+Prints one line of JSON for each form: for each parser the list of parts, each with name, filename, type and content in
 Base64. The parsers are those of Werkzeug, of python-multipart and of Python's own email package.
 """
 import base64
@@ -83,7 +83,9 @@ def stdlib(body, content_type):
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], "rb") as file:
-        content = file.read()
     parsers = {"werkzeug": werkzeug, "python-multipart": python_multipart, "email": stdlib}
-    print(json.dumps({name: parse(content, sys.argv[2]) for name, parse in parsers.items()}))
+    for line in sys.stdin:
+        path, _, content_type = line.strip().partition(" ")
+        with open(path, "rb") as file:
+            content = file.read()
+        print(json.dumps({name: parse(content, content_type) for name, parse in parsers.items()}), flush=True)

@@ -4,6 +4,9 @@ A client that speaks HTTP/1.1 instead, as after HTTP_1_1_REQUIRED, gets a good r
 """
 
 import asyncio
+import fcntl
+import struct
+import termios
 
 import h2.config
 import h2.connection
@@ -86,6 +89,13 @@ class Stream:
     async def answered(self):
         """Waits until the client has read all bytes so far, that is until the client has answered a PING."""
         await self.connection.ping()
+
+    async def delivered(self):
+        """Waits until the client's kernel has all bytes so far: for a client that does not answer a PING."""
+        socket = self.connection.writer.get_extra_info("socket")
+        await self.connection.writer.drain()
+        while struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, bytes(4)))[0]:
+            await asyncio.sleep(0.001)
 
     def end(self):
         self._do("end_stream")

@@ -88,6 +88,11 @@ async def ok_then_flood(stream, key):
     await flood_frames(stream, "unknown-frames", _begun[key])
 
 
+async def flood_told(stream, key):
+    """Sends frames without end before any head, and lets `sent` with KEY go on."""
+    await flood_frames(stream, "unknown-frames", _begun[key])
+
+
 async def flood_now(stream, key):
     """Sends a good response, once the flood with KEY has begun."""
     _wanted[key].set()
@@ -176,6 +181,19 @@ async def goaway_pinged(stream, key):
     stream.end()
 
 
+async def has_sent(stream, key):
+    """Lets `sent` with KEY go on once the client's kernel has everything."""
+    if key:
+        await stream.delivered()
+        _begun[key].set()
+
+
+async def sent(stream, key):
+    """Sends a good response, once the scenario with KEY has sent everything."""
+    await _begun[key].wait()
+    await ok(stream)
+
+
 async def pinged(stream, key):
     """Sends a good response, once the PING with KEY was answered."""
     await _begun[key].wait()
@@ -262,12 +280,13 @@ async def together(stream, key, count):
     await ok(stream)
 
 
-async def silent(stream, where):
-    """Sends nothing more, `before-head`, `after-head` or `in-body`."""
+async def silent(stream, where, key=""):
+    """Sends nothing more, `before-head`, `after-head` or `in-body`. With a KEY, `sent` waits for what comes before that."""
     if where != "before-head":
         stream.head(fields=[("content-length", "100")])
     if where == "in-body":
         await stream.data(HALF)
+    await has_sent(stream, key)
 
 
 async def until_left(stream, key):
@@ -288,21 +307,24 @@ async def early(stream, status):
     stream.reset(ErrorCodes.NO_ERROR)
 
 
-async def early_end(stream, status, length, end, then="nothing"):
+async def early_end(stream, status, length, end, then="nothing", key=""):
     """Sends a whole response before reading all of the request's body, `with-length` or `without-length`, whose end comes
     `at-once` or in a frame of its `own`; and then nothing, or for `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1), or
-    for `ping` a PING after the end of the request's body."""
+    for `ping` a PING after the end of the request's body. With a KEY, the client need not answer a PING before the end of its own,
+    and `sent` waits for all of this."""
     await stream.begun()
     stream.head(int(status), fields=[("content-length", "2")] if length == "with-length" else [])
     await stream.data(b"xx", end=end == "at-once")
     if end == "own":
-        await asyncio.sleep(0.05)
+        # The client has read the bytes before the end.
+        await (stream.delivered() if key else stream.answered())
         stream.end()
     if then == "reset":
         stream.reset(ErrorCodes.NO_ERROR)
     elif then == "ping":
         await stream.ended.wait()
         await stream.answered()
+    await has_sent(stream, key)
 
 
 async def continued(stream, status="100"):
@@ -337,13 +359,14 @@ async def status(stream, value):
     stream.head(value, end=True)
 
 
-async def garbage(stream):
-    """Sends bytes that are not frames."""
+async def garbage(stream, key):
+    """Sends bytes that are not frames, for which `sent` with KEY waits."""
     stream.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" * 10)
+    await has_sent(stream, key)
 
 
 SCENARIOS = {
     name.replace("_", "-"): function
     for name, function in list(globals().items())
-    if asyncio.iscoroutinefunction(function) and name != "play"
+    if asyncio.iscoroutinefunction(function) and name not in ("play", "has_sent")
 }

@@ -20,6 +20,7 @@ from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, Protoc
 import http2
 import peer
 from certificates import Authority
+from real_servers import free_port
 
 HALF = b"x" * 50
 connections = peer.Connections()
@@ -115,7 +116,8 @@ async def main():
     chain, key = authority.files()
     configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False, idle_timeout=5)
     configuration.load_cert_chain(chain, key)
-    port = await connections.listen(http2.handle, authority.context(alpn=("h2", "http/1.1")))
+    # The port must be free for UDP too, of which other programs use many.
+    port = await connections.listen(http2.handle, authority.context(alpn=("h2", "http/1.1")), port=free_port())
     await serve("127.0.0.1", port, configuration=configuration, create_protocol=Protocol)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": {"h3": port}}, connections)
 

@@ -117,7 +117,7 @@ async def serve(reader, writer):
 
 def require_certificates(context):
     """Accepts connections on a thread of its own, and returns the port. Unlike asyncio, OpenSSL sends the alert of a failed handshake."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = peer.listening()
 
     def accept():
         while True:

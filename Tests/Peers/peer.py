@@ -8,6 +8,9 @@ line of JSON; the end of stdin is its end. Commands:
 """
 
 import asyncio
+import contextlib
+import errno
+import glob
 import json
 import os
 import shutil
@@ -42,10 +45,7 @@ class Connections:
 
     async def listen(self, handler, context=None, port=0, host="127.0.0.1"):
         """Serves `handler(reader, writer)` on a port of an address, over TLS with a context; returns the port."""
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1024)
+        listener = listening(host, port)
         listener.setblocking(False)
         _keep(self._accept(listener, handler, context))
         return listener.getsockname()[1]
@@ -76,13 +76,47 @@ class Connections:
             self.leave()
 
 
+def listening(host="127.0.0.1", port=0):
+    """Returns a socket that listens on a port.
+
+    The same port of ::1 is taken, and refuses connections: a client that asks for localhost would otherwise reach the server of another
+    program there.
+    """
+    while True:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+        if host != "127.0.0.1" or port or not socket.has_ipv6:
+            return listener
+        other = socket.socket(socket.AF_INET6)
+        try:
+            other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            other.bind(("::1", listener.getsockname()[1]))
+        except OSError as error:
+            other.close()
+            if error.errno == errno.EADDRINUSE:
+                listener.close()
+                continue
+            return listener  # This machine has no IPv6.
+        _refusing.append(other)
+        return listener
+
+
 def temporary_folder():
     """Creates a folder that is removed when the peer ends."""
     _folders.append(tempfile.mkdtemp(prefix="trellis-peer-"))
     return _folders[-1]
 
 
+def remove_at_end(pattern):
+    """Removes the files whose paths match a pattern when the peer ends."""
+    _patterns.append(pattern)
+
+
 _folders = []
+_patterns = []
+_refusing = []
 _tasks = set()
 
 
@@ -129,6 +163,9 @@ def run(main):
             status = 1
         for folder in _folders:
             shutil.rmtree(folder, ignore_errors=True)
+        for path in [path for pattern in _patterns for path in glob.glob(pattern)]:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
         os._exit(status)
 
     asyncio.run(leave_at_once())

@@ -24,7 +24,7 @@ import sys
 import time
 
 import peer
-from real_servers import SQUID_QUIET, free_port, start
+from real_servers import SQUID_QUIET, free_port, squid, start
 
 USER, PASSWORD = "zelda", "pr0xySecret"
 
@@ -90,8 +90,7 @@ class Proxy:
     def prepare_squid(self):
         self.write("passwords", f"{USER}:{hashlib.md5(PASSWORD.encode()).hexdigest()}\n")
         path = self.write("squid.conf", SQUID.format(port=self.port, folder=self.folder))
-        # Squid refuses to run as root.
-        self.command, self.user = ("squid", "-N", "-f", path), "proxy"
+        self.command, self.user = squid(path), "proxy"
 
     def prepare_tinyproxy(self):
         path = self.write("tinyproxy.conf", TINYPROXY.format(port=self.port))

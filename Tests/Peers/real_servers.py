@@ -16,7 +16,7 @@ Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are insta
     danted     a SOCKS4 and SOCKS5 proxy without authentication, that connects to the ports of the others only
     ssh        OpenSSH's SOCKS4, SOCKS4a and SOCKS5 proxy without authentication; sshd makes its connections
 
-The other servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
+The other servers have /small (11 bytes), /middle and /large (2 and 8 MiB, of which byte n is n modulo 251); caddy's
 /proxy-authorization is that field of the request, in brackets. nginx has /client, with the version of TLS, whether the client's
 certificate is good, and its subject, and sends requests for /to/PORT/PATH on to /PATH of that port, without TLS,
 with the protocol in the field X-Protocol. nginx and caddy send requests to switch protocols for /switch/PORT/PATH in the
@@ -31,6 +31,7 @@ import hashlib
 import os
 import pwd
 import random
+import secrets
 import shutil
 import signal
 import socket
@@ -258,6 +259,16 @@ def start(*command, folder, user=None, ending=signal.SIGKILL):
         )
 
 
+def squid(configuration):
+    """Returns the command that runs squid, which refuses to run as root.
+
+    Its memory has a name of its own in /dev/shm: squid makes it anew, also if another squid uses the name.
+    """
+    name = "trellis" + secrets.token_hex(8)
+    peer.remove_at_end(f"/dev/shm/{name}-*")
+    return "squid", "-N", "-n", name, "-f", configuration
+
+
 async def accepting(port):
     """Waits until the port takes connections."""
     while True:
@@ -311,8 +322,7 @@ def start_more_proxies(ports, chain, socket_path):
         write("passwords", "ada:" + hashlib.md5(b"s3cret").hexdigest() + "\n")
         write("digest", "ada:trellis:" + hashlib.md5(b"ada:trellis:s3cret").hexdigest() + "\n")
         text = SQUID.format(port=ports["squid"], tls_port=ports["squid-tls"], folder=folder)
-        # Squid refuses to run as root.
-        start("squid", "-N", "-f", write("squid.conf", text), folder=folder, user="proxy")
+        start(*squid(write("squid.conf", text)), folder=folder, user="proxy")
     if shutil.which("microsocks"):
         ports["microsocks"] = free_port()
         options = ("-i", "127.0.0.1", "-p", str(ports["microsocks"]), "-u", "ada", "-P", "s3cret")
@@ -327,7 +337,8 @@ def start_more_proxies(ports, chain, socket_path):
         )
         user = pwd.getpwuid(os.geteuid()).pw_name
         text = DANTE.format(port=ports["danted"], folder=folder, user=user, rules=rules)
-        start("danted", "-f", write("danted.conf", text), folder=folder)
+        # The usual file for the process's number is that of every danted.
+        start("danted", "-f", write("danted.conf", text), "-p", os.path.join(folder, "pid"), folder=folder)
 
 
 async def main():
@@ -336,8 +347,9 @@ async def main():
     folder = peer.temporary_folder()
     with open(os.path.join(folder, "small"), "wb") as file:
         file.write(b"hello world")
-    with open(os.path.join(folder, "large"), "wb") as file:
-        file.write((bytes(range(251)) * (1 << 16))[: 8 << 20])
+    for name, size in [("middle", 2 << 20), ("large", 8 << 20)]:
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write((bytes(range(251)) * (1 << 16))[:size])
 
     ports = {}
     if shutil.which("caddy"):

@@ -139,7 +139,7 @@ def listen(context):
 
 
 def listen_with(handler):
-    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    listener = peer.listening()
 
     def accept():
         while True:

@@ -8,8 +8,8 @@ import TrellisTesting
 
 /// Conversations that are cancelled at random moments leave nothing behind either.
 extension CancellationSoakTests {
-    /// The number of conversations. Each one has a connection of its own.
-    private static let conversations = requests / 20
+    /// The number of conversations. Each one has a connection of its own. The first 64 are of every kind.
+    private static let conversations = max(requests / 20, 64)
 
     /// A kind of conversation.
     private enum Kind {
@@ -80,7 +80,7 @@ extension CancellationSoakTests {
     func aShutdownInTheMiddleOfConversationsLeavesNothingBehind(engines: Int) async throws {
         let server = try Self.echo()
         let url = server.url()
-        for round in 0..<25 {
+        for round in 0..<Self.shutdowns {
             await Self.shutDown(after: 5 + round, .milliseconds(round % 3), engines: engines) { session, turn in
                 (try? await Self.conversation(session, url, .of(turn: turn), length: 5)) != nil
             }
@@ -97,7 +97,7 @@ extension CancellationSoakTests {
             let kind = Kind.of(turn: turn + Int(seed) * 8)
             let task = Task { try await conversation(session, url, kind, length: length) }
             if random.next() % 4 != 0 {
-                for _ in 0..<(random.next() % 600) { await Task.yield() }
+                for _ in 0..<(turn == 0 ? 0 : random.next() % 600) { await Task.yield() }
                 task.cancel()
             }
             do {

@@ -1,4 +1,3 @@
-import CurlEngine
 import FoundationEssentials
 import Glibc
 import HTTPTypes
@@ -6,21 +5,25 @@ import Testing
 import Trellis
 import TrellisTesting
 
+@testable import CurlEngine
+
 /// The footprint of a client does not grow: at the end it is the same as after a tenth of the requests. The test corresponds to an hour of
 /// a busy client in a few minutes: thousands of origins, some of them dead, with all the steps that surround requests.
 ///
-/// The test runs in its own process, so that memory, descriptors and threads are those of the client, and only if
-/// `TRELLIS_SOAK_ORIGINS_REQUESTS` contains the number of requests: 40 to each origin, for example 200,000 to 5,000 origins.
+/// The test runs in its own process, so that memory, descriptors and threads are those of the client. The number of requests is that of
+/// `TRELLIS_SOAK_ORIGINS_REQUESTS`: 40 to each origin, for example 200,000 to 5,000 origins; without it 20,000 with `Tests/run.sh --all`.
+/// The everyday run only looks whether everything is released: so few requests do not warm the process up.
 struct OriginsSoakTests {
     static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_ORIGINS_REQUESTS"].flatMap(Int.init)
 
-    @Test(.timeLimit(.minutes(60)), .enabled(if: requests != nil))
+    @Test(.timeLimit(.minutes(60)))
     func nothingGrowsWithTheRequests() async throws {
         let server = try LoopbackServer { try Self.serve($0) }
         let port = server.port
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             [port = port as Int] in
-            try await OriginsSoak(requests: OriginsSoakTests.requests ?? 4_000, port: port).run()
+            try await OriginsSoak(requests: OriginsSoakTests.requests ?? (Scale.isFull ? 20_000 : 480), port: port)
+                .run()
         }
         let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
         for line in output.split(separator: "\n") where line.hasPrefix("soak:") { print(line) }
@@ -63,6 +66,8 @@ private struct OriginsSoak: Sendable {
     let port: Int
 
     private static let workers = 32
+    /// Indicates whether there are enough requests for a growth to be seen.
+    private var isLong: Bool { requests >= 2_000 }
     private var origins: Int { max(20, requests / 40) }
 
     /// A token that counts the live requests: an object that retains a request also retains its attachment.
@@ -100,21 +105,22 @@ private struct OriginsSoak: Sendable {
         var configuration = SessionConfiguration()
         configuration.limits.idleLifetime = .seconds(1)
         configuration.limits.total = 64
+        // On the other address of `localhost`, another process may listen on the port.
+        configuration.route.addressFamily = .ipv4
         configuration.steps.cookies = CookieJar()
         configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: 5, openDuration: .milliseconds(200))
-        configuration.steps.rateLimiters = [RateLimiter(RateLimit(requestsPerSecond: 500, burst: 50))]
+        configuration.steps.rateLimiters = [RateLimiter(RateLimit(requestsPerSecond: isLong ? 500 : 5_000, burst: 50))]
         configuration.steps.redirects = RedirectPolicy()
         var policy = RetryPolicy()
         policy.exponentialBackoffScale = .milliseconds(1)
         configuration.steps.intercept(with: policy)
         let before = Descriptors.count, sockets = Descriptors.socketCount
         let session = Session(configuration: configuration)
-        let clock = ContinuousClock(), start = clock.now
         var outcomes = await send(requests / 10, by: session, seed: 0)
         let early = await footprint(session, sockets: sockets)
         outcomes.add(await send(requests - requests / 10, by: session, seed: 1))
         let late = await footprint(session, sockets: sockets)
-        print("soak: \(requests) requests to \(origins) origins in \(clock.now - start): \(outcomes)")
+        print("soak: \(requests) requests to \(origins) origins: \(outcomes)")
         print("soak: after a tenth \(early), at the end \(late)")
         // Each kind of outcome has occurred.
         #expect(outcomes.answered > requests / 3 && outcomes.cancelled > 0 && outcomes.abandoned > 0)
@@ -122,11 +128,11 @@ private struct OriginsSoak: Sendable {
         #expect(Set(outcomes.failed.keys).isSubset(of: [.connect, .circuitOpen]))
         // All resources of the requests are released.
         #expect(late.requests == 0 && early.requests == 0 && Token.count.withLock { $0 } == 0)
-        #expect(late.descriptors == early.descriptors)
-        #expect(late.threads <= early.threads + 2 && late.timers <= early.timers + 2)
+        #expect(late.descriptors == early.descriptors || !isLong)
+        #expect((late.threads <= early.threads + 2 || !isLong) && late.timers <= early.timers + 2)
         // The allocator keeps pages that are half empty, and tables of hosts and cookies fill up to their limits, so that a tenth and 4 MiB
         // more are allowed. A leak of 100 bytes for each of 200,000 requests would be 18 MB.
-        #expect(late.bytes <= early.bytes + early.bytes / 10 + 4 << 20)
+        #expect(late.bytes <= early.bytes + early.bytes / 10 + 4 << 20 || !isLong)
         await session.shutdown()
         // Every connection is closed when the shutdown returns. The runtime's own descriptors may be closed a moment later.
         if Descriptors.socketCount != sockets { print("soak: left after the shutdown: \(Descriptors.targets)") }
@@ -197,6 +203,10 @@ private struct OriginsSoak: Sendable {
     /// Returns the footprint when the session is idle: no request, and no socket that did not exist before the session.
     private func footprint(_ session: Session, sockets: Int) async -> Footprint {
         while true {
+            // A long run leaves that to the idle lifetime.
+            if !isLong, let engine = session.executor as? EngineExecutor {
+                engine.submit { engine.engineLoop.giveUpIdleConnections() }
+            }
             let live = await session.liveRequestCount
             if live == 0, Token.count.withLock({ $0 }) == 0, Descriptors.socketCount == sockets { break }
             await Task.yield()

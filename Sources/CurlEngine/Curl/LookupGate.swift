@@ -182,7 +182,8 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         guard timer == nil else { return }
         let timer = EngineTimer(self)
         self.timer = timer
-        executor.engineLoop.set(timer, at: executor.now.advanced(by: Self.interval))
+        let loop = executor.engineLoop
+        loop.set(timer, onSystemAt: loop.systemNow.advanced(by: Self.interval))
     }
 
     /// Looks whether an engine has become stuck, whose lookups then no longer count and are not waited for.

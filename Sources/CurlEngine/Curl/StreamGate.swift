@@ -225,13 +225,14 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         guard origin.waitingCount > 0,
             origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 || origin.needsPlace
         else { return }
-        let isSettling = origin.isSettling(executor.engineLoop.systemNow)
+        let now = executor.engineLoop.systemNow
+        let isSettling = origin.isSettling(now)
         let interval = origin.needsPlace ? Self.placeInterval : Self.probeInterval
-        let deadline = executor.now.advanced(by: isSettling ? SharedOrigin.settlingTime : interval)
+        let deadline = now.advanced(by: isSettling ? SharedOrigin.settlingTime : interval)
         if let timer, timer.deadline.map({ $0 <= deadline }) ?? false { return }
         let timer = timer ?? EngineTimer(self)
         self.timer = timer
-        executor.engineLoop.set(timer, at: deadline)
+        executor.engineLoop.set(timer, onSystemAt: deadline)
     }
 
     /// Lets transfers pass that wait for a connection to settle, or for a limit that may have been raised, and looks whether an engine has

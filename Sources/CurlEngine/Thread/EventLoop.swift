@@ -29,6 +29,8 @@ package final class EventLoop {
     private let meter: EngineMeter
     // Exclusivity is unchecked, here and for the deliveries: one thread uses these values, and no access to one of them calls other code.
     @exclusivity(unchecked) private var timers = TimerHeap()
+    /// The timers on the system's clock, if that is not the engine's clock.
+    @exclusivity(unchecked) private var systemTimers = TimerHeap()
     /// The timers that were returned, for the next callers of ``makeTimer(_:)``.
     @exclusivity(unchecked) private var spareTimers: [EngineTimer] = []
     private static let maximumSpareTimers = 256
@@ -66,6 +68,13 @@ package final class EventLoop {
     /// Sets a timer of the framework, or moves a timer that is already set.
     package func set(_ timer: EngineTimer, at deadline: EngineInstant) { unsafe timers.set(timer, at: deadline) }
 
+    /// Sets or moves a timer that waits for other threads, for libcurl or for the network, and not for a limit of a caller. Its instant is
+    /// on the system's clock (``systemNow``). Such a timer cannot be cancelled.
+    func set(_ timer: EngineTimer, onSystemAt deadline: EngineInstant) {
+        if usesSystemClock { return unsafe timers.set(timer, at: deadline) }
+        unsafe systemTimers.set(timer, at: deadline)
+    }
+
     /// Cancels a timer.
     package func cancel(_ timer: EngineTimer) { unsafe timers.remove(timer) }
 
@@ -77,7 +86,7 @@ package final class EventLoop {
     }
 
     /// The number of timers that are set; zero in an idle engine.
-    package var timerCount: Int { unsafe timers.count }
+    package var timerCount: Int { unsafe timers.count + systemTimers.count }
 
     /// The instant of the next timer; `nil` if none is set.
     package var nextTimer: EngineInstant? { unsafe timers.nextDeadline }
@@ -192,16 +201,19 @@ package final class EventLoop {
             // A timer that is due fires even if the clock stands still.
             limit = deadline <= now ? 0 : clock.sleep(until: deadline, from: now)
         }
-        if let deadline = client?.nextDeadline {
-            let wait = deadline > systemNow ? deadline.nanoseconds - systemNow.nanoseconds : 0
-            limit = min(limit ?? wait, wait)
-        }
+        if let deadline = client?.nextDeadline { limit = min(limit ?? .max, untilSystem(deadline)) }
+        if let deadline = unsafe systemTimers.nextDeadline { limit = min(limit ?? .max, untilSystem(deadline)) }
         return limit
+    }
+
+    /// The nanoseconds up to an instant on the system's clock.
+    private func untilSystem(_ deadline: EngineInstant) -> UInt64 {
+        deadline > systemNow ? deadline.nanoseconds - systemNow.nanoseconds : 0
     }
 
     private func fireTimers() {
         var count = 0
-        while let timer = unsafe timers.popDue(at: now) {
+        while let timer = unsafe timers.popDue(at: now) ?? systemTimers.popDue(at: systemNow) {
             count += 1
             if count & 63 == 0 { meter.turnContinues() }
             timer.target?.timerIsDue()
@@ -230,6 +242,8 @@ package final class EventLoop {
         client = nil
         var unfired = unsafe timers
         unsafe timers = TimerHeap()
+        unfired.removeAll()
+        unsafe swap(&unfired, &systemTimers)
         unfired.removeAll()
         unsafe spareTimers = []
         isTornDown = true

@@ -42,20 +42,19 @@ public final class Session: Sendable {
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
     ) {
+        self.init(configuration: configuration, transport: transport, clock: MonotonicClock.system)
+    }
+
+    /// Creates a session that uses another transport, or libcurl if `nil`, and another clock for its time limits.
+    package convenience init(
+        configuration: SessionConfiguration, transport: (any Transport)?, clock: any EngineClock
+    ) {
         let preparation = RequestPreparation(
             configuration, makesConnections: transport?.makesConnections ?? true)
         let engine = EngineConfiguration(configuration, preparation)
-        self.init(configuration, preparation, MonotonicClock.system) { executor in
+        self.init(configuration, preparation, clock) { executor in
             transport ?? LibcurlTransport(executor: executor, configuration: engine)
         }
-    }
-
-    /// Creates a session that uses another transport, and another clock for its time limits.
-    package convenience init(
-        configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
-    ) {
-        let preparation = RequestPreparation(configuration, makesConnections: transport.makesConnections)
-        self.init(configuration, preparation, clock) { _ in transport }
     }
 
     private init(

@@ -59,20 +59,9 @@ struct EngineResourceTests {
     @Test func anIdleEngineDoesNotWake() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer.http { _ in .text("hello") }
-            let session = Session()
+            let session = Session(configuration: SleepingThreads.configuration)
             _ = try await session.data(server.url())
-            await session.settle()
-            let thread = ProcessFacts.threads(named: "trellis-engine").first ?? ""
-            // The thread must be idle first: the work after the last request has ended when the count no longer changes.
-            var (last, now) = (-1, ProcessFacts.voluntarySwitches(ofThread: thread) ?? -2)
-            while last != now {
-                pause(milliseconds: 50)
-                (last, now) = (now, ProcessFacts.voluntarySwitches(ofThread: thread) ?? -2)
-            }
-            // The pause is the measurement: the thread must not wake during this time.
-            pause(milliseconds: 500)
-            let after = ProcessFacts.voluntarySwitches(ofThread: thread)
-            expectInProcess(after == now, "woke \((after ?? 0) - now) times")
+            await SleepingThreads.wait(count: 1)
             await session.shutdown()
         }
     }
@@ -84,7 +73,7 @@ struct EngineResourceTests {
     func theEnginesOfAnIdleSessionDoNotWake(_ count: Int, _ isGrown: Bool) async {
         await #expect(processExitsWith: .success) { [count, isGrown] in
             let server = try LoopbackServer.http { _ in .text("hello") }
-            var configuration = SessionConfiguration()
+            var configuration = SleepingThreads.configuration
             configuration.engines = isGrown ? EngineCount(initial: 1, maximum: count) : .fixed(count)
             configuration.limits.perOrigin = 2
             let session = Session(configuration: configuration)
@@ -98,20 +87,7 @@ struct EngineResourceTests {
                 try await group.waitForAll()
             }
             if isGrown { session.engines.activate(1) }
-            let threads = ProcessFacts.threads(named: "trellis-engine")
-            expectInProcess(threads.count == count, "\(threads.count) threads")
-            func switches() -> [Int?] { threads.map { ProcessFacts.voluntarySwitches(ofThread: $0) } }
-            // As above: the last timers are due a moment after the last request.
-            var (last, now) = ([Int?](), switches())
-            while last != now {
-                pause(milliseconds: 250)
-                (last, now) = (now, switches())
-            }
-            let wakeUps = session.engineStatistics.map(\.wakeUpCount)
-            pause(milliseconds: 500)
-            let after = switches()
-            expectInProcess(after == now, "\(now), then \(after)")
-            expectInProcess(session.engineStatistics.map(\.wakeUpCount) == wakeUps)
+            await SleepingThreads.wait(count: count)
             await session.shutdown()
         }
     }

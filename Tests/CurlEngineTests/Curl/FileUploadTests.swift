@@ -14,7 +14,7 @@ struct FileUploadTests {
         init(_ size: Int, seed: UInt64 = 1) throws {
             var random = SeededGenerator(seed: seed)
             path = NSTemporaryDirectory() + "trellis-upload-\(UUID())"
-            content = Data((0..<size).map { _ in UInt8.random(in: 0...255, using: &random) })
+            content = random.bytes(size)
             try content.write(to: URL(filePath: path))
         }
 
@@ -67,10 +67,10 @@ struct FileUploadTests {
 
     @Test(arguments: [65536, 300_001])
     func aFileThatIsNotInMemoryIsFetched(_ room: Int) throws {
-        let file = try Temporary(3_000_000)
+        let file = try Temporary(1_000_000)
         try file.evict()
         var buffer = UploadBuffer()
-        buffer.append(try FileReader(path: file.path, length: 3_000_000))
+        buffer.append(try FileReader(path: file.path, length: 1_000_000))
         #expect(try Self.readAll(&buffer, size: room).bytes == file.content)
         #expect(buffer.file == nil)
     }

@@ -78,10 +78,10 @@ struct PausedEndTests {
     /// One pass of the event loop decodes at most a few megabytes: a few kilobytes on the wire can decode to many megabytes, and other
     /// transfers must run in between.
     @Test func aTurnDecodesNoMoreThanAFewMegabytes() async throws {
-        let run = try PausedRun(body: Self.coded(64 << 20), pausesAt: .never)
+        let run = try PausedRun(body: Self.coded(16 << 20), pausesAt: .never)
         #expect(try await run.end().failure == nil)
         let (received, most) = await run.onEngine { ($0.received, $0.mostInTurn) }
-        #expect(received == 64 << 20)
+        #expect(received == 16 << 20)
         #expect(most <= 4 << 20 + ContentDecoder.pieceSize)
         await run.finish()
     }

@@ -13,9 +13,9 @@ struct ProxyScriptRunnerTests {
 
     private func result(
         of script: String, url: String = "http://www.example.com/", host: String = "www.example.com",
-        ownAddress: String? = nil, limit: Duration = Runner.limit
+        ownAddress: String? = nil
     ) async throws -> String {
-        try await Runner.result(of: script, for: .init(url: url, host: host, ownAddress: ownAddress), limit: limit)
+        try await Runner.result(of: script, for: .init(url: url, host: host, ownAddress: ownAddress))
     }
 
     /// Expressions of the functions that every script may use, with their values for `http://www.example.com/`.
@@ -104,48 +104,6 @@ struct ProxyScriptRunnerTests {
         }.joined()
         let received = try await result(of: script, url: "http://a/\(text)", host: "a\(text)")
         #expect(received == "http://a/\(encoded) a\(encoded)")
-    }
-
-    /// A task that is cancelled does not wait for an evaluation under way; the next evaluation waits for its turn.
-    @Test func aCancelledTaskDoesNotWait() async throws {
-        let busy = Self.function("var end = +new Date() + 700; while (+new Date() < end) {} return 'late'")
-        let first = Task { try await result(of: busy) }
-        let second = Task { try await result(of: Self.function("return 'second'")) }
-        let third = Task { try await result(of: Self.function("return 'third'")) }
-        first.cancel()
-        second.cancel()
-        await #expect(throws: CancellationError.self) { try await first.value }
-        await #expect(throws: CancellationError.self) { try await second.value }
-        #expect(try await third.value == "third")
-    }
-
-    /// An evaluation that takes too long is an error, and so are at once all that come after it, until the script has returned.
-    @Test func aScriptThatDoesNotReturnInTime() async throws {
-        let busy = Self.function("var end = +new Date() + 1200; while (+new Date() < end) {} return 'late'")
-        let quick = Self.function("return 'quick'")
-        let first = Task.immediate { try await result(of: busy, limit: .milliseconds(100)) }
-        // These two wait for their turn already.
-        let queued = (0..<2).map { _ in Task.immediate { try await result(of: quick) } }
-        await #expect(throws: Runner.Failure.overdue) { try await first.value }
-        for task in queued { await #expect(throws: Runner.Failure.hung) { try await task.value } }
-        await #expect(throws: Runner.Failure.hung) { try await result(of: quick) }
-        // Once the script has returned, others are evaluated, and its own result is of no other.
-        var text: String?
-        while text == nil, !Task.isCancelled {
-            do { text = try await result(of: quick) } catch Runner.Failure.hung { await Task.yield() }
-        }
-        #expect(text == "quick")
-    }
-
-    /// The time of a script begins with its evaluation.
-    @Test func theWaitForAnotherScriptDoesNotCount() async throws {
-        let busy = Self.function("var end = +new Date() + 800; while (+new Date() < end) {} return 'first'")
-        let first = Task.immediate { try await result(of: busy) }
-        let second = Task.immediate {
-            try await result(of: Self.function("return 'second'"), limit: .milliseconds(700))
-        }
-        #expect(try await first.value == "first")
-        #expect(try await second.value == "second")
     }
 
     /// Neither do scripts need a thread of the pool, nor does one that does not return keep one.

@@ -96,6 +96,14 @@ struct SwitchRefusalTests {
         #expect(end.failure?.kind == .head(.tooLarge(limit: 1_500)))
     }
 
+    /// A number of bytes that exceeds the buffers of both sockets if the peer reads nothing: the largest buffer of the sender, and a
+    /// mebibyte for the receiver, whose buffer only grows with what is read.
+    private static var moreThanTheBuffers: Int {
+        let limits = FileManager.default.contents(atPath: "/proc/sys/net/ipv4/tcp_wmem") ?? Data()
+        let largest = String(decoding: limits, as: UTF8.self).split { !$0.isNumber }.last.flatMap { Int($0) }
+        return (largest ?? 4 << 20) + 1 << 20
+    }
+
     /// The rest of the request would be taken for the other protocol.
     @Test func aSwitchBeforeTheEndOfTheRequestIsAFailure() async throws {
         let hasEnded = LoopbackServer.Gate()
@@ -104,8 +112,7 @@ struct SwitchRefusalTests {
             try connection.wait(for: hasEnded)
         }
         let run = SwitchRun()
-        // More than the buffers of both sockets.
-        let line = "X: " + String(repeating: "a", count: 32 << 20)
+        let line = "X: " + String(repeating: "a", count: Self.moreThanTheBuffers)
         let options = TransferOptions(
             url: try WireURL(parsing: server.url()), method: "GET", headerLines: HeaderLines(lines: [line]),
             version: .http1, switchesProtocols: true)

@@ -72,7 +72,7 @@ struct SwitchedConnectionTests {
     }
 
     @Test func theServerOfAReaderThatDoesNotReadIsStopped() async throws {
-        let total = 256 << 20
+        let total = 64 << 20
         let server = try LoopbackServer.switching { connection in
             connection.limitSendBuffer(to: 64 << 10)
             for _ in 0..<(total >> 16) { try connection.write([UInt8](repeating: 7, count: 64 << 10)) }

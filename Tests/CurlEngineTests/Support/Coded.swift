@@ -41,6 +41,15 @@ extension ContentDecoder {
     }
 }
 
+extension SeededGenerator {
+    /// Returns bytes that cannot be compressed.
+    mutating func bytes(_ count: Int) -> Data {
+        var bytes = Data(capacity: count + 8)
+        while bytes.count < count { unsafe withUnsafeBytes(of: next()) { unsafe bytes.append(contentsOf: $0) } }
+        return bytes.prefix(count)
+    }
+}
+
 /// Bodies for the tests of content codings.
 enum Coded {
     /// Returns text that compresses like natural text, with some noise.

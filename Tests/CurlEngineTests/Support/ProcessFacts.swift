@@ -31,6 +31,19 @@ enum ProcessFacts {
         return line.flatMap { Int($0.drop { !$0.isNumber }) }
     }
 
+    /// Returns the limit of a thread's wait for sockets, in milliseconds, which is negative if there is none; `nil` if the thread does not
+    /// wait for sockets.
+    static func socketWaitLimit(ofThread identifier: String) -> Int32? {
+        // The number of the system call, and its arguments. The thread has no other call that waits with a poll as its first argument.
+        let words = (contents("/proc/self/task/\(identifier)/syscall") ?? "").split(separator: " ")
+        guard words.count > 4, let poll = UInt64(words[1].dropFirst(2), radix: 16),
+            let limit = UInt64(words[4].dropFirst(2), radix: 16),
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(poll)"),
+            target.contains("[eventpoll]")
+        else { return nil }
+        return Int32(truncatingIfNeeded: limit)
+    }
+
     private static func contents(_ path: String) -> String? {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -19,9 +19,9 @@ struct KilledCacheTests {
         var exitStatus: CInt { status >> 8 & 0xFF }
     }
 
-    /// The number of processes; 500 unless `TRELLIS_TEST_CACHE_KILLS` has another one.
+    /// The number of processes; 500 with `Tests/run.sh --all`, unless `TRELLIS_TEST_CACHE_KILLS` has another one.
     private static let count =
-        ProcessInfo.processInfo.environment["TRELLIS_TEST_CACHE_KILLS"].flatMap { Int($0) } ?? 500
+        ProcessInfo.processInfo.environment["TRELLIS_TEST_CACHE_KILLS"].flatMap { Int($0) } ?? (Scale.isFull ? 500 : 10)
 
     private let folder: Folder
     private let program: String

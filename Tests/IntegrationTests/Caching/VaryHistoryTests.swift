@@ -49,17 +49,20 @@ struct VaryHistoryTests {
     private static func problem(_ asked: Asked, _ response: Response, _ body: Data) -> String? {
         let isStored = response.cacheStatus?.isHit == true || response.cacheStatus?.isCollapsed == true
         let varied = response.headers[values: .vary].map { $0.lowercased() }
-        let what = "\(asked) got \(response.headers[values: .vary]) \(response.cacheStatus?.description ?? "")"
-        if isStored, varied.contains("*") { return "\(what): a response that answers no other request" }
+        // Called only for a problem: the description of a request takes longer than the request.
+        func what() -> String {
+            "\(asked) got \(response.headers[values: .vary]) \(response.cacheStatus?.description ?? "")"
+        }
+        if isStored, varied.contains("*") { return "\(what()): a response that answers no other request" }
         guard asked.method == .get else { return nil }
-        guard let end = body.firstIndex(of: UInt8(ascii: "\n")) else { return "\(what): no body" }
+        guard let end = body.firstIndex(of: UInt8(ascii: "\n")) else { return "\(what()): no body" }
         let parts = String(decoding: body[..<end], as: UTF8.self).split(separator: ";").map(String.init)
         guard parts.count == 5, parts[0] == asked.path, let version = Int(parts[4].dropFirst(2)),
             body[(end + 1)...] == Data(repeating: UInt8(version % 251), count: 3000)
-        else { return "\(what): other bytes" }
+        else { return "\(what()): other bytes" }
         for (index, name) in VaryOrigin.names.enumerated() where varied.contains(name) {
             let wanted = "\(name)=\(asked.values[index] ?? "-")"
-            if parts[1 + index] != wanted { return "\(what): \(parts), not \(wanted)" }
+            if parts[1 + index] != wanted { return "\(what()): \(parts), not \(wanted)" }
         }
         return nil
     }
@@ -76,7 +79,7 @@ struct VaryHistoryTests {
         return problem(asked, stream.response, data)
     }
 
-    /// Plays a history, and returns the statistics of its cache.
+    /// Plays a history, and returns the statistics of its cache. With another seed, other responses meet.
     private func play(
         seed: UInt64, isOnDisk: Bool, _ count: Int, _ base: String, _ transport: MockTransport?
     ) async throws -> CacheStatistics {
@@ -114,7 +117,7 @@ struct VaryHistoryTests {
 
     @Test(arguments: [false, true]) func everyResponseFitsItsRequest(_ isOnDisk: Bool) async throws {
         var validatedCount = 0
-        for seed in 1...12 as ClosedRange<UInt64> {
+        for seed in 1...(Scale.isFull ? 12 : 1) as ClosedRange<UInt64> {
             let origin = VaryOrigin(seed: seed + 1000)
             let transport = MockTransport { request in
                 let answer = origin.answer(request.request.method.rawValue, request.path) { request[$0] }
@@ -129,7 +132,7 @@ struct VaryHistoryTests {
 
     @Test(arguments: [false, true]) func everyResponseOfARealServerFitsItsRequest(_ isOnDisk: Bool) async throws {
         var validatedCount = 0
-        for seed in 1...3 as ClosedRange<UInt64> {
+        for seed in 1...(Scale.isFull ? 3 : 1) as ClosedRange<UInt64> {
             let origin = VaryOrigin(seed: seed + 2000)
             let server = try LoopbackServer.http { request in
                 let answer = origin.answer(request.method, request.path) { request[$0] }

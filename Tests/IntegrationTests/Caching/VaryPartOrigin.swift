@@ -26,13 +26,15 @@ final class VaryPartOrigin: Sendable {
 
     /// Returns the representation with a tag: numbered lines, so that a byte at another place is found.
     static func body(_ tag: String) -> Data {
-        var text = ""
+        let end = Array(" \(tag)\n".utf8)
+        var bytes: [UInt8] = []
         var number = 0
-        while text.utf8.count < length {
-            text += "\(number) \(tag)\n"
+        while bytes.count < length {
+            bytes += Array("\(number)".utf8)
+            bytes += end
             number += 1
         }
-        return Data(text.utf8.prefix(length))
+        return Data(bytes.prefix(length))
     }
 
     /// Returns the first and the last byte of a range that a request asks for; `nil` without a range.

@@ -59,23 +59,26 @@ struct VaryPartTests {
     /// Returns the reason why a response must not be that of a request; `nil` if it may.
     private static func problem(_ asked: Asked, _ response: Response, _ body: Data) -> String? {
         guard asked.way != .post else { return nil }
-        let what = "\(asked) got \(response.headers[values: .vary]) \(response.cacheStatus?.description ?? "")"
-        guard let tag = response.headers[.eTag] else { return "\(what): no tag" }
+        // Called only for a problem: the description of a request takes longer than the request.
+        func what() -> String {
+            "\(asked) got \(response.headers[values: .vary]) \(response.cacheStatus?.description ?? "")"
+        }
+        guard let tag = response.headers[.eTag] else { return "\(what()): no tag" }
         let parts = tag.dropFirst().split(separator: ";").map(String.init)
-        guard parts.count == 5, parts[0] == asked.path else { return "\(what): \(tag)" }
+        guard parts.count == 5, parts[0] == asked.path else { return "\(what()): \(tag)" }
         let varied = response.headers[values: .vary].map { $0.lowercased() }
         for (index, name) in VaryOrigin.names.enumerated() where varied.contains(name) {
             let wanted = "\(name)=\(asked.values[index] ?? "-")"
-            if parts[1 + index] != wanted { return "\(what): \(parts), not \(wanted)" }
+            if parts[1 + index] != wanted { return "\(what()): \(parts), not \(wanted)" }
         }
         if asked.way == .head { return nil }
         let whole = VaryPartOrigin.body(tag)
         guard response.status == .partialContent else {
-            return response.status == .ok && body == whole ? nil : "\(what): other bytes of \(response.status)"
+            return response.status == .ok && body == whole ? nil : "\(what()): other bytes of \(response.status)"
         }
-        guard let range = VaryPartOrigin.range(asked.range) else { return "\(what): a part" }
+        guard let range = VaryPartOrigin.range(asked.range) else { return "\(what()): a part" }
         let place = "bytes \(range.lowerBound)-\(range.upperBound)/\(whole.count)"
-        guard response.headers[.contentRange] == place, body == whole[range] else { return "\(what): other bytes" }
+        guard response.headers[.contentRange] == place, body == whole[range] else { return "\(what()): other bytes" }
         return nil
     }
 
@@ -138,8 +141,9 @@ struct VaryPartTests {
     @Test(arguments: [false, true], [false, true])
     func everyPartFitsItsRequest(_ isOnDisk: Bool, _ isShared: Bool) async throws {
         var (hits, joined, validated) = (0, 0, 0)
-        for seed in 1...4 as ClosedRange<UInt64> {
-            let statuses = try await play(seed: seed, isOnDisk: isOnDisk, isShared: isShared, 150)
+        let count = Scale.isFull ? 150 : 80
+        for seed in 1...(Scale.isFull ? 4 : 1) as ClosedRange<UInt64> {
+            let statuses = try await play(seed: seed, isOnDisk: isOnDisk, isShared: isShared, count)
             hits += statuses.count { $0.isHit }
             joined += statuses.count { $0.forwardReason == .partial && $0.forwardStatus?.code == 206 }
             validated += statuses.count { $0.forwardStatus?.code == 304 }

@@ -6,6 +6,8 @@ import TrellisTesting
 /// Bodies from sequences that violate their contract fail their requests, and leave nothing behind.
 @Suite(.timeLimit(.minutes(1)))
 struct BodySourceTests {
+    private let clock = TestClock()
+
     @Test(arguments: [nil, 100] as [Int64?])
     func sourceThatThrows(_ length: Int64?) async throws {
         let server = try reading()
@@ -20,24 +22,23 @@ struct BodySourceTests {
 
     @Test(arguments: [nil, 100] as [Int64?])
     func sourceThatNeverYields(_ length: Int64?) async throws {
-        let server = try reading()
-        var request = server.request
         // The server is not the cause of the silence, so the idle limit does not end the request.
-        request.timeouts = Timeouts(idle: .milliseconds(100), total: .milliseconds(500))
-        await expectFailure([.deadline]) {
-            try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request)
-        }
+        let server = try reading(clock)
+        let request = server.request.withTimeouts(Timeouts(idle: .seconds(20), total: .seconds(50)))
+        try await expectTimeout(
+            [.deadline], after: .seconds(50), on: clock, in: server.session, once: server.reached
+        ) { try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request) }
         try await server.isHealthyAndLeavesNothing()
     }
 
     @Test(arguments: [nil, 100] as [Int64?])
     func sourceThatStopsYielding(_ length: Int64?) async throws {
-        let server = try reading()
-        var request = server.request
-        request.timeouts = Timeouts(total: .milliseconds(500))
-        await expectFailure([.deadline]) {
-            try await server.session.upload(.stream(BodySource.stalled(after: "start"), length: length), to: request)
-        }
+        let server = try reading(clock)
+        let request = server.request.withTimeouts(Timeouts(total: .seconds(50)))
+        let body = RequestBody.stream(BodySource.stalled(after: "start"), length: length)
+        try await expectTimeout(
+            [.deadline], after: .seconds(50), on: clock, in: server.session, once: server.reached
+        ) { try await server.session.upload(body, to: request) }
         try await server.isHealthyAndLeavesNothing()
     }
 
@@ -45,16 +46,15 @@ struct BodySourceTests {
     /// way.
     @Test func sourceThatStopsYieldingBeforeAServerThatDoesNotRead() async throws {
         let over = LoopbackServer.Gate()
-        let server = try Misbehaviour { connection, _ in
+        let server = try Misbehaviour(clock: clock) { connection, _ in
             try connection.wait(for: over)
             connection.reset()
         }
-        var request = server.request
-        request.timeouts = .impatient
-        let chunk = String(repeating: "x", count: 64 << 20)
-        await expectFailure([.idleTimeout]) {
-            try await server.session.upload(.stream(BodySource.stalled(after: chunk)), to: request)
-        }
+        let request = server.request.withTimeouts(.soonIdle)
+        let body = RequestBody.stream(BodySource.stalled(after: Data(count: 64 << 20)))
+        try await expectTimeout(
+            [.idleTimeout], after: Timeouts.idleLimit, on: clock, in: server.session, once: server.reached
+        ) { try await server.session.upload(body, to: request) }
         over.open()
         try await server.isHealthyAndLeavesNothing()
     }
@@ -83,8 +83,8 @@ struct BodySourceTests {
     }
 
     /// Returns a server that reads the complete body before it responds.
-    private func reading() throws -> Misbehaviour {
-        try Misbehaviour { connection, head in
+    private func reading(_ clock: TestClock? = nil) throws -> Misbehaviour {
+        try Misbehaviour(clock: clock) { connection, head in
             _ = try connection.readBody(of: head)
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }

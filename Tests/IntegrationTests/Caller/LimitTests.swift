@@ -9,30 +9,34 @@ import TrellisTesting
 struct LimitTests {
     /// Returns a server that counts its requests, and a session with steps.
     private func world(
-        _ answer: @escaping @Sendable (Int) -> LoopbackServer.Response, _ change: (inout Steps) -> Void
+        _ answer: @escaping @Sendable (Int) -> LoopbackServer.Response, clock: TestClock = TestClock(),
+        _ change: (inout Steps) -> Void
     ) throws -> (LoopbackServer, Session) {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in answer(count.next()) }
         var configuration = SessionConfiguration()
         change(&configuration.steps)
-        return (server, Session(configuration: configuration))
+        return (server, Session(configuration: configuration, clock: clock))
     }
 
     @Test func aRateIsKeptTo() async throws {
-        let (server, session) = try world({ _ in .text("x") }) {
-            $0.limit(rate: RateLimit(requestsPerSecond: 50, burst: 1))
+        let clock = TestClock()
+        let (server, session) = try world({ _ in .text("x") }, clock: clock) {
+            $0.limit(rate: RateLimit(requestsPerSecond: 1, burst: 1))
         }
-        let start = ContinuousClock.now
-        var waits: [Duration] = []
-        try await withThrowingTaskGroup(of: Duration.self) { group in
-            for _ in 0..<4 {
-                group.addTask { try await session.data(server.url("/")).1.metrics.queued }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { _ = try await session.data(server.url("/")) } }
+            // Each second has one token, however late the tasks begin.
+            for count in 1...4 {
+                try await server.waitUntilRequested(count: count)
+                await session.settle()
+                clock.advance(by: .milliseconds(999))
+                await session.settle()
+                #expect(server.requests.count == count)
+                clock.advance(by: .milliseconds(1))
             }
-            for try await wait in group { waits.append(wait) }
+            try await group.waitForAll()
         }
-        // The last of four has the token that comes 60 ms after the first, however late the tasks begin.
-        #expect(start.duration(to: .now) > .milliseconds(50))
-        #expect(waits.contains { $0 < .milliseconds(50) })
     }
 
     @Test func aHostThatFailsIsLeftAlone() async throws {
@@ -46,9 +50,7 @@ struct LimitTests {
     }
 
     @Test func aConnectionThatIsRefusedOpensTheCircuitToo() async throws {
-        let server = try LoopbackServer.http { _ in .text("") }
-        let url = server.url("/")
-        server.stop()
+        let url = try ClosedPort().url()
         var configuration = SessionConfiguration()
         configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: 2, openDuration: .seconds(3600))
         let session = Session(configuration: configuration)
@@ -83,16 +85,22 @@ struct LimitTests {
     }
 
     @Test func aSlowServerIsAskedTwice() async throws {
-        let gate = LoopbackServer.Gate()
-        let (server, session) = try world({ number in
-            guard number == 1 else { return .text("second") }
-            return LoopbackServer.Response(
-                body: .chunked { writer in
-                    try writer.connection.wait(for: gate)
-                    try writer.write("first")
-                })
-        }) { $0.hedging = HedgingPolicy(after: .milliseconds(50)) }
-        let (data, response) = try await session.data(server.url("/"))
+        let gate = LoopbackServer.Gate(), clock = TestClock()
+        let (server, session) = try world(
+            { number in
+                guard number == 1 else { return .text("second") }
+                return LoopbackServer.Response(
+                    body: .chunked { writer in
+                        try writer.connection.wait(for: gate)
+                        try writer.write("first")
+                    })
+            }, clock: clock
+        ) { $0.hedging = HedgingPolicy(after: .seconds(5)) }
+        async let answer = session.data(server.url("/"))
+        try await server.waitUntilRequested(count: 1)
+        // The delay may begin later than the request.
+        try await clock.advance(by: .seconds(5), in: session) { server.requests.count > 1 }
+        let (data, response) = try await answer
         #expect(String(decoding: data, as: UTF8.self) == "second")
         #expect(response.metrics.attemptCount == 2)
         // The connection to the slow server was closed.

@@ -13,11 +13,15 @@ struct AlternativeServiceTests {
     /// The services that were selected, and those that failed.
     private final class Services: EventMonitor {
         private let list = Locked<[String]>([])
+        /// The gate that opens when a service was selected.
+        let selected = LoopbackServer.Gate()
         var all: [String] { list.withLock { $0 } }
 
         func handle(_ event: RequestEvent) async {
             switch event.kind {
-            case .alternativeSelected: list.withLock { $0.append("selected") }
+            case .alternativeSelected:
+                list.withLock { $0.append("selected") }
+                selected.open()
             case .alternativeFailed(_, let error):
                 list.withLock { $0.append((error as? TrellisError)?.kind.rawValue ?? "\(error)") }
             default: break
@@ -28,6 +32,7 @@ struct AlternativeServiceTests {
     private let peer: Peer
     private let store = AlternativeServiceStore()
     private let services = Services()
+    private let clock = TestClock()
     private let session: Session
 
     init() async throws {
@@ -36,7 +41,7 @@ struct AlternativeServiceTests {
         configuration.alternativeServices = store
         configuration.eventMonitors = [services]
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        session = Session(configuration: configuration)
+        session = Session(configuration: configuration, clock: clock)
     }
 
     private func request(_ port: String, _ path: String = "/x", body: String? = nil) throws -> Request {
@@ -95,9 +100,14 @@ struct AlternativeServiceTests {
         arguments: [("dead", ["connect", "http3"]), ("foreign", ["untrusted"]), ("silent", ["timeout_connect"])])
     func aServiceThatFails(_ port: String, _ kinds: [String]) async throws {
         for number in 1...3 {
-            var request = try request(port, body: "\(number)")
-            if port == "silent" { request.timeouts = Timeouts(connect: .milliseconds(800)) }
-            let (data, response) = try await session.data(request)
+            let request = try request(port, body: "\(number)")
+            async let answer = session.data(request)
+            if port == "silent", number == 2 {
+                try await services.selected.opened()
+                await session.settle()
+                clock.advance(by: .seconds(10))
+            }
+            let (data, response) = try await answer
             #expect(String(decoding: data, as: UTF8.self) == "origin  \(number)")
             #expect(response.version == .http1_1)
         }
@@ -108,26 +118,42 @@ struct AlternativeServiceTests {
     /// An evaluator whose first call ends with its task.
     private final class SlowAtFirst: ServerTrustEvaluating {
         private let count = Locked(0)
+        let begun = LoopbackServer.Gate(), ended = LoopbackServer.Gate()
 
         func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
             let isFirst = count.withLock { count in
                 count += 1
                 return count == 1
             }
-            if isFirst { try await LoopbackServer.Gate().opened() }
+            guard isFirst else { return }
+            begun.open()
+            defer { ended.open() }
+            try await LoopbackServer.Gate().opened()
         }
     }
 
     /// The request goes to the origin, whose evaluation is not slow. The next one does not wait for the service.
+    ///
+    /// The servers are the test's own: libcurl does not tell the service that it gives up its connection, which ends there after seconds.
     @Test(hasHTTP3) func aSlowEvaluatorAtAService() async throws {
-        _ = try await session.data(request("alternative"))
+        let peer = try await Peer.startedOnce("upgrades.py", [])
+        let request = Request(try peer.url("alternative", "/x", host: "localhost"))
         var configuration = session.configuration
-        configuration.serverTrustManager = ServerTrustManager(everyHost: SlowAtFirst())
-        let evaluated = Session(configuration: configuration)
-        var hasty = try request("alternative")
-        hasty.timeouts = Timeouts(connect: .milliseconds(800))
-        let request = hasty
-        for _ in 1...2 { #expect(try await evaluated.data(request).1.version == .http1_1) }
+        let evaluator = SlowAtFirst()
+        configuration.serverTrustManager = ServerTrustManager(everyHost: evaluator)
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        var plainConfiguration = configuration
+        plainConfiguration.serverTrustManager = nil
+        let plain = Session(configuration: plainConfiguration)
+        _ = try await plain.data(request)
+        await plain.shutdown()
+        let evaluated = Session(configuration: configuration, clock: clock)
+        async let answer = evaluated.data(request)
+        try await evaluator.begun.opened()
+        // The limit of ten seconds counts from a moment after the beginning of the evaluation. It is that of the connection to the origin,
+        // too, which begins then.
+        try await clock.advance(by: .seconds(3), in: evaluated) { evaluator.ended.isOpen }
+        for answer in [try await answer, try await evaluated.data(request)] { #expect(answer.1.version == .http1_1) }
         await evaluated.shutdown()
         #expect(try await end() == ["selected", "timeout_connect"])
     }

@@ -7,8 +7,7 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectFailureTests {
     @Test func refusedConnection() async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         try await fails(with: .connect, gone.url())
     }
 

@@ -21,12 +21,11 @@ struct FunctionLimitTests {
 
     /// A function that ends when the test says so, and not before.
     private final class Stubborn: NameResolver, ServerTrustEvaluating {
-        let begun = LoopbackServer.Gate(), end = LoopbackServer.Gate()
+        let begun = LoopbackServer.Gate(), begunAgain = LoopbackServer.Gate(), end = LoopbackServer.Gate()
         let count = Locked(0)
 
         func run() async {
-            count.withLock { $0 += 1 }
-            begun.open()
+            (count.next() == 1 ? begun : begunAgain).open()
             let end = end
             // The task is another one, so that the cancellation of this one does not reach it.
             await Task { try? await end.opened() }.value
@@ -41,12 +40,15 @@ struct FunctionLimitTests {
     }
 
     private let peer: PinPeer
+    private let clock = TestClock()
+    /// The limit that is reached.
+    private let limit = Duration.seconds(20)
 
     init() async throws { peer = try await PinPeer() }
 
     private func session(_ function: Function, _ stubborn: Stubborn) -> Session {
         let manager = function == .evaluator ? ServerTrustManager(everyHost: stubborn) : nil
-        return peer.session(manager) {
+        return peer.session(manager, clock: clock) {
             switch function {
             case .resolver: $0.resolver = stubborn
             case .proxySelection:
@@ -65,14 +67,24 @@ struct FunctionLimitTests {
         return request
     }
 
+    /// Expects that a call ends at the limit, which begins once the function has begun.
+    private func expectTimeout(
+        _ kinds: [TrellisError.Kind], of session: Session, once stage: LoopbackServer.Gate,
+        _ call: @escaping @Sendable () async throws -> Void
+    ) async throws -> TrellisError? {
+        try await IntegrationTests.expectTimeout(kinds, after: limit, on: clock, in: session, once: stage, of: call)
+    }
+
     /// Also a stream, which has no total, ends with the limit on connecting.
     @Test(arguments: Function.allCases)
     func theLimitOnConnectingEndsTheWait(_ function: Function) async throws {
         let stubborn = Stubborn(), session = session(function, stubborn)
-        let request = try request(function, Timeouts(connect: .milliseconds(200)))
-        let error = await expectFailure([.connectTimeout]) { _ = try await session.stream(request) }
+        let request = try request(function, Timeouts(connect: limit))
+        let error = try await expectTimeout([.connectTimeout], of: session, once: stubborn.begun) {
+            _ = try await session.stream(request)
+        }
         #expect(error?.detail == function.state && error?.phase == .connecting && error?.url == request.url)
-        #expect(error.map { $0.elapsed >= .milliseconds(200) } == true)
+        #expect(error.map { $0.elapsed >= limit } == true)
         #expect(error?.mayHaveSentBytes == false && error?.isRetryable == true)
         await session.shutdown()
         stubborn.end.open()
@@ -81,8 +93,10 @@ struct FunctionLimitTests {
     @Test(arguments: Function.allCases)
     func theDeadlineEndsTheWait(_ function: Function) async throws {
         let stubborn = Stubborn(), session = session(function, stubborn)
-        let request = try request(function, Timeouts(connect: .seconds(30), total: .milliseconds(200)))
-        let error = await expectFailure([.deadline]) { _ = try await session.data(request) }
+        let request = try request(function, Timeouts(connect: limit * 2, total: limit))
+        let error = try await expectTimeout([.deadline], of: session, once: stubborn.begun) {
+            _ = try await session.data(request)
+        }
         #expect(error?.detail == function.state && error?.phase == .connecting)
         #expect(error?.mayHaveSentBytes == false)
         await session.shutdown()
@@ -104,8 +118,13 @@ struct FunctionLimitTests {
     /// The next call asks the evaluator itself, and does not wait for the one that has not returned.
     @Test func aCallThatIsGoneHoldsUpNoOther() async throws {
         let stubborn = Stubborn(), session = session(.evaluator, stubborn)
-        let request = try request(.evaluator, Timeouts(connect: .milliseconds(200)))
-        for _ in 1...2 { await expectFailure([.connectTimeout]) { try await session.data(request) } }
+        let request = try request(.evaluator, Timeouts(connect: limit))
+        for stage in [stubborn.begun, stubborn.begunAgain] {
+            let error = try await expectTimeout([.connectTimeout], of: session, once: stage) {
+                _ = try await session.data(request)
+            }
+            #expect(error?.detail == Function.evaluator.state)
+        }
         #expect(stubborn.count.withLock { $0 } == 2)
         await session.shutdown()
         stubborn.end.open()
@@ -126,12 +145,14 @@ struct FunctionLimitTests {
     @Test func aSlowEvaluatorIsNoFailureOfTheProxy() async throws {
         let evaluator = SlowAtFirst(), decisions = ProxyDecisions()
         let proxyURL = try peer.url("proxy", ""), proxy = try Proxy(proxyURL)
-        let session = peer.session(ServerTrustManager(everyHost: evaluator)) {
+        let session = peer.session(ServerTrustManager(everyHost: evaluator), clock: clock) {
             $0.proxy = .selecting { _ in [proxy, .direct] }
             $0.eventMonitors = [decisions]
         }
-        let request = try request(.evaluator, Timeouts(connect: .milliseconds(200)))
-        let error = await expectFailure([.connectTimeout]) { try await session.data(request) }
+        let request = try request(.evaluator, Timeouts(connect: limit))
+        let error = try await expectTimeout([.connectTimeout], of: session, once: evaluator.stubborn.begun) {
+            _ = try await session.data(request)
+        }
         #expect(error?.detail == Function.evaluator.state && error?.mayHaveSentBytes == false)
         #expect(evaluator.count.withLock { $0 } == 1)
         // The proxy is not left out of the next request either.
@@ -147,15 +168,17 @@ struct FunctionLimitTests {
 
     private func scriptSession(_ port: String, _ evaluator: any ServerTrustEvaluating) throws -> Session {
         let script = try PACScript.url(peer.url(port, "/proxy.pac"))
-        return peer.session(ServerTrustManager(everyHost: evaluator)) {
+        return peer.session(ServerTrustManager(everyHost: evaluator), clock: clock) {
             $0.proxy = .automatic(script)
-            $0.timeouts.connect = .milliseconds(200)
+            $0.timeouts.connect = limit
         }
     }
 
     @Test(.requiresPAC) func theEvaluatorOfAScriptsServerHasALimit() async throws {
         let stubborn = Stubborn(), session = try scriptSession("chain", stubborn)
-        let error = await expectFailure([.proxy]) { _ = try await session.stream("http://far.invalid/") }
+        let error = try await expectTimeout([.proxy], of: session, once: stubborn.begun) {
+            _ = try await session.stream("http://far.invalid/")
+        }
         let cause = error?.underlying as? TrellisError
         #expect(cause?.kind == .connectTimeout && cause?.detail == Function.evaluator.state)
         #expect(error?.mayHaveSentBytes == false && error?.isRetryable == true)

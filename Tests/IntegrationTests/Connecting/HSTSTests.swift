@@ -15,14 +15,18 @@ struct HSTSTests {
 
     init() async throws { peer = try await Self.started.value }
 
-    private func session(_ store: HSTSStore? = nil, insecure: Bool = false) -> Session {
+    private func session(
+        _ store: HSTSStore? = nil, insecure: Bool = false, clock: TestClock? = nil,
+        _ monitor: (any EventMonitor)? = nil
+    ) -> Session {
         var configuration = SessionConfiguration()
         configuration.hsts = store ?? self.store
         configuration.tls =
             insecure
             ? .insecureWithoutAnyVerification()
             : TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        return Session(configuration: configuration)
+        if let monitor { configuration.eventMonitors = [monitor] }
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     private func url(_ port: String, _ path: String = "/", scheme: String) throws -> String {
@@ -73,9 +77,14 @@ struct HSTSTests {
         #expect(error?.url == (try url("hsts-expired", scheme: "https")))
         #expect(error?.mayHaveSentBytes == false)
         // A server without TLS gets nothing but the beginning of a handshake.
-        var request = Request(try url("plain", scheme: "http"))
-        request.timeouts = Timeouts(connect: .milliseconds(300))
-        await expectFailure([.tls, .connectTimeout]) { try await session.data(request) }
+        let clock = TestClock(), events = ConnectionEvents()
+        let clocked = self.session(clock: clock, events), request = Request(try url("plain", scheme: "http"))
+        async let failure = expectFailure([.tls, .connectTimeout]) { try await clocked.data(request) }
+        try await events.wait(for: "handshaking localhost")
+        await clocked.settle()
+        clock.advance(by: .seconds(10))
+        _ = await failure
+        await clocked.shutdown()
         try await end(session)
     }
 

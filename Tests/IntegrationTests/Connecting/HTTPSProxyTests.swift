@@ -12,14 +12,18 @@ struct HTTPSProxyTests {
 
     init() async throws { peer = try await Self.started.value }
 
-    private func session(_ proxy: String, host: String = "127.0.0.1", isTrusting: Bool = true) throws -> Session {
+    private func session(
+        _ proxy: String, host: String = "127.0.0.1", isTrusting: Bool = true, clock: TestClock? = nil,
+        _ monitor: (any EventMonitor)? = nil
+    ) throws -> Session {
         var configuration = SessionConfiguration()
         if isTrusting {
             configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         }
         configuration.proxy = .always(
             try Proxy(try peer.url(proxy, "", host: host), username: "ada", password: "s3cret"))
-        return Session(configuration: configuration)
+        if let monitor { configuration.eventMonitors = [monitor] }
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     /// Returns the requests that the proxies have got.
@@ -146,9 +150,14 @@ struct HTTPSProxyTests {
     /// Silence before the handshake with the proxy, and before that with the server in the tunnel, ends with the limit on connecting.
     @Test(arguments: ["silent", "200-silence"])
     func aSilentProxyEndsWithTheLimitOnConnecting(_ proxy: String) async throws {
-        let session = try session(proxy)
-        let request = Request(try peer.url("server")).withTimeouts(Timeouts(connect: .milliseconds(300)))
-        let error = await expectFailure([.connectTimeout]) { try await session.data(request) }
+        let clock = TestClock(), events = ConnectionEvents()
+        let session = try session(proxy, clock: clock, events)
+        let request = Request(try peer.url("server")).withTimeouts(Timeouts(connect: .seconds(10)))
+        async let failure = expectFailure([.connectTimeout]) { try await session.data(request) }
+        try await events.wait(for: "handshaking 127.0.0.1", count: proxy == "silent" ? 1 : 2)
+        await session.settle()
+        clock.advance(by: .seconds(10))
+        let error = await failure
         #expect(error?.mayHaveSentBytes == false, "\(error as Any)")
         await session.shutdown()
         try await peer.waitUntilAllClosed()

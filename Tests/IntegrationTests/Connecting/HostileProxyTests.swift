@@ -83,27 +83,42 @@ struct HostileProxyTests {
             then: .close, .proxy),
     ]
 
+    private let clock = TestClock()
+
+    /// Returns a session whose limit on connecting is that of ``clock``.
     private func session(_ server: LoopbackServer, _ authentication: Proxy.Authentication) throws -> Session {
-        var configuration = try ProxyPeer.configuration(server, authentication)
-        configuration.timeouts.connect = .milliseconds(200)
-        return Session(configuration: configuration)
+        Session(configuration: try ProxyPeer.configuration(server, authentication), clock: clock)
     }
+
+    /// The size of a text that libcurl has read far beyond its own limits.
+    private static let plenty = 1 << 20
 
     @Test(arguments: cutHeads + rows, Proxy.Authentication.allCases)
     func theAnswerToCONNECT(_ row: Row, _ authentication: Proxy.Authentication) async throws {
+        let reached = LoopbackServer.Gate()
         let proxy = try LoopbackServer { connection in
             while try connection.nextRequest() != nil {
                 try connection.write(row.answer)
-                if let text = row.repeated.map({ String(repeating: $0, count: 1000) }) {
+                if let text = row.repeated.map({ Array(String(repeating: $0, count: 1000).utf8) }) {
+                    for _ in 0...(Self.plenty / text.count) { try connection.write(text) }
+                    reached.open()
                     while true { try connection.write(text) }
                 }
+                reached.open()
                 row.ending.apply(to: connection)
             }
         }
         let session = try session(proxy, authentication)
         // With Digest, requests for `http` URLs go through a tunnel too.
         let url = authentication == .digest ? "http://origin.invalid/a" : "https://origin.invalid/a"
-        let error = await expectFailure(row.kinds) { try await session.data(url) }
+        let error =
+            if row.kinds.contains(.connectTimeout) {
+                try await expectTimeout(row.kinds, after: .seconds(10), on: clock, in: session, once: reached) {
+                    try await session.data(url)
+                }
+            } else {
+                await expectFailure(row.kinds) { try await session.data(url) }
+            }
         #expect(error?.mayHaveSentBytes == false && error?.isConnectionFailure == true)
         for secret in ["Secret", "J\u{e4}s", "Basic "] {
             #expect(error.map { "\($0) \(String(reflecting: $0))".contains(secret) } == false)

@@ -57,12 +57,15 @@ struct HostileSOCKSTests {
         Dialogue([5, 2], Array("HTTP/1.1 400".utf8)), Dialogue([5, 1]), Dialogue([5, 3]),
     ]
 
-    private func peer(_ dialogue: Dialogue) throws -> LoopbackServer {
+    private let clock = TestClock()
+
+    private func peer(_ dialogue: Dialogue, _ reached: LoopbackServer.Gate) throws -> LoopbackServer {
         try LoopbackServer { connection in
             for reply in dialogue.replies {
                 _ = try connection.read()
                 try connection.write(reply)
             }
+            reached.open()
             switch dialogue.ending {
             case .keepOpen: connection.waitUntilPeerCloses()
             case .close: connection.shutdownWrite()
@@ -72,12 +75,17 @@ struct HostileSOCKSTests {
     }
 
     private func fails(_ dialogue: Dialogue, _ scheme: String, _ login: String = "") async throws {
-        let peer = try peer(dialogue)
+        let reached = LoopbackServer.Gate(), peer = try peer(dialogue, reached)
         var configuration = SessionConfiguration()
         configuration.proxy = .always(try Proxy("\(scheme)://\(login)127.0.0.1:\(peer.port)"))
-        configuration.timeouts.connect = .milliseconds(200)
-        let session = Session(configuration: configuration)
-        let error = await expectFailure([dialogue.kind]) { try await session.data("http://far.invalid/") }
+        let session = Session(configuration: configuration, clock: clock)
+        async let failure = expectFailure([dialogue.kind]) { try await session.data("http://far.invalid/") }
+        if dialogue.ending == .keepOpen {
+            try await reached.opened()
+            await session.settle()
+            clock.advance(by: .seconds(10))
+        }
+        let error = await failure
         #expect(error?.mayHaveSentBytes == false && error?.isConnectionFailure == true, "\(error as Any)")
         #expect(error.map { "\($0) \(String(reflecting: $0))".contains("s3cret") } == false)
         await session.shutdown()
@@ -125,17 +133,20 @@ struct HostileSOCKSTests {
     @Test(arguments: [0, 1, 2] as [UInt8])
     func aSuccessWithAShortName(_ length: UInt8) async throws {
         let name = [UInt8](repeating: 97, count: Int(length))
-        let peer = try success([3, length] + name + [0, 80], isSlow: false)
+        let reached = LoopbackServer.Gate()
+        let peer = try success([3, length] + name + [0, 80], isSlow: false, reached)
         var configuration = SessionConfiguration()
         configuration.proxy = .always(try Proxy("socks5h://127.0.0.1:\(peer.port)"))
         let isRead = length > 0 && LibcurlFeatures.current.isAtLeast(8, 23)
-        let limit: Duration = isRead ? .seconds(30) : .milliseconds(200)
-        configuration.timeouts.connect = limit
-        let session = Session(configuration: configuration)
+        let session = Session(configuration: configuration, clock: clock)
         if isRead {
             #expect(try await session.string("http://far.invalid/") == "ok")
         } else {
-            let error = await expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
+            async let failure = expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
+            try await reached.opened()
+            await session.settle()
+            clock.advance(by: .seconds(10))
+            let error = await failure
             #expect(error?.mayHaveSentBytes == false && peer.requests.isEmpty)
         }
         await session.shutdown()
@@ -143,7 +154,9 @@ struct HostileSOCKSTests {
     }
 
     /// Starts a proxy that reports success with the type of an address, the address and the port, and then responds itself.
-    private func success(_ address: [UInt8], isSlow: Bool) throws -> LoopbackServer {
+    private func success(
+        _ address: [UInt8], isSlow: Bool, _ reached: LoopbackServer.Gate = LoopbackServer.Gate()
+    ) throws -> LoopbackServer {
         try LoopbackServer { connection in
             _ = try connection.read(exactly: 3)
             try connection.write(Self.ok)
@@ -153,6 +166,7 @@ struct HostileSOCKSTests {
                 try connection.write(piece)
                 connection.waitUntilReceived()
             }
+            reached.open()
             while try connection.nextRequest() != nil {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             }

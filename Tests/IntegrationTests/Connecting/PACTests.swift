@@ -16,12 +16,13 @@ struct PACTests {
     private static func proxy(_ name: String) throws -> LoopbackServer { try LoopbackServer.http { _ in .text(name) } }
 
     private static func session(
-        _ script: PACScript, credentials: [Proxy] = [], _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ script: PACScript, credentials: [Proxy] = [], clock: TestClock? = nil,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.proxy = .automatic(script, credentials: credentials)
         change(&configuration)
-        return Session(configuration: configuration)
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     private func expect(_ text: String, _ session: Session, _ url: String) async throws {
@@ -60,8 +61,7 @@ struct PACTests {
     }
 
     @Test func theListIsTriedInOrder() async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let connects = SOCKSPeer.Recorder()
         let socks = try SOCKSPeer.start(connects: connects)
         let list = "PROXY 127.0.0.1:\(gone.port); SOCKS5 127.0.0.1:\(socks.port); DIRECT"
@@ -147,17 +147,19 @@ struct PACTests {
 
     /// The deadline of a request ends its wait for a script; later requests are sent when the script has returned.
     @Test func aScriptThatTakesTooLong() async throws {
-        let proxy = try Self.proxy("proxy")
+        let proxy = try Self.proxy("proxy"), clock = TestClock()
         let script = Self.function(
             """
-            if (host == 'slow.invalid') { var end = +new Date() + 700; while (+new Date() < end) {} }
+            if (host == 'slow.invalid') { var end = +new Date() + 400; while (+new Date() < end) {} }
             return 'PROXY 127.0.0.1:\(proxy.port)'
             """)
-        let session = Self.session(.text(script))
-        var slow = Request("http://slow.invalid/")
-        slow.timeouts = Timeouts(total: .milliseconds(100))
-        let request = slow
-        await expectFailure([.deadline]) { try await session.data(request) }
+        let session = Self.session(.text(script), clock: clock)
+        let slow = session.request(Request("http://slow.invalid/").withTimeouts(Timeouts(total: .seconds(5))))
+        async let failure = expectFailure([.deadline]) { try await slow.data() }
+        while await slow.state == .initialized, !Task.isCancelled { await Task.yield() }
+        await session.settle()
+        clock.advance(by: .seconds(5))
+        #expect(await failure?.mayHaveSentBytes == false)
         let cancelled = Task { try await session.data("http://slow.invalid/") }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
@@ -167,7 +169,7 @@ struct PACTests {
     }
 
     @Test func aShutdownEndsTheWait() async throws {
-        let script = Self.function("var end = +new Date() + 700; while (+new Date() < end) {} return 'DIRECT'")
+        let script = Self.function("var end = +new Date() + 400; while (+new Date() < end) {} return 'DIRECT'")
         let session = Self.session(.text(script))
         let request = session.request(Self.origin)
         let task = Task { try await request.data() }
@@ -250,8 +252,7 @@ struct PACTests {
     }
 
     @Test func aHostOfScriptsThatIsGone() async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let session = Self.session(try .url(gone.url("/p.pac")))
         let error = await expectFailure([.proxy]) { try await session.data(Self.origin) }
         #expect(error?.isRetryable == true)

@@ -6,11 +6,23 @@ import TrellisTesting
 /// A SOCKS proxy in front of an HTTP proxy, and SOCKS proxies at Unix domain sockets, that break the rules or are gone.
 @Suite(.timeLimit(.minutes(1)))
 struct ProxyChainTests {
+    private let clock = TestClock()
+
     private func session(_ proxy: Proxy) -> Session {
         var configuration = SessionConfiguration()
         configuration.proxy = .always(proxy)
-        configuration.timeouts.connect = .milliseconds(200)
-        return Session(configuration: configuration)
+        return Session(configuration: configuration, clock: clock)
+    }
+
+    /// Returns the failure of a request to a proxy that deviates from its protocol: silence ends with the limit on connecting.
+    private func failure(
+        _ session: Session, _ url: String, after deviation: SOCKSPeer.Deviation, _ silent: LoopbackServer.Gate
+    ) async throws -> TrellisError? {
+        guard case .silence = deviation else { return await expectFailure([.proxy]) { try await session.data(url) } }
+        async let failure = expectFailure([.connectTimeout]) { try await session.data(url) }
+        try await silent.opened()
+        clock.advance(by: .seconds(10))
+        return await failure
     }
 
     private static let urls = ["http://far.invalid/", "https://far.invalid/"]
@@ -19,11 +31,12 @@ struct ProxyChainTests {
     @Test(arguments: SOCKSPeer.Point.allCases, urls)
     func aHostileFirstProxy(_ point: SOCKSPeer.Point, _ url: String) async throws {
         for deviation in SOCKSTests.deviations + [.silence] {
+            let silent = LoopbackServer.Gate()
             let peer = try SOCKSPeer.start(
-                login: point == .login ? ("front", "f") : nil, deviation: (point, deviation))
+                login: point == .login ? ("front", "f") : nil, deviation: (point, deviation), silent: silent)
             let front = try Proxy("socks5h://\(point == .login ? "front:f@" : "")127.0.0.1:\(peer.port)")
             let session = session(try Proxy("http://back:s3cret@inner.invalid:3128").reached(through: front))
-            let error = await expectFailure([.proxy, .connectTimeout]) { try await session.data(url) }
+            let error = try await failure(session, url, after: deviation, silent)
             #expect(error?.mayHaveSentBytes == false && peer.requests.isEmpty)
             if error?.kind == .proxy { #expect(error?.description.contains("127.0.0.1:\(peer.port)") == true) }
             await session.shutdown()
@@ -143,11 +156,12 @@ struct ProxyChainTests {
     @Test(arguments: SOCKSPeer.Point.allCases)
     func aHostileProxyAtASocket(_ point: SOCKSPeer.Point) async throws {
         for (index, deviation) in (SOCKSTests.deviations + [.silence]).enumerated() {
-            let path = try path("\(point.rawValue)\(index)")
+            let path = try path("\(point.rawValue)\(index)"), silent = LoopbackServer.Gate()
             let peer = try SOCKSPeer.start(
-                on: .unix(path: path), login: point == .login ? ("ada", "b") : nil, deviation: (point, deviation))
+                on: .unix(path: path), login: point == .login ? ("ada", "b") : nil, deviation: (point, deviation),
+                silent: silent)
             let session = session(try Proxy("socks5h://\(point == .login ? "ada:b@" : "")localhost\(path)"))
-            let error = await expectFailure([.proxy, .connectTimeout]) { try await session.data("http://far.invalid/") }
+            let error = try await failure(session, "http://far.invalid/", after: deviation, silent)
             #expect(error?.mayHaveSentBytes == false && peer.requests.isEmpty)
             await session.shutdown()
             try await peer.waitUntilAllClosed()

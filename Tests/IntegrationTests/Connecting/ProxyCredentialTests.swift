@@ -174,8 +174,7 @@ struct ProxyCredentialTests {
 
     @Test(arguments: rules)
     func noTextHasASecret(_ scheme: String, _ isInURL: Bool) async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let place = "127.0.0.1:\(gone.port)"
         let proxy =
             isInURL ? try Proxy("\(scheme)://zelda:pr0xySecret@\(place)") : try zelda("\(scheme)://\(place)")

@@ -16,9 +16,7 @@ struct ProxyListTests {
 
     /// A proxy to which no connection can be made.
     private static func gone(_ kind: Proxy.Kind = .http) throws -> Proxy {
-        let server = try LoopbackServer { _ in }
-        server.stop()
-        return try Proxy("\(kind.rawValue)://127.0.0.1:\(server.port)")
+        try Proxy("\(kind.rawValue)://127.0.0.1:\(ClosedPort().port)")
     }
 
     private static func session(
@@ -133,15 +131,23 @@ struct ProxyListTests {
 
     /// A proxy that does not connect to one server in time stays the first one for other servers.
     @Test func aServerThatDoesNotAnswerIsNotAFailureOfTheProxy() async throws {
+        let asked = LoopbackServer.Gate(), clock = TestClock()
         let first = try LoopbackServer.http { request in
-            if request.target == "dead.invalid:443" { return .init(body: .raw { $0.waitUntilPeerCloses() }) }
-            return .text("first")
+            guard request.target == "dead.invalid:443" else { return .text("first") }
+            asked.open()
+            return .init(body: .raw { $0.waitUntilPeerCloses() })
         }
         let second = try LoopbackServer.http { $0.method == "CONNECT" ? .init(403) : .text("second") }
         let rule = ProxyConfiguration.always([try Proxy(first.url()), try Proxy(second.url())])
-        let session = Self.session(rule) { $0.timeouts.connect = .milliseconds(100) }
+        var configuration = SessionConfiguration()
+        configuration.proxy = rule
+        let session = Session(configuration: configuration, clock: clock)
         for count in 1...2 {
-            await expectFailure([.proxy]) { try await session.data("https://dead.invalid/") }
+            async let failure = expectFailure([.proxy]) { try await session.data("https://dead.invalid/") }
+            // The second time, the first proxy is not asked.
+            try await asked.opened()
+            if count == 1 { clock.advance(by: .seconds(10)) }
+            _ = await failure
             #expect(second.requests.count == count)
             try await expect("first", session, Self.origin)
         }

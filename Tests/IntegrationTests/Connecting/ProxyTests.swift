@@ -229,9 +229,8 @@ struct ProxyTests {
 
     @Test(arguments: ["http://origin.invalid/", "https://origin.invalid/"])
     func aProxyThatIsNotThere(_ url: String) async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
-        let session = Session(configuration: try ProxyPeer.configuration(gone, .basic))
+        let gone = try ClosedPort()
+        let session = Session(configuration: try ProxyPeer.configuration(gone.url(), .basic))
         let error = await fails(session, [.proxy], url)
         #expect(error?.isRetryable == true)
         #expect(error?.description.contains(": no connection to the proxy 127.0.0.1:\(gone.port): ") == true)
@@ -249,11 +248,10 @@ struct ProxyTests {
     }
 
     @Test func aSocketGoesPastTheProxy() async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let path = try temporaryFolder("unix") + "/socket"
         let server = try LoopbackServer.http(on: .unix(path: path)) { _ in .text("ok") }
-        var configuration = try ProxyPeer.configuration(gone, .digest)
+        var configuration = try ProxyPeer.configuration(gone.url(), .digest)
         configuration.route = try .unixSocket(path)
         let session = Session(configuration: configuration)
         let (data, _) = try await session.data("http://localhost/a")

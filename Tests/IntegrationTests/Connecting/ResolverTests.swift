@@ -30,12 +30,13 @@ struct ResolverTests {
     }
 
     private static func session(
-        _ resolver: any NameResolver, _ change: (inout SessionConfiguration) throws -> Void = { _ in }
+        _ resolver: any NameResolver, clock: TestClock? = nil,
+        _ change: (inout SessionConfiguration) throws -> Void = { _ in }
     ) throws -> Session {
         var configuration = SessionConfiguration()
         configuration.resolver = resolver
         try change(&configuration)
-        return Session(configuration: configuration)
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     @Test func theAddressesAreUsedAndKept() async throws {
@@ -224,45 +225,42 @@ struct ResolverTests {
     // MARK: Time
 
     /// Returns a resolver that never answers.
-    private static func silent(_ asked: Locked<Bool>, _ cancelled: Locked<Bool>) -> Recorded {
+    private static func silent(_ asked: LoopbackServer.Gate, _ cancelled: LoopbackServer.Gate) -> Recorded {
         Recorded { _ in
-            asked.withLock { $0 = true }
+            asked.open()
             let (silence, end) = AsyncStream<Void>.makeStream()
             for await _ in silence {}
             withExtendedLifetime(end) {}
-            cancelled.withLock { $0 = Task.isCancelled }
+            if Task.isCancelled { cancelled.open() }
             return try ResolvedAddresses([], timeToLive: .zero)
         }
     }
 
-    private func until(_ flag: Locked<Bool>) async {
-        while !flag.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
-    }
-
     /// The kinds of limits, and the errors.
     @Test(arguments: [
-        (Timeouts(connect: .milliseconds(100)), TrellisError.Kind.connectTimeout),
-        (Timeouts(connect: .seconds(30), total: .milliseconds(100)), .deadline),
+        (Timeouts(connect: .seconds(10)), TrellisError.Kind.connectTimeout),
+        (Timeouts(connect: .seconds(30), total: .seconds(10)), .deadline),
     ])
     func aResolverIsNotAwaitedForLonger(_ timeouts: Timeouts, _ kind: TrellisError.Kind) async throws {
-        let (asked, cancelled) = (Locked(false), Locked(false))
-        let session = try Self.session(Self.silent(asked, cancelled))
+        let asked = LoopbackServer.Gate(), cancelled = LoopbackServer.Gate(), clock = TestClock()
+        let session = try Self.session(Self.silent(asked, cancelled), clock: clock)
         let request = Request("http://a.invalid/").withTimeouts(timeouts)
-        let error = await expectFailure([kind]) { try await session.data(request) }
+        let error = try await expectTimeout([kind], after: .seconds(10), on: clock, in: session, once: asked) {
+            try await session.data(request)
+        }
         #expect(error?.mayHaveSentBytes == false)
-        await until(cancelled)
-        #expect(asked.withLock { $0 })
+        try await cancelled.opened()
         await session.shutdown()
     }
 
     @Test func aCancelledRequestLeavesTheResolver() async throws {
-        let (asked, cancelled) = (Locked(false), Locked(false))
+        let asked = LoopbackServer.Gate(), cancelled = LoopbackServer.Gate()
         let session = try Self.session(Self.silent(asked, cancelled))
         let task = Task { try await session.data("http://a.invalid/") }
-        await until(asked)
+        try await asked.opened()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        await until(cancelled)
+        try await cancelled.opened()
         await session.shutdown()
     }
 

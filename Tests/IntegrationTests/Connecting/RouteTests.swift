@@ -154,8 +154,7 @@ struct RouteTests {
     /// Errors have the host of the URL, and no name that only libcurl knows.
     @Test(arguments: [false, true])
     func errorsHaveTheHost(_ isElsewhere: Bool) async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let session = try Self.session {
             $0.addresses = try StaticAddresses("*:*:127.0.0.1")
             if isElsewhere { $0.connectTo = [try ConnectTo("::other.invalid:\(gone.port)")] }
@@ -337,8 +336,7 @@ struct RouteTests {
     }
 
     @Test func theErrorOfAProxyHasItsName() async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let session = try Self.session(
             { $0.addresses = try StaticAddresses("*:*:127.0.0.1") },
             .always(try Proxy("http://proxy.invalid:\(gone.port)")))

@@ -242,11 +242,16 @@ struct SOCKSTests {
     @Test(arguments: SOCKSPeer.Point.allCases, [Proxy.Kind.socks5h, .socks4a])
     func silenceEndsAtTheTimeToConnect(_ point: SOCKSPeer.Point, _ kind: Proxy.Kind) async throws {
         let point = kind == .socks4a ? .reply : point
-        let peer = try SOCKSPeer.start(login: point == .login ? ("a", "b") : nil, deviation: (point, .silence))
-        let session = session(try Proxy("\(kind.rawValue)://a:b@127.0.0.1:\(peer.port)")) {
-            $0.timeouts.connect = .milliseconds(100)
-        }
-        await expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
+        let silent = LoopbackServer.Gate(), clock = TestClock()
+        let peer = try SOCKSPeer.start(
+            login: point == .login ? ("a", "b") : nil, deviation: (point, .silence), silent: silent)
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(try Proxy("\(kind.rawValue)://a:b@127.0.0.1:\(peer.port)"))
+        let session = Session(configuration: configuration, clock: clock)
+        async let failure = expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
+        try await silent.opened()
+        clock.advance(by: .seconds(10))
+        #expect(await failure?.isConnectionFailure == true)
         await session.shutdown()
         try await peer.waitUntilAllClosed()
     }
@@ -261,8 +266,7 @@ struct SOCKSTests {
 
     @Test(arguments: Proxy.Kind.allCases.dropFirst())
     func aProxyThatIsGone(_ kind: Proxy.Kind) async throws {
-        let gone = try LoopbackServer { _ in }
-        gone.stop()
+        let gone = try ClosedPort()
         let session = session(try Proxy("\(kind.rawValue)://127.0.0.1:\(gone.port)"))
         let error = await expectFailure([.proxy]) { try await session.data("http://127.0.0.1:9/") }
         #expect(error?.description.contains("no connection to the proxy 127.0.0.1:\(gone.port)") == true)

@@ -12,8 +12,10 @@ struct DownloadReportTests {
 
     init() throws { folder = try Folder() }
 
-    private func download(_ url: String, _ options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.downloadRequest(url, to: .file(folder("a.bin")), options: options)
+    private func download(
+        _ url: String, _ options: DownloadOptions = DownloadOptions(), in session: Session? = nil
+    ) -> DownloadRequest {
+        (session ?? self.session).downloadRequest(url, to: .file(folder("a.bin")), options: options)
     }
 
     /// Returns a server that redirects to another one.
@@ -57,7 +59,11 @@ struct DownloadReportTests {
         var options = DownloadOptions()
         options.connections = connections
         options.maximumFailures = 1
-        let error = await fails(.unacceptableStatus) { try await download(gateway.url("/a"), options).value }
+        // The connections wait before they go on.
+        let session = Session(leaping: LeapingClock())
+        let error = await fails(.unacceptableStatus) {
+            try await download(gateway.url("/a"), options, in: session).value
+        }
         #expect(error?.attemptCount == server.server.requests.count)
         #expect(connections > 1 || error?.attemptCount == 7 && error?.interruptions == 6)
         #expect(error?.interruptions ?? 0 >= 3)

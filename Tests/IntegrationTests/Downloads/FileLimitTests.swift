@@ -17,7 +17,8 @@ struct FileLimitTests {
         request.maximumBodySize = .bytes(limit)
         var options = DownloadOptions()
         options.connections = connections
-        let download = Session().downloadRequest(request, to: .file(folder("a.bin")), options: options)
+        let session = Session(leaping: LeapingClock())
+        let download = session.downloadRequest(request, to: .file(folder("a.bin")), options: options)
         do {
             _ = try await download.value
             return nil

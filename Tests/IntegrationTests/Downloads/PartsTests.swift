@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import Testing
 import Trellis
@@ -17,7 +18,9 @@ struct PartsTests {
         options.connections = 4
     }
 
-    private func download(_ server: FileServer) -> DownloadRequest {
+    private func download(_ server: FileServer) -> DownloadRequest { download(server, session) }
+
+    private func download(_ server: FileServer, _ session: Session) -> DownloadRequest {
         session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
@@ -94,7 +97,8 @@ struct PartsTests {
         let server = try FileServer(Self.content) { number, _ in
             still.contains(number) ? .stalled(100_000, gate) : .whole
         }
-        let request = download(server)
+        // The connections look at each other twice a second.
+        let request = download(server, Session(leaping: LeapingClock()))
         let file = try await request.value
         #expect(file.size == 16 << 20 && file.interruptions == 0 && isWhole)
         #expect(request.currentProgress.completedBytes == 16 << 20)
@@ -106,7 +110,7 @@ struct PartsTests {
     @Test func aConnectionThatSaysNothing() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number == 2 ? .silent(gate) : .whole }
-        _ = try await download(server).value
+        _ = try await download(server, Session(leaping: LeapingClock())).value
         #expect(isWhole)
         gate.open()
     }
@@ -114,7 +118,7 @@ struct PartsTests {
     /// A connection that is too slow to finish leaves its work to the others.
     @Test func aConnectionThatCrawls() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 2 ? .crawling(1000) : .whole }
-        #expect(try await download(server).value.interruptions == 0)
+        #expect(try await download(server, Session(leaping: LeapingClock())).value.interruptions == 0)
         #expect(isWhole)
     }
 

@@ -44,13 +44,18 @@ struct ContinueSocketTests {
     }
 
     @Test func silenceEndsTheWait() async throws {
-        let server = try Misbehaviour { connection, head in
+        let clock = TestClock(), sent = LoopbackServer.Gate()
+        let server = try Misbehaviour(clock: clock) { connection, head in
             _ = try connection.readBody(of: head)
+            sent.open()
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        let (_, response) = try await server.session.upload(
-            Data(count: 1000), to: request(server, waiting: .milliseconds(20)))
-        #expect(response.status == .ok)
+        async let answer = server.session.upload(Data(count: 1000), to: request(server, waiting: .seconds(5)))
+        try await server.reached.opened()
+        await server.session.settle()
+        #expect(!sent.isOpen)
+        clock.advance(by: .seconds(5))
+        #expect(try await answer.1.status == .ok)
         #expect(server.server.requests.first?.bodyLength == 1000)
         try await server.isHealthyAndLeavesNothing()
     }

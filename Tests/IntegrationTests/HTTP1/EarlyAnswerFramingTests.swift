@@ -72,19 +72,26 @@ struct EarlyAnswerFramingTests {
     /// A chunked response that ends with the connection before its last chunk is an error, for each kind of source.
     @Test(arguments: [200, 413], WatchedSource.Rest.allCases)
     func anAnswerThatIsCutShortIsAnError(_ status: Int, _ rest: WatchedSource.Rest) async throws {
-        let server = try Misbehaviour { connection, _ in
+        let clock = TestClock(), isClosed = LoopbackServer.Gate()
+        let server = try Misbehaviour(clock: clock) { connection, _ in
             _ = try connection.read(upTo: 1)
             try connection.write(String(Framing.chunks.answer(status).dropLast(7)))
             connection.waitUntilReceived()
             connection.close()
+            isClosed.open()
         }
-        var request = server.request
-        request.timeouts = .impatient
+        let session = server.session, request = server.request.withTimeouts(.soonIdle)
         let source = WatchedSource(rest)
         // An older libcurl does not report the end of the connection while the source pauses.
-        let isSilent = rest == .stalled && status == 200
-        await expectFailure([.truncatedBody, .receive, .send, isSilent ? .idleTimeout : .truncatedBody]) {
-            try await server.session.upload(.stream(source), to: request)
+        if rest == .stalled, status == 200 {
+            try await expectTimeout(
+                [.truncatedBody, .receive, .send, .idleTimeout], after: Timeouts.idleLimit, on: clock, in: session,
+                once: isClosed
+            ) { try await session.upload(.stream(source), to: request) }
+        } else {
+            await expectFailure([.truncatedBody, .receive, .send]) {
+                try await session.upload(.stream(source), to: request)
+            }
         }
         try await source.released.opened()
         try await server.isHealthyAndLeavesNothing()

@@ -17,31 +17,32 @@ struct SilenceTests {
         Row("in a body that ends with the connection", "HTTP/1.1 200 OK\r\n\r\nhello"),
     ]
 
+    private let clock = TestClock()
+
     @Test(arguments: points)
     func reachesTheIdleTimeout(_ row: Row) async throws {
-        let server = try Misbehaviour(answering: row.answer)
-        var request = server.request
-        request.timeouts = .impatient
-        let error = await server.fails(with: .idleTimeout, sending: request)
-        #expect(error?.isTimeout == true)
+        let server = try Misbehaviour(answering: row.answer, clock: clock)
+        let request = server.request.withTimeouts(.soonIdle)
+        let error = try await server.fails(
+            with: .idleTimeout, after: Timeouts.idleLimit, on: clock, sending: request)
+        #expect(error?.isTimeout == true && error?.reason == .timedOut(.idle))
         try await server.isHealthyAndLeavesNothing()
     }
 
     @Test(arguments: points.prefix(4))
     func beforeTheHeadReachesItsTimeout(_ row: Row) async throws {
-        let server = try Misbehaviour(answering: row.answer)
-        var request = server.request
-        request.timeouts = Timeouts(responseHead: .milliseconds(300))
-        await server.fails(with: .idleTimeout, sending: request)
+        let server = try Misbehaviour(answering: row.answer, clock: clock)
+        let request = server.request.withTimeouts(Timeouts(responseHead: .seconds(20), total: nil))
+        let error = try await server.fails(with: .idleTimeout, after: .seconds(20), on: clock, sending: request)
+        #expect(error?.reason == .timedOut(.responseHead))
         try await server.isHealthyAndLeavesNothing()
     }
 
     @Test(arguments: points)
     func reachesTheDeadline(_ row: Row) async throws {
-        let server = try Misbehaviour(answering: row.answer)
-        var request = server.request
-        request.timeouts = Timeouts(total: .milliseconds(300))
-        await server.fails(with: .deadline, sending: request)
+        let server = try Misbehaviour(answering: row.answer, clock: clock)
+        let request = server.request.withTimeouts(Timeouts(total: .seconds(20)))
+        try await server.fails(with: .deadline, after: .seconds(20), on: clock, sending: request)
         try await server.isHealthyAndLeavesNothing()
     }
 
@@ -49,34 +50,52 @@ struct SilenceTests {
     @Test func whileSendingReachesTheIdleTimeout() async throws {
         // The server sees the end of the connection only after all those bytes, so it finally reads them.
         let failed = LoopbackServer.Gate()
-        let server = try Misbehaviour { connection, _ in
+        let server = try Misbehaviour(clock: clock) { connection, _ in
             try connection.wait(for: failed)
             try connection.readToEnd()
         }
-        var request = Request(server.server.url("/bad"), method: .post, body: .data(.init(count: 32 << 20)))
-        request.timeouts = .impatient
-        await server.fails(with: .idleTimeout, sending: request)
+        let body = RequestBody.data(.init(count: 32 << 20))
+        let request = Request(server.server.url("/bad"), method: .post, body: body).withTimeouts(.soonIdle)
+        try await server.fails(with: .idleTimeout, after: Timeouts.idleLimit, on: clock, sending: request)
         failed.open()
         try await server.isHealthyAndLeavesNothing()
     }
 
-    @Test(arguments: [
-        Row("head", "HTTP/1.1 200 OK\r\nX-Long: \(String(repeating: "x", count: 10_000))"),
-        Row(
-            "body with a length",
-            "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n\(String(repeating: "x", count: 10_000))"),
-        Row(
-            "chunked body",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(String(repeating: "1\r\nx\r\n", count: 2_000))"),
-        Row("body that ends with the connection", "HTTP/1.1 200 OK\r\n\r\n\(String(repeating: "x", count: 10_000))"),
-    ])
+    /// The beginnings of responses, which are followed by a field, an `x` or a chunk of one byte at a time.
+    private static let drips = [
+        Row("head", "HTTP/1.1 200 OK\r\n"),
+        Row("body with a length", "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"),
+        Row("chunked body", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        Row("body that ends with the connection", "HTTP/1.1 200 OK\r\n\r\n"),
+    ]
+
+    /// Bytes come long before the idle limit, each time, and the deadline is reached nevertheless.
+    @Test(arguments: drips)
     func dripCannotOutliveTheDeadline(_ row: Row) async throws {
-        let server = try Misbehaviour { connection, _ in
-            try connection.writeSlowly(row.answer, every: .milliseconds(20))
+        let piece = row.name == "head" ? "X: x\r\n" : row.name.hasPrefix("chunked") ? "1\r\nx\r\n" : "x"
+        let pieces = PacedPieces(Array(repeating: piece, count: 15))
+        let server = try Misbehaviour(clock: clock) { connection, _ in
+            try connection.write(row.answer)
+            try pieces.write(to: connection)
         }
-        var request = server.request
-        request.timeouts = Timeouts(total: .milliseconds(300))
-        await server.fails(with: .deadline, sending: request)
+        let limits = Timeouts(responseHead: .seconds(3600), idle: .seconds(60), total: .seconds(300))
+        async let error = server.fails(with: .deadline, sending: server.request.withTimeouts(limits))
+        try await pieces.advance(clock, by: .seconds(20), in: server.session)
+        #expect(await error?.isTimeout == true)
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    /// libcurl reports whole lines of a head, and so the bytes of a line that does not end do not count against the idle limit.
+    @Test func aLineOfAHeadThatDripsReachesTheIdleTimeout() async throws {
+        let pieces = PacedPieces(Array(repeating: "x", count: 3))
+        let server = try Misbehaviour(clock: clock) { connection, _ in
+            try connection.write("HTTP/1.1 200 OK\r\nX-Long: ")
+            try pieces.write(to: connection)
+        }
+        let limits = Timeouts(responseHead: .seconds(3600), idle: .seconds(60), total: .seconds(300))
+        async let error = server.fails(with: .idleTimeout, sending: server.request.withTimeouts(limits))
+        try await pieces.advance(clock, by: .seconds(20), in: server.session)
+        #expect(await error?.reason == .timedOut(.idle))
         try await server.isHealthyAndLeavesNothing()
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Trellis
+import TrellisTesting
 
 /// An HTTP/2 server that resets a stream, goes away, cuts a body short or violates the protocol causes an error, or a harmless repetition.
 ///
@@ -155,20 +156,26 @@ struct HTTP2FailureTests {
     /// Bytes that are not frames are refused. The connection may end before libcurl reports the reason; newer versions send GOAWAY and wait
     /// until the server closes the connection.
     @Test func bytesThatAreNoFramesAreRefused() async throws {
-        let peer = try await HTTP2Peer(Self.started, .tls)
-        var request = try peer.request("/garbage")
-        request.timeouts = .impatient
+        let (clock, key) = (TestClock(), UUID().uuidString)
+        let peer = try await HTTP2Peer(Self.started, .tls, clock: clock)
+        let request = try peer.request("/garbage/\(key)").withTimeouts(Timeouts(idle: .seconds(30)))
         let kinds: [TrellisError.Kind] = [.malformedResponse, .http2, .receive, .idleTimeout]
-        await expectFailure(kinds) { try await peer.session.data(request) }
+        async let failure = expectFailure(kinds) { try await peer.session.data(request) }
+        try await peer.waitUntilHandled(key)
+        clock.advance(by: .seconds(30))
+        _ = await failure
         try await peer.isHealthyAndLeavesNothing()
     }
 
     @Test(arguments: ["before-head", "after-head", "in-body"])
     func silenceReachesTheIdleTimeout(_ point: String) async throws {
-        let peer = try await HTTP2Peer(Self.started, .tls)
-        var request = try peer.request("/silent/\(point)")
-        request.timeouts = .impatient
-        await expectFailure([.idleTimeout]) { try await peer.session.data(request) }
+        let (clock, key) = (TestClock(), UUID().uuidString)
+        let peer = try await HTTP2Peer(Self.started, .tls, clock: clock)
+        let request = try peer.request("/silent/\(point)/\(key)").withTimeouts(Timeouts(idle: .seconds(30)))
+        async let failure = expectFailure([.idleTimeout]) { try await peer.session.data(request) }
+        try await peer.waitUntilHandled(key)
+        clock.advance(by: .seconds(30))
+        _ = await failure
         try await peer.isHealthyAndLeavesNothing()
     }
 }

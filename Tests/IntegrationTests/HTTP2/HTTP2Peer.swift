@@ -1,5 +1,6 @@
 import Testing
 import Trellis
+import TrellisTesting
 
 /// The scripted HTTP/2 server, with a session that uses TLS or prior knowledge.
 struct HTTP2Peer: Sendable {
@@ -15,14 +16,19 @@ struct HTTP2Peer: Sendable {
     let session: Session
     let way: Way
 
-    init(_ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .automatic) async throws {
+    init(
+        _ started: Task<Peer, any Error>, _ way: Way, engines: EngineCount = .automatic, clock: TestClock? = nil
+    ) async throws {
         peer = try await started.value
         self.way = way
         var configuration = SessionConfiguration()
         configuration.engines = engines
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
-        session = Session(configuration: configuration)
+        session =
+            if let clock { Session(configuration: configuration, clock: clock) } else {
+                Session(configuration: configuration)
+            }
     }
 
     func request(_ path: String) throws -> Request {
@@ -35,6 +41,13 @@ struct HTTP2Peer: Sendable {
         _ path: String, with kinds: TrellisError.Kind..., sourceLocation: SourceLocation = #_sourceLocation
     ) async -> TrellisError? {
         await expectFailure(kinds, sourceLocation) { try await session.data(request(path)) }
+    }
+
+    /// Waits until the client's kernel has everything that a scenario with a key sends, and the session has handled that.
+    func waitUntilHandled(_ key: String) async throws {
+        let scheme = way == .tls ? "https" : "http"
+        _ = try await session.data(peer.url("other-\(way.rawValue)", "/sent/\(key)", scheme: scheme))
+        await session.settle()
     }
 
     /// Checks that the next request gets its response, and that the server has no connection after the session's shutdown.

@@ -40,13 +40,17 @@ struct HTTP2QuietBodyTests {
     /// The end of a success without a length is not reported by libcurl while the body is paused: the limit on silence ends the request.
     @Test(arguments: HTTP2Peer.Way.allCases, ["at-once", "own"])
     func theEndOfASuccessWithoutALengthIsNotSeen(_ way: HTTP2Peer.Way, _ end: String) async throws {
-        let peer = try await HTTP2Peer(Self.started, way)
+        let (clock, key) = (TestClock(), UUID().uuidString)
+        let peer = try await HTTP2Peer(Self.started, way, clock: clock)
         let source = WatchedSource(.stalled)
-        var request = try peer.request("/early-end/200/without-length/\(end)")
-        request.timeouts = .impatient
-        let error = await expectFailure([.idleTimeout]) {
+        let request = try peer.request("/early-end/200/without-length/\(end)/nothing/\(key)")
+            .withTimeouts(Timeouts(idle: .seconds(30)))
+        async let failure = expectFailure([.idleTimeout]) {
             try await peer.session.upload(.stream(source), to: request)
         }
+        try await peer.waitUntilHandled(key)
+        clock.advance(by: .seconds(30))
+        let error = await failure
         #expect(error?.phase == .receiving)
         try await source.released.opened()
         try await peer.isHealthyAndLeavesNothing()

@@ -2,7 +2,9 @@ import CurlEngine
 import Foundation
 import HTTPTypes
 import Testing
-import Trellis
+import TrellisTesting
+
+@testable import Trellis
 
 /// More requests than a server allows on one HTTP/2 connection open further connections, up to the limit per origin, and then wait.
 ///
@@ -36,6 +38,7 @@ struct StreamLimitTests {
     }
 
     private let peer: Peer
+    private let clock = TestClock()
     /// The number of requests that share a connection at most, apart from the server's limit.
     private let sharing = LibcurlFeatures.current.canMultiplex ? 100 : 1
 
@@ -52,27 +55,31 @@ struct StreamLimitTests {
         return counts
     }
 
-    private func session(
-        perOrigin: Int, monitor: (any EventMonitor)?, _ way: HTTP2Peer.Way, idleLifetime: Duration
-    ) -> Session {
+    private func session(perOrigin: Int, monitor: (any EventMonitor)?, _ way: HTTP2Peer.Way) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
-        configuration.limits = ConnectionLimits(perOrigin: perOrigin, idleLifetime: idleLifetime)
+        configuration.limits = ConnectionLimits(perOrigin: perOrigin, idleLifetime: .seconds(40))
         if let monitor { configuration.eventMonitors = [monitor] }
-        return Session(configuration: configuration)
+        return Session(configuration: configuration, clock: clock)
     }
 
     /// Sets the peer's limit, lets it hold requests to `/hold`, and returns a session that knows the limit.
     private func holding(
-        limit: Int, perOrigin: Int, monitor: (any EventMonitor)? = nil, _ way: HTTP2Peer.Way = .tls,
-        idleLifetime: Duration = .seconds(45)
+        limit: Int, perOrigin: Int, monitor: (any EventMonitor)? = nil, _ way: HTTP2Peer.Way = .tls
     ) async throws -> Session {
         try await tell("limit \(limit)")
         try await tell("hold")
-        let session = session(perOrigin: perOrigin, monitor: monitor, way, idleLifetime: idleLifetime)
+        let session = session(perOrigin: perOrigin, monitor: monitor, way)
         _ = try await session.data(request("/ok", way))
         return session
+    }
+
+    /// Waits until an engine has a number of requests, counted from the first one.
+    private func untilAdmitted(_ count: Int, _ session: Session) async {
+        while session.engineStatistics.reduce(0, { $0 + $1.requestCount }) < count, !Task.isCancelled {
+            await Task.yield()
+        }
     }
 
     private func close(_ session: Session) async throws {
@@ -95,7 +102,12 @@ struct StreamLimitTests {
         }
     }
 
-    @Test(arguments: [1, 2, 10], HTTP2Peer.Way.allCases)
+    /// The limits and the ways, of which the everyday run has each once.
+    static let limits: [(Int, HTTP2Peer.Way)] =
+        [(1, .cleartext), (2, .tls), (10, .tls)]
+        + (Scale.isFull ? [(1, .tls), (2, .cleartext), (10, .cleartext)] : [])
+
+    @Test(arguments: limits)
     func connectionsAreAddedUpToTheLimit(_ limit: Int, _ way: HTTP2Peer.Way) async throws {
         let session = try await holding(limit: limit, perOrigin: 4, way)
         let room = 4 * min(limit, sharing)
@@ -182,9 +194,7 @@ struct StreamLimitTests {
         tasks.append(try start(.low))
         tasks.append(try start(.high))
         // All have a slot and wait for a stream, as well as the request that has taught the limit.
-        while session.engineStatistics.reduce(0, { $0 + $1.requestCount }) < tasks.count + 1, !Task.isCancelled {
-            await Task.yield()
-        }
+        await untilAdmitted(tasks.count + 1, session)
         for count in 1...tasks.count {
             _ = try await untilRequested(1)
             try await tell("release one")
@@ -209,13 +219,22 @@ struct StreamLimitTests {
     }
 
     /// Returns the error of a request that waits for a stream until it times out.
-    private func failureOfAWait(_ timeouts: Timeouts) async throws -> TrellisError? {
+    ///
+    /// - Parameter waits: The durations by which the clock is moved. The request must still wait before the last one.
+    private func failureOfAWait(_ timeouts: Timeouts, _ waits: [Duration]) async throws -> TrellisError? {
         let session = try await holding(limit: 1, perOrigin: 1)
         let responses = try hold(1, session)
         _ = try await untilRequested(1)
-        var request = try request("/ok")
-        request.timeouts = timeouts
-        let error = await expectFailure([.deadline]) { try await session.data(request) }
+        let request = try request("/ok").withTimeouts(timeouts)
+        async let failure = expectFailure([.deadline]) { try await session.data(request) }
+        // After those that have taught the limit, and that hold the stream.
+        await untilAdmitted(3, session)
+        for wait in waits {
+            await session.settle()
+            #expect(await session.liveRequestCount == 2)
+            clock.advance(by: wait)
+        }
+        let error = await failure
         try await tell("release")
         #expect(try await responses.value == 1)
         try await close(session)
@@ -224,7 +243,7 @@ struct StreamLimitTests {
 
     @Test func aTimeoutNamesTheLimit() async throws {
         guard sharing > 1 else { return }
-        let error = try await failureOfAWait(Timeouts(total: .milliseconds(50)))
+        let error = try await failureOfAWait(Timeouts(total: .seconds(30)), [.seconds(30)])
         let text = "as many requests as the server or libcurl allows (1 each)"
         #expect(error?.detail?.hasSuffix(text) == true, "\(error?.detail ?? "none")")
     }
@@ -232,15 +251,15 @@ struct StreamLimitTests {
     /// The wait for a stream on a connection of others is no time of connecting.
     @Test func aWaitForAStreamIsNotLimitedByTheTimeToConnect() async throws {
         guard sharing > 1 else { return }
-        let timeouts = Timeouts(connect: .milliseconds(50), total: .milliseconds(400))
-        let error = try await failureOfAWait(timeouts)
+        let timeouts = Timeouts(connect: .seconds(1), total: .seconds(30))
+        let error = try await failureOfAWait(timeouts, [.seconds(2), .seconds(28)])
         #expect(error?.reason == .timedOut(.total), "\(error?.description ?? "none")")
     }
 
     /// Streams that were sent before the server's SETTINGS arrived, and were refused, teach the limit, so that none is refused too often.
     @Test(arguments: [1, 4])
     func refusedStreamsTeachTheLimit(_ perOrigin: Int) async throws {
-        let session = session(perOrigin: perOrigin, monitor: nil, .tls, idleLifetime: .seconds(45))
+        let session = session(perOrigin: perOrigin, monitor: nil, .tls)
         let request = Request(try peer.url("late", "/ok"), method: .post)
         let statuses = try await withThrowingTaskGroup { group in
             for _ in 0..<150 { group.addTask { try await session.data(request).1.status.code } }
@@ -251,23 +270,34 @@ struct StreamLimitTests {
     }
 
     @Test func surplusConnectionsAreClosedWhenTheyAreIdle() async throws {
-        let session = try await holding(limit: 2, perOrigin: 4, idleLifetime: .seconds(1))
+        let session = try await holding(limit: 2, perOrigin: 4)
         let room = 4 * min(2, sharing)
         let responses = try hold(room, session)
         _ = try await untilRequested(room)
         try await tell("release")
         #expect(try await responses.value == room)
         #expect(try await counts().open == 4)
-        while try await counts().open > 1 { _ = try await session.data(request("/ok")) }
+        await session.settle()
+        clock.advance(by: .seconds(30))
+        _ = try await session.data(request("/ok"))
+        await session.settle()
+        // The one connection that was used after half a minute is still open.
+        clock.advance(by: .seconds(30))
+        while try await counts().open > 1 {}
+        #expect(try await session.data(request("/ok")).1.metrics.reusedConnection)
+        #expect(try await counts().open == 1)
         try await close(session)
     }
 
     @Test func surplusConnectionsAreClosedWhileAStreamIsUsed() async throws {
-        let session = try await holding(limit: 2, perOrigin: 4, idleLifetime: .seconds(1))
+        let session = try await holding(limit: 2, perOrigin: 4)
         let room = 4 * min(2, sharing)
         let responses = try hold(room, session)
         #expect(try await untilRequested(room).open == 4)
         for _ in 1..<room { try await tell("release one") }
+        while await session.liveRequestCount > 1, !Task.isCancelled { await Task.yield() }
+        await session.settle()
+        clock.advance(by: .seconds(40))
         while try await counts().open > 1 {}
         #expect(try await counts().requests == 1)
         try await tell("release")

@@ -1,8 +1,9 @@
 import Foundation
 import HTTPTypes
 import Testing
-import Trellis
 import TrellisTesting
+
+@testable import Trellis
 
 /// Requests work over HTTP/3, if the running libcurl supports HTTP/3.
 ///
@@ -64,9 +65,22 @@ struct HTTP3Tests {
     }
 
     @Test func silenceReachesTheIdleTimeout() async throws {
-        var request = try request("/silent")
-        request.timeouts = .impatient
-        await expectFailure([.idleTimeout]) { try await session.data(request) }
+        let clock = TestClock()
+        let session = peer.session(clock: clock) {
+            $0.httpVersion = .http3Only
+            $0.limits.perOrigin = 1
+        }
+        _ = try await session.data(request("/ok/2"))
+        let silent = try request("/silent").withTimeouts(Timeouts(idle: .seconds(30)))
+        async let failure = expectFailure([.idleTimeout]) { try await session.data(silent) }
+        while await session.liveRequestCount == 0, !Task.isCancelled { await Task.yield() }
+        // This request follows the other one on the same connection.
+        _ = try await session.data(request("/ok/2"))
+        await session.settle()
+        clock.advance(by: .seconds(30))
+        _ = await failure
+        #expect(try await session.data(request("/ok/2")).0.count == 2)
+        await session.shutdown()
         try await isHealthyAndLeavesNothing()
     }
 

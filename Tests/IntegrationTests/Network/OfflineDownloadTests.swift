@@ -30,18 +30,24 @@ struct OfflineDownloadTests {
     /// link is up.
     @Test func aDownloadIsResumedWhenTheLinkIsUp() async throws {
         try machine.join()
-        let session = await machine.session { configuration in
-            configuration.reachability = machine.reachability
+        let clock = TestClock(), year = Duration.seconds(31_536_000), reachability = machine.reachability
+        let session = await machine.session(clock: clock) { configuration in
+            configuration.reachability = reachability
             configuration.eventMonitors = [events]
-            configuration.timeouts.idle = .milliseconds(300)
+            configuration.timeouts = Timeouts(connect: year, responseHead: year, idle: year)
         }
+        var statuses = reachability.statuses.makeAsyncIterator()
         // The limit would be exceeded if attempts without a network were counted.
         let options = DownloadOptions(maximumFailures: 2)
         let download = session.downloadRequest(try url, to: .file(folder("a.bin")), options: options)
         async let value = download.value
         for await progress in download.progress where progress.completedBytes == 200_000 { break }
         try machine.ip("link set cable0 down")
-        try await events.waitForFailedConnections(2)
+        // Attempts count until the loss of the network is known.
+        while let status = await statuses.next(), status != .notReachable {}
+        clock.advance(by: year)
+        // The pause between the first two attempts passes. The next one ends when the network is back.
+        try await clock.advance(by: .seconds(1), in: session) { [events] in events.failedConnectionCount > 1 }
         _ = try await peer.answer(Nothing.self, to: "answer")
         try machine.ip("link set cable0 up")
         try machine.ip("route add default via 198.51.100.1")

@@ -39,7 +39,7 @@ struct RealProxySocketTests {
 
     private func files(through session: Session, _ pair: RealServerTests.Pair, _ name: String) async throws {
         let port = try #require(peer.announcement.ports[name])
-        for (file, size) in [("/small", 11), ("/large", 8 << 20), ("/small", 11)] {
+        for (file, size) in [("/small", 11), ("/middle", 2 << 20), ("/small", 11)] {
             var request = Request(try peer.url(pair.server, file))
             request.httpVersion = pair.policy
             let (data, response) = try await session.data(request)

@@ -36,8 +36,8 @@ struct RealProxyTests {
             #expect(response.version == pair.version)
             #expect(response.metrics.peerAddress == (try proxyName))
         }
-        let (large, _) = try await session.data(request("/large", pair))
-        #expect(large == RealServerTests.large)
+        let (middle, _) = try await session.data(request("/middle", pair))
+        #expect(middle == RealServerTests.middle)
         let small = try request("/small", pair)
         let count = pair.answersManyStreams ? 20 : 1
         try await withThrowingTaskGroup(of: Int.self) { group in

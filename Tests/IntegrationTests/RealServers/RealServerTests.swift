@@ -40,8 +40,14 @@ struct RealServerTests {
         }()
     }
 
-    /// The file `/large`. Its computation takes seconds in a debug build.
-    static let large = Data((0..<8 << 20).map { UInt8($0 % 251) })
+    /// The file `/large`. Made of copies, because a step takes long in a debug build.
+    static let large: Data = {
+        var data = Data(0...250)
+        while data.count < 8 << 20 { data += data }
+        return data.prefix(8 << 20)
+    }()
+    /// The file `/middle`, which is larger than the buffers of proxies.
+    static let middle = large.prefix(2 << 20)
 
     private let peer: Peer
     private let session: Session

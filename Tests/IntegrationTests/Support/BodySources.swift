@@ -20,6 +20,11 @@ enum BodySource {
         }
     }
 
+    /// Returns a source that yields a chunk, and then waits until its task is cancelled.
+    static func stalled(after chunk: Data) -> AsyncStream<Data> {
+        AsyncStream { continuation in continuation.yield(chunk) }
+    }
+
     /// Returns a source that yields these chunks and throws ``Broken``.
     static func broken(after texts: String...) -> AsyncThrowingStream<Data, any Error> {
         AsyncThrowingStream { continuation in

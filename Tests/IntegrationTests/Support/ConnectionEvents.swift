@@ -18,17 +18,20 @@ final class ConnectionEvents: EventMonitor {
 
     func handle(_ event: RequestEvent) async { events.withLock { $0.append(event) } }
 
-    /// Waits until an event has a word.
-    func wait(for word: String) async throws {
-        while !words.contains(word) {
+    /// Waits until a number of events have a word.
+    func wait(for word: String, count: Int = 1) async throws {
+        while words.count(where: { $0 == word }) < count {
             try Task.checkCancellation()
             await Task.yield()
         }
     }
 
+    /// The number of attempts that have found no way to their server.
+    var failedConnectionCount: Int { words.count { $0.hasPrefix("ended connect") } }
+
     /// Waits until some attempts have found no way to their server.
     func waitForFailedConnections(_ count: Int) async throws {
-        while words.count(where: { $0.hasPrefix("ended connect") }) < count {
+        while failedConnectionCount < count {
             try Task.checkCancellation()
             await Task.yield()
         }

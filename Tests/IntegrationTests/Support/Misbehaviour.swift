@@ -14,8 +14,26 @@ struct Misbehaviour: Sendable {
 
     let server: LoopbackServer
     let session: Session
+    /// The gate that opens when a script has begun, or when the fixed text was sent.
+    let reached: LoopbackServer.Gate
 
-    init(_ configuration: SessionConfiguration = SessionConfiguration(), _ script: @escaping Script) throws {
+    /// - Parameter clock: The clock of the session; `nil` for the system's.
+    init(
+        _ configuration: SessionConfiguration = SessionConfiguration(), clock: TestClock? = nil,
+        _ script: @escaping Script
+    ) throws {
+        let reached = LoopbackServer.Gate()
+        try self.init(configuration, clock, reached) { connection, request in
+            reached.open()
+            try script(connection, request)
+        }
+    }
+
+    private init(
+        _ configuration: SessionConfiguration, _ clock: TestClock?, _ reached: LoopbackServer.Gate,
+        _ script: @escaping Script
+    ) throws {
+        self.reached = reached
         server = try LoopbackServer { connection in
             while let request = try connection.readHead() {
                 if request.path == "/good" {
@@ -25,15 +43,19 @@ struct Misbehaviour: Sendable {
                 }
             }
         }
-        session = Session(configuration: configuration)
+        session =
+            clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     /// Starts a server that responds with fixed text, and then ends the response according to ``Ending``.
-    init(answering text: String, then ending: Ending = .keepOpen, _ configuration: SessionConfiguration = .init())
-        throws
-    {
-        try self.init(configuration) { connection, _ in
+    init(
+        answering text: String, then ending: Ending = .keepOpen, _ configuration: SessionConfiguration = .init(),
+        clock: TestClock? = nil
+    ) throws {
+        let reached = LoopbackServer.Gate()
+        try self.init(configuration, clock, reached) { connection, _ in
             try connection.write(text)
+            reached.open()
             ending.apply(to: connection)
         }
     }
@@ -48,6 +70,18 @@ struct Misbehaviour: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation
     ) async -> TrellisError? {
         await expectFailure(kinds, sourceLocation) { try await session.data(request ?? self.request) }
+    }
+
+    /// Expects that the request fails with one of these kinds when the clock has reached a limit, after the server has reached the stage of
+    /// ``reached``. Returns the error.
+    @discardableResult
+    func fails(
+        with kinds: TrellisError.Kind..., after limit: Duration, on clock: TestClock, sending request: Request,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> TrellisError? {
+        try await expectTimeout(kinds, after: limit, on: clock, in: session, once: reached, sourceLocation) {
+            try await session.data(request)
+        }
     }
 
     /// Checks that the next request on the session gets its response, and that the server has no connection after the session's shutdown.

@@ -1,4 +1,5 @@
 import Trellis
+import TrellisTesting
 
 extension Peer {
     /// Returns a session that trusts the peer's authority besides those of the system.
@@ -8,9 +9,22 @@ extension Peer {
     ///
     /// - Parameter change: A change of the session's configuration.
     func session(_ change: (inout SessionConfiguration) throws -> Void) rethrows -> Session {
+        Session(configuration: try configuration(change))
+    }
+
+    /// Returns a session on a clock that trusts the peer's authority besides those of the system.
+    func session(
+        clock: TestClock, _ change: (inout SessionConfiguration) throws -> Void = { _ in }
+    ) rethrows -> Session {
+        Session(configuration: try configuration(change), clock: clock)
+    }
+
+    private func configuration(
+        _ change: (inout SessionConfiguration) throws -> Void
+    ) rethrows -> SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: announcement.ca)
         try change(&configuration)
-        return Session(configuration: configuration)
+        return configuration
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Trellis
+import TrellisTesting
 
 /// The servers of `pins.py`, with the pins of their chains.
 struct PinPeer: Sendable {
@@ -41,14 +42,17 @@ struct PinPeer: Sendable {
     }
 
     /// Returns a session that trusts the root of the servers.
+    ///
+    /// - Parameter clock: The clock of the session; `nil` for the system's.
     func session(
-        _ manager: ServerTrustManager? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ manager: ServerTrustManager? = nil, clock: TestClock? = nil,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.serverTrustManager = manager
         change(&configuration)
-        return Session(configuration: configuration)
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     /// Returns a session that demands one of the pins of some keys from every host.

@@ -15,13 +15,20 @@ enum ProxyPeer {
         _ server: LoopbackServer, _ authentication: Proxy.Authentication? = nil,
         password: String = password
     ) throws -> SessionConfiguration {
+        try configuration(server.url(), authentication, password: password)
+    }
+
+    /// Returns a configuration with the proxy at a URL, with or without the credentials.
+    static func configuration(
+        _ url: String, _ authentication: Proxy.Authentication? = nil, password: String = password
+    ) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         let proxy =
             if let authentication {
                 try Proxy(
-                    server.url(), username: username, password: password, authentication: authentication)
+                    url, username: username, password: password, authentication: authentication)
             } else {
-                try Proxy(server.url())
+                try Proxy(url)
             }
         configuration.proxy = .always(proxy)
         return configuration

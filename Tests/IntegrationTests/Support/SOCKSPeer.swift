@@ -32,10 +32,12 @@ enum SOCKSPeer {
     ///   - reply: The code of the reply to the request for a connection; zero is success, for SOCKS 4 too.
     ///   - replies: The codes of the replies for some hosts, in place of `reply`.
     ///   - deviation: The point at which the proxy deviates from the protocol, and how.
+    ///   - silent: The gate that opens when the proxy has fallen silent.
     ///   - server: The behaviour after the connection is made. The default is an HTTP server that names the connection.
     static func start(
         on address: LoopbackServer.Address = .ipv4, login: (String, String)? = nil, reply: UInt8 = 0,
-        replies: [String: UInt8] = [:], deviation: (Point, Deviation)? = nil, connects: Recorder? = nil,
+        replies: [String: UInt8] = [:], deviation: (Point, Deviation)? = nil,
+        silent: LoopbackServer.Gate = LoopbackServer.Gate(), connects: Recorder? = nil,
         server: (@Sendable (LoopbackServer.Connection) throws -> Void)? = nil
     ) throws -> LoopbackServer {
         let code: @Sendable (String) -> UInt8 = { replies[$0] ?? reply }
@@ -43,8 +45,8 @@ enum SOCKSPeer {
             let version = try connection.read(exactly: 1)[0]
             let connect =
                 version == 4
-                ? try fourth(connection, code, deviation)
-                : try fifth(connection, login.map { Data("\($0.0):\($0.1)".utf8) }, code, deviation)
+                ? try fourth(connection, code, (deviation, silent))
+                : try fifth(connection, login.map { Data("\($0.0):\($0.1)".utf8) }, code, (deviation, silent))
             guard let connect else { return }
             connects?.add(connect)
             if let server { return try server(connection) }
@@ -63,13 +65,18 @@ enum SOCKSPeer {
         func add(_ connect: Connect) { connects.withLock { $0.append(connect) } }
     }
 
+    /// A deviation, and the gate that opens when the proxy falls silent.
+    private typealias Plan = (deviation: (Point, Deviation)?, silent: LoopbackServer.Gate)
+
     /// Deviates if the script does so here. Returns whether it did.
     private static func deviates(
-        _ connection: LoopbackServer.Connection, at point: Point, _ deviation: (Point, Deviation)?
+        _ connection: LoopbackServer.Connection, at point: Point, _ plan: Plan
     ) throws -> Bool {
-        guard let deviation, deviation.0 == point else { return false }
+        guard let deviation = plan.deviation, deviation.0 == point else { return false }
         switch deviation.1 {
-        case .silence: connection.waitUntilPeerCloses()
+        case .silence:
+            plan.silent.open()
+            connection.waitUntilPeerCloses()
         case .end: break
         case .garbage: try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
         case .bytes(let bytes): try connection.write(bytes)
@@ -89,7 +96,7 @@ enum SOCKSPeer {
     }
 
     private static func fourth(
-        _ connection: LoopbackServer.Connection, _ reply: (String) -> UInt8, _ deviation: (Point, Deviation)?
+        _ connection: LoopbackServer.Connection, _ reply: (String) -> UInt8, _ plan: Plan
     ) throws -> Connect? {
         _ = try connection.read(exactly: 1)
         let port = try port(connection)
@@ -98,7 +105,7 @@ enum SOCKSPeer {
         // An address of 0.0.0.x means that a name follows.
         let host =
             address.starts(with: [0, 0, 0]) ? try text(connection) : address.map(String.init).joined(separator: ".")
-        if try deviates(connection, at: .reply, deviation) { return nil }
+        if try deviates(connection, at: .reply, plan) { return nil }
         let code = reply(host)
         try connection.write([0, code == 0 ? 90 : code] + [UInt8](repeating: 0, count: 6))
         guard code == 0 else { return nil }
@@ -107,11 +114,11 @@ enum SOCKSPeer {
 
     private static func fifth(
         _ connection: LoopbackServer.Connection, _ login: Data?, _ reply: (String) -> UInt8,
-        _ deviation: (Point, Deviation)?
+        _ plan: Plan
     ) throws -> Connect? {
         let count = try connection.read(exactly: 1)[0]
         let methods = try connection.read(exactly: Int(count))
-        if try deviates(connection, at: .method, deviation) { return nil }
+        if try deviates(connection, at: .method, plan) { return nil }
         var pair: (String, String)?
         let method: UInt8 = login == nil ? 0 : 2
         guard methods.contains(method) else {
@@ -123,7 +130,7 @@ enum SOCKSPeer {
             _ = try connection.read(exactly: 1)
             let name = try connection.read(exactly: Int(try connection.read(exactly: 1)[0]))
             let password = try connection.read(exactly: Int(try connection.read(exactly: 1)[0]))
-            if try deviates(connection, at: .login, deviation) { return nil }
+            if try deviates(connection, at: .login, plan) { return nil }
             let isRight = Data(name) + Data(":".utf8) + Data(password) == login
             try connection.write([1, isRight ? 0 : 1])
             guard isRight else { return nil }
@@ -139,7 +146,7 @@ enum SOCKSPeer {
             host = String(decoding: try connection.read(exactly: Int(length)), as: UTF8.self)
         }
         let port = try port(connection)
-        if try deviates(connection, at: .reply, deviation) { return nil }
+        if try deviates(connection, at: .reply, plan) { return nil }
         let code = reply(host)
         try connection.write([5, code, 0, 1, 0, 0, 0, 0, 0, 0])
         guard code == 0 else { return nil }

@@ -4,6 +4,7 @@ import Glibc
 import Synchronization
 import Testing
 import Trellis
+import TrellisTesting
 
 /// A machine with a network of its own for one test: a network namespace, joined to a second one by a cable. Both are removed with
 /// the value.
@@ -115,11 +116,16 @@ final class TestMachine: Sendable {
     var reachability: NetworkReachability { NetworkReachability(NetworkMonitor(inside: { self.inside($0) })) }
 
     /// Returns a session on this machine.
-    func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) async -> Session {
+    ///
+    /// - Parameter clock: The clock of the session; `nil` for the system's.
+    func session(
+        clock: TestClock? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async -> Session {
         var configuration = SessionConfiguration()
         configuration.engines = .fixed(1)
         change(&configuration)
-        let session = Session(configuration: configuration)
+        let session =
+            clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
         // The sockets of an engine are made on its thread.
         await Task(executorPreference: session.executor) { self.enter() }.value
         return session

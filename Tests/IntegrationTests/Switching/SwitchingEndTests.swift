@@ -7,46 +7,56 @@ import TrellisTesting
 /// Connections end when their owner, their session or their limits say so, and leave nothing behind.
 @Suite(.timeLimit(.minutes(1)))
 struct SwitchingEndTests {
-    private func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
+    private let clock = TestClock()
+
+    private func session(
+        clock: TestClock? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
         var configuration = SessionConfiguration()
         change(&configuration)
-        return Session(configuration: configuration)
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     static let silences = ["", "HTTP/1.1 10", "HTTP/1.1 103 Soon\r\n\r\n", "HTTP/1.1 101 Yes\r\nUpgrade: echo\r\n"]
 
     @Test(arguments: silences)
     func silenceBeforeTheSwitchReachesTheLimits(_ text: String) async throws {
+        let session = session(clock: clock), limit = Duration.seconds(20)
+        let reached = (0..<3).map { _ in LoopbackServer.Gate() }
         let server = try LoopbackServer { connection in
             _ = try connection.readHead()
             try connection.write(text)
+            if reached.indices.contains(connection.ordinal - 1) { reached[connection.ordinal - 1].open() }
             connection.waitUntilPeerCloses()
         }
-        let session = session()
         let limits = [
-            Timeouts(responseHead: .milliseconds(200)), Timeouts(idle: .milliseconds(200)),
-            Timeouts(total: .milliseconds(200)),
+            Timeouts(responseHead: limit, total: nil), Timeouts(idle: limit, total: nil), Timeouts(total: limit),
         ]
+        let reasons: [TrellisError.Timeout] = [.responseHead, .idle, .total]
         for (index, timeouts) in limits.enumerated() {
-            var request = Request(server.url())
-            request.timeouts = timeouts
-            await expectFailure([index == 2 ? .deadline : .idleTimeout]) {
-                try await session.switchProtocols(to: "echo", request).response
-            }
+            let request = Request(server.url()).withTimeouts(timeouts)
+            let error = try await expectTimeout(
+                [index == 2 ? .deadline : .idleTimeout], after: limit, on: clock, in: session, once: reached[index]
+            ) { try await session.switchProtocols(to: "echo", request).response }
+            #expect(error?.reason == .timedOut(reasons[index]))
         }
         try await server.waitUntilClosed(count: 3)
         await session.shutdown()
     }
 
     @Test func aHeadThatDripsReachesItsLimit() async throws {
+        let pieces = PacedPieces(SwitchingServer.head.prefix(15).map(String.init))
         let server = try LoopbackServer { connection in
             _ = try connection.readHead()
-            try connection.writeSlowly(String(repeating: SwitchingServer.head, count: 50), every: .milliseconds(20))
+            try pieces.write(to: connection)
         }
-        let session = session()
-        var request = Request(server.url())
-        request.timeouts = Timeouts(responseHead: .milliseconds(300))
-        await expectFailure([.idleTimeout]) { try await session.switchProtocols(to: "echo", request).response }
+        let session = session(clock: clock)
+        let request = Request(server.url()).withTimeouts(Timeouts(responseHead: .seconds(300), total: .seconds(3600)))
+        async let error = expectFailure([.idleTimeout]) {
+            try await session.switchProtocols(to: "echo", request).response
+        }
+        try await pieces.advance(clock, by: .seconds(20), in: session)
+        #expect(await error?.reason == .timedOut(.responseHead))
         try await server.waitUntilAllClosed()
         await session.shutdown()
     }
@@ -103,7 +113,8 @@ struct SwitchingEndTests {
 
     @Test func aDrainWaitsForTheConnection() async throws {
         let server = try SwitchingServer.start()
-        let session = session()
+        // The clock stands still, and so the grace is not over before the conversation.
+        let session = session(clock: clock)
         let connection = try #require(
             try await session.switchProtocols(to: "echo", Request(server.url())).connection)
         async let shutdown: Void = session.shutdown(drainingFor: .seconds(30))
@@ -115,15 +126,21 @@ struct SwitchingEndTests {
 
     @Test func theLimitOfTheOriginCountsConnectionsUntilTheyAreClosed() async throws {
         let server = try SwitchingServer.start()
-        let session = session { $0.limits.perOrigin = 2 }
+        let events = ConnectionEvents()
+        let session = session(clock: clock) {
+            $0.limits.perOrigin = 2
+            $0.eventMonitors = [events]
+        }
         let first = try await session.switchProtocols(to: "echo", Request(server.url()))
         let second = try await session.switchProtocols(to: "echo", Request(server.url()))
-        var impatient = Request(server.url())
-        impatient.timeouts = Timeouts(total: .milliseconds(200))
-        let error = await expectFailure([.deadline]) {
+        let impatient = Request(server.url()).withTimeouts(Timeouts(total: .seconds(20)))
+        let queued = LoopbackServer.Gate()
+        async let failure = expectTimeout([.deadline], after: .seconds(20), on: clock, in: session, once: queued) {
             try await session.switchProtocols(to: "echo", impatient).response
         }
-        #expect(error?.phase == .queued)
+        try await events.wait(for: "queued", count: 3)
+        queued.open()
+        #expect(try await failure?.phase == .queued)
         async let third = session.switchProtocols(to: "echo", Request(server.url()))
         try await SwitchingServer.check(first)
         try await SwitchingServer.check(try await third)

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import Testing
 import Trellis
+import TrellisTesting
 
 /// Files of certificates and keys whose contents do not come: named pipes without a writer.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
@@ -27,22 +28,37 @@ struct SlowTrustFileTests {
         #expect(isWritten)
     }
 
-    private static func request(_ port: String, connect: Duration) async throws -> Request {
-        var request = Request(try await TrustPeer.started.value.url(port))
-        request.timeouts = Timeouts(connect: connect)
-        return request
+    /// The limit on connecting.
+    private static let limit = Duration.seconds(10)
+
+    private let clock = TestClock()
+
+    private static func request(_ port: String) async throws -> Request {
+        let url = try await TrustPeer.started.value.url(port)
+        return Request(url).withTimeouts(Timeouts(connect: limit))
+    }
+
+    /// Expects that a call ends with the limit on connecting.
+    private func expectTimeout(
+        of session: Session, _ call: @escaping @Sendable () async throws -> Void
+    ) async throws -> TrellisError? {
+        // No event says that the call waits for the file.
+        let stage = LoopbackServer.Gate()
+        stage.open()
+        return try await IntegrationTests.expectTimeout(
+            [.connectTimeout], after: Self.limit, on: clock, in: session, once: stage, of: call)
     }
 
     /// Also a stream, which has no total, ends with the limit on connecting, on each try. The read continues meanwhile.
     @Test func theLimitOnConnectingEndsTheWaitForAFile() async throws {
         let path = try Self.pipe("limit")
-        let session = TrustPeer.session(TLSConfiguration(authorities: .only([.file(path)])))
-        let request = try await Self.request("valid", connect: .milliseconds(200))
+        let session = TrustPeer.session(TLSConfiguration(authorities: .only([.file(path)])), clock: clock)
+        let request = try await Self.request("valid")
         for _ in 1...2 {
-            let error = await expectFailure([.connectTimeout]) { _ = try await session.stream(request) }
+            let error = try await expectTimeout(of: session) { _ = try await session.stream(request) }
             #expect(error?.detail == "the file \(path) has not been read" && error?.phase == .connecting)
             #expect(error?.description.contains(path) == true && error?.url == request.url)
-            #expect(error.map { $0.elapsed >= .milliseconds(200) } == true)
+            #expect(error.map { $0.elapsed >= Self.limit } == true)
             #expect(error?.mayHaveSentBytes == false && error?.isRetryable == true)
         }
         try await Self.write(to: path)
@@ -57,9 +73,9 @@ struct SlowTrustFileTests {
         configuration.tls = TLSConfiguration(authorities: .only([.file(path)]))
         let proxy = try Proxy("http://127.0.0.1:9")
         configuration.proxy = .selecting { _ in [proxy, .direct] }
-        let session = Session(configuration: configuration)
-        let request = try await Self.request("valid", connect: .milliseconds(200))
-        let error = await expectFailure([.connectTimeout]) { try await session.data(request) }
+        let session = Session(configuration: configuration, clock: clock)
+        let request = try await Self.request("valid")
+        let error = try await expectTimeout(of: session) { _ = try await session.data(request) }
         #expect(error?.detail == "the file \(path) has not been read")
         await session.shutdown()
         try await Self.write(to: path)
@@ -85,25 +101,25 @@ struct SlowTrustFileTests {
         await session.shutdown()
     }
 
-    /// The limit on connecting is not that of a passphrase, which a person may have to type. Here it takes as long as the limit of a later
-    /// request.
+    /// The limit on connecting is not that of a passphrase, which a person may have to type. Here it takes as long as several limits.
     @Test func aPassphraseMayTakeLonger() async throws {
-        let later = TrustPeer.session(TLSConfiguration(authorities: .only([.file(try Self.pipe("later"))])))
-        let laterRequest = try await Self.request("valid", connect: .milliseconds(400))
-        let isOver = Locked(false)
+        let session = Locked<Session?>(nil), clock = clock
         var tls = try await TrustPeer.tls()
         tls.clientIdentity = ClientIdentity(
             certificate: .file(try await TrustPeer.file("client.pem")),
             key: .file(try await TrustPeer.file("encrypted.key"))
         ) {
-            do { _ = try await later.stream(laterRequest) } catch { isOver.withLock { $0 = true } }
+            for _ in 1...5 {
+                await session.withLock { $0 }?.settle()
+                clock.advance(by: Self.limit)
+            }
             return TrustPeer.passphrase
         }
-        let session = TrustPeer.session(tls)
-        let request = try await Self.request("mtls", connect: .milliseconds(300))
-        #expect(try await session.string(request).hasPrefix("ada "))
-        #expect(isOver.withLock { $0 })
-        await session.shutdown()
-        await later.shutdown()
+        let asking = TrustPeer.session(tls, clock: clock)
+        session.withLock { $0 = asking }
+        #expect(try await asking.string(try await Self.request("mtls")).hasPrefix("ada "))
+        #expect(clock.now.elapsed == Self.limit * 5)
+        session.withLock { $0 = nil }
+        await asking.shutdown()
     }
 }

@@ -87,10 +87,16 @@ struct TLSFailureTests {
 
     @Test(arguments: ["stalled", "unaccepting"])
     func handshakeThatStalls(_ port: String) async throws {
-        var request = Request(try peer.url(port))
-        request.timeouts = Timeouts(connect: .milliseconds(300))
-        let error = await expectFailure([.connectTimeout]) { try await session.data(request) }
-        #expect(error?.isTimeout == true)
+        let clock = TestClock(), events = ConnectionEvents()
+        let session = peer.session(clock: clock) { $0.eventMonitors = [events] }
+        let request = Request(try peer.url(port)).withTimeouts(Timeouts(connect: .seconds(10)))
+        async let failure = expectFailure([.connectTimeout]) { try await session.data(request) }
+        let address = try peer.url(port, "", scheme: "").dropFirst(3)
+        try await events.wait(for: port == "stalled" ? "handshaking 127.0.0.1" : "connecting \(address)")
+        await session.settle()
+        clock.advance(by: .seconds(10))
+        #expect(await failure?.isTimeout == true)
+        await session.shutdown()
         try await isHealthyAndLeavesNothing()
     }
 

@@ -32,9 +32,10 @@ struct TrustEvaluationTests {
     private struct Distrust: Error, Equatable {}
 
     private func session(
-        _ evaluator: any ServerTrustEvaluating, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ evaluator: any ServerTrustEvaluating, clock: TestClock? = nil,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
-        peer.session(ServerTrustManager(everyHost: evaluator), change)
+        peer.session(ServerTrustManager(everyHost: evaluator), clock: clock, change)
     }
 
     /// The chain is evaluated once, and later connections need no further question.
@@ -112,15 +113,17 @@ struct TrustEvaluationTests {
     }
 
     @Test func theDeadlineEndsAnEvaluation() async throws {
-        let ended = LoopbackServer.Gate()
-        let session = session(
-            Asked { _ in
-                defer { ended.open() }
-                try await LoopbackServer.Gate().opened()
-            })
-        var request = Request(try peer.url("chain"))
-        request.timeouts = Timeouts(total: .milliseconds(300))
-        let error = await expectFailure([.deadline]) { try await session.data(request) }
+        let begun = LoopbackServer.Gate(), ended = LoopbackServer.Gate(), clock = TestClock()
+        let asked = Asked { _ in
+            begun.open()
+            defer { ended.open() }
+            try await LoopbackServer.Gate().opened()
+        }
+        let session = session(asked, clock: clock)
+        let request = Request(try peer.url("chain")).withTimeouts(Timeouts(connect: .seconds(60), total: .seconds(20)))
+        let error = try await expectTimeout(
+            [.deadline], after: .seconds(20), on: clock, in: session, once: begun
+        ) { try await session.data(request) }
         #expect(error?.mayHaveSentBytes == false)
         try await ended.opened()
         #expect(try await peer.receivedBytes() == 0)

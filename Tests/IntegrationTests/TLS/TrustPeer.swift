@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Trellis
+import TrellisTesting
 
 /// The servers of `trust.py`.
 enum TrustPeer {
@@ -18,10 +19,11 @@ enum TrustPeer {
         TLSConfiguration(authorities: .only([.file(try await started.value.announcement.ca)]))
     }
 
-    static func session(_ tls: TLSConfiguration) -> Session {
+    /// - Parameter clock: The clock of the session; `nil` for the system's.
+    static func session(_ tls: TLSConfiguration, clock: TestClock? = nil) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = tls
-        return Session(configuration: configuration)
+        return clock.map { Session(configuration: configuration, clock: $0) } ?? Session(configuration: configuration)
     }
 
     /// Returns the response of a server of the peer to a new session.

@@ -4,96 +4,110 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Transfers of one session share a limit equally. Bytes are counted, not time.
+/// Transfers of one session share a limit equally. Bytes are counted, and the clock is moved on when the bytes that it has allowed have
+/// come. Both transfers have their bytes at hand, so that the slower of two servers or sources is not behind.
 @Suite(.timeLimit(.minutes(1)))
 struct BandwidthFairnessTests {
-    private static let limit = BandwidthLimit(bytesPerSecond: 8 << 20)
-    private static let enough = 6 << 20
+    private static let limit = BandwidthLimit(bytesPerSecond: 1_000_000, burst: 150_000)
+    /// The number of bytes that both transfers together move.
+    private static let enough = 800_000
+    /// The number of bytes that each transfer has at hand, which the buffers of a connection can hold.
+    private static let ready = 560_000
 
-    /// The byte counts of two transfers, with a gate that opens when both together have received enough.
+    private let clock = TestClock()
+
+    /// The byte counts of two transfers.
     private final class Counts: Sendable {
         private let counts = Locked((0, 0))
-        private let start = ContinuousClock.now
-        let isEnough = LoopbackServer.Gate()
-        /// Opens when both transfers have begun: until then, one alone may take all that the limit allows.
-        private let bothBegan = LoopbackServer.Gate()
-        private let begun = Locked(0)
+        /// The sum of the counts after each change.
+        let sums: AsyncStream<Int>
+        private let changed: AsyncStream<Int>.Continuation
+        /// Opens when both transfers are ready: until then, one alone may take all that the limit allows.
+        let areReady = LoopbackServer.Gate()
+        private let readyCount = Locked(0)
 
-        /// Waits until the other transfer has begun as well.
-        func begin() async throws {
-            if begun.next() == 2 { bothBegan.open() }
-            try await bothBegan.opened()
-        }
+        init() { (sums, changed) = AsyncStream.makeStream() }
+
+        /// Records that one of the transfers is ready.
+        func isReady() { if readyCount.next() == 2 { areReady.open() } }
 
         func add(_ count: Int, to index: Int) {
             counts.withLock { counts in
-                guard counts.0 + counts.1 < BandwidthFairnessTests.enough else { return isEnough.open() }
+                guard counts.0 + counts.1 < BandwidthFairnessTests.enough else { return }
                 if index == 0 { counts.0 += count } else { counts.1 += count }
+                changed.yield(counts.0 + counts.1)
             }
         }
 
         var values: (Int, Int) { counts.withLock { $0 } }
+    }
 
-        /// The largest number of bytes that the limit allows until now, which is also correct on a slow machine.
-        var allowed: Int {
-            let (seconds, attoseconds) = (ContinuousClock.now - start).components
-            let time = Double(seconds) + Double(attoseconds) / 1e18
-            return Int(time * Double(limit.bytesPerSecond)) + limit.burst + (1 << 20)
+    /// The number of bytes that the limit allows up to now, apart from the burst.
+    private var allowed: Int { Int(clock.now.elapsed / .microseconds(1)) * Self.limit.bytesPerSecond / 1_000_000 }
+
+    private func session(_ limits: BandwidthLimits) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.bandwidth = limits
+        return Session(configuration: configuration, clock: clock)
+    }
+
+    /// Moves the clock until both transfers together have moved enough bytes, and expects the same number of each.
+    private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) async {
+        for await sum in counts.sums {
+            if sum >= Self.enough { break }
+            if sum >= allowed { clock.advance(by: .milliseconds(20)) }
         }
+        let (one, other) = counts.values
+        // The contents of a buffer go beyond the limit.
+        #expect(one + other <= allowed + Self.limit.burst + 200_000, sourceLocation: sourceLocation)
+        #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
     }
 
     @Test func downloads() async throws {
-        var configuration = SessionConfiguration()
-        configuration.bandwidth.download = Self.limit
-        let session = Session(configuration: configuration)
+        let (session, counts, end) = (session(BandwidthLimits(download: Self.limit)), Counts(), LoopbackServer.Gate())
         let server = try LoopbackServer.http { request in
             .init(
                 body: .chunked { body in
                     // The chunks of one response are much smaller than those of the other.
-                    let piece = [UInt8](repeating: 7, count: request.path == "/0" ? 1000 : 500_000)
-                    while true { try body.write(piece) }
+                    let piece = [UInt8](repeating: 7, count: request.path == "/0" ? 1000 : 70_000)
+                    for _ in 0..<Self.ready / piece.count { try body.write(piece) }
+                    counts.isReady()
+                    try body.connection.wait(for: end)
                 })
         }
-        let counts = Counts()
         let readers = (0...1).map { index in
             Task {
                 let stream = try await session.stream(server.url("/\(index)"))
-                try await counts.begin()
-                for try await chunk in stream.body {
-                    counts.add(chunk.count, to: index)
-                }
+                try await counts.areReady.opened()
+                for try await chunk in stream.body { counts.add(chunk.count, to: index) }
             }
         }
-        try await counts.isEnough.opened()
+        await expectEqualShares(counts)
         for reader in readers { reader.cancel() }
-        expectEqualShares(counts)
+        end.open()
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }
 
     @Test func uploads() async throws {
-        var configuration = SessionConfiguration()
-        configuration.bandwidth.upload = Self.limit
-        let session = Session(configuration: configuration)
+        let (session, counts) = (session(BandwidthLimits(upload: Self.limit)), Counts())
         let server = try LoopbackServer { connection in
-            _ = try connection.readHead()
-            try connection.readToEnd()
+            guard let head = try connection.readHead() else { return }
+            counts.isReady()
+            while case let bytes = try connection.read(), !bytes.isEmpty {
+                counts.add(bytes.count, to: head.path == "/0" ? 0 : 1)
+            }
         }
-        let counts = Counts()
         let senders = (0...1).map { index in
-            let size = index == 0 ? 4000 : 100_000
             let chunkCount = Locked(0)
             let chunks = AsyncStream<Data> {
-                // The second chunk is asked for when the connection is there and has taken the first.
-                if chunkCount.next() == 2 { try? await counts.begin() }
-                counts.add(size, to: index)
-                return Data(count: size)
+                try? await counts.areReady.opened()
+                return chunkCount.next() == 1 ? Data(count: Self.ready) : nil
             }
-            return Task { try await session.upload(chunks, to: server.url()) }
+            return Task { try await session.upload(chunks, to: server.url("/\(index)")) }
         }
-        try await counts.isEnough.opened()
+        await expectEqualShares(counts)
         for sender in senders { sender.cancel() }
-        expectEqualShares(counts)
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }
@@ -104,7 +118,7 @@ struct BandwidthFairnessTests {
         var configuration = SessionConfiguration()
         configuration.bandwidth = BandwidthLimits(upload: Self.limit, download: Self.limit)
         configuration.httpVersion = version
-        let session = Session(configuration: configuration)
+        let session = Session(configuration, leaping: LeapingClock())
         let server = try LoopbackServer.http { request in .init(body: request.body) }
         let counts = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<32 {
@@ -117,11 +131,5 @@ struct BandwidthFairnessTests {
         #expect(counts == Array(repeating: 0, count: 32))
         await session.shutdown()
         try await server.waitUntilAllClosed()
-    }
-
-    private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) {
-        let (one, other) = counts.values
-        #expect(one + other <= counts.allowed, sourceLocation: sourceLocation)
-        #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
     }
 }

@@ -1,9 +1,22 @@
 import Foundation
 
-/// The cases of the Autobahn test suite that run. Those without compression all run, always.
+/// The cases of the Autobahn test suite that run.
 struct AutobahnCases {
-    /// The number of cases without compression.
+    /// The number of cases without compression, of which the everyday run leaves out all but the smallest of group 9.
     static let framingCount = 301
+    /// The cases of group 9, whose messages have up to 16 MiB, in the everyday run: the smallest of each kind.
+    static let smallestMessages = (1...8).map { "9.\($0).1" }
+    private static let largeCount = 54
+
+    /// The cases without compression in this run, for four runners.
+    static var framing: [[String]] {
+        let large = Extent.present == .everyday ? smallestMessages : ["9.*"]
+        return [["1.*", "2.*", "3.*", "4.*"], ["5.*", "7.*", "10.*"], ["6.*"], large]
+    }
+    /// The number of the cases without compression in this run.
+    static var framingRunning: Int {
+        Extent.present == .everyday ? framingCount - largeCount + smallestMessages.count : framingCount
+    }
 
     /// The five kinds of content, and a few large messages.
     static let compression = AutobahnCases(
@@ -18,17 +31,19 @@ struct AutobahnCases {
     enum Extent: CaseIterable {
         /// All 216 cases about compression, with `TRELLIS_AUTOBAHN=all`.
         case complete
-        /// The cases in CI, with a libcurl that supports HTTP/3 and with one that does not: together they run most cases.
+        /// The cases with `Tests/run.sh --all`, with a libcurl that supports HTTP/3 and with one that does not: together they run most cases.
         case currentLibcurl, oldLibcurl
-        /// The cases in local runs, and with a sanitizer, with which the others would take many minutes.
+        /// The cases with a sanitizer, with which the others would take many minutes.
         case small
+        /// The cases in the everyday run: the smallest of each group, and two with fragments.
+        case everyday
 
         /// The extent of this run.
         static var present: Extent {
             let environment = ProcessInfo.processInfo.environment
             if environment["TRELLIS_AUTOBAHN"] == "all" { return .complete }
-            let isPlain = environment["TSAN_OPTIONS"] == nil && environment["ASAN_OPTIONS"] == nil
-            guard environment["CI"] == "true", isPlain else { return .small }
+            guard Scale.isFull else { return .everyday }
+            guard environment["TSAN_OPTIONS"] == nil, environment["ASAN_OPTIONS"] == nil else { return .small }
             return RunningLibcurl.hasHTTP3 ? .currentLibcurl : .oldLibcurl
         }
     }
@@ -45,7 +60,7 @@ struct AutobahnCases {
         let cases = Self.allNumbers.flatMap { number in
             groups.filter { Self.numbers(of: $0, extent).contains(number) }.map { "\($0).\(number)" }
         }
-        return others.filter { !cases.contains($0) } + cases
+        return extent == .everyday ? cases : others.filter { !cases.contains($0) } + cases
     }
 
     /// The numbers of the cases of a group about compression, ordered by the size of their messages, the largest first.
@@ -62,11 +77,13 @@ struct AutobahnCases {
     ///
     /// Nearly all of the time is spent in zlib, by both sides, and most of that with the largest messages of 12.2, 12.3 and 12.5, whose
     /// content is hard to compress: a case takes ten seconds of a processor. All cases would take about four minutes with each libcurl.
-    /// Each libcurl therefore runs about a half of the cases of more than 8 KiB in CI, and 19 cases of 64 and 128 KiB, all of these three
+    /// Each libcurl therefore runs about a half of the cases of more than 8 KiB, and 19 cases of 64 and 128 KiB, all of these three
     /// groups, are left out.
     private static func numbers(of group: String, _ extent: Extent) -> Set<Int> {
         switch (group, extent) {
         case (_, .complete): Set(allNumbers)
+        case ("12.1", .everyday), ("13.1", .everyday): [1, 11]
+        case (_, .everyday): [1]
         case ("12.1", .currentLibcurl), ("12.4", .currentLibcurl): Set(allNumbers)
         case ("12.2", .currentLibcurl), ("12.3", .currentLibcurl), ("12.5", .currentLibcurl): medium
         case (_, .oldLibcurl) where group.hasPrefix("13."): Set(allNumbers)

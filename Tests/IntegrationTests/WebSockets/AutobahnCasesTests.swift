@@ -14,7 +14,13 @@ struct AutobahnCasesTests {
         #expect(groups == ["12.2", "12.3", "12.5"])
     }
 
-    @Test(arguments: AutobahnCases.Extent.allCases)
+    @Test func theEverydayRunHasASmallCaseOfEachGroup() {
+        let cases = Self.cases([.everyday])
+        #expect(cases.isSubset(of: Self.cases([.small])) && cases.count == 14)
+        #expect(Set(cases.map { $0.split(separator: ".").prefix(2) }).count == 12)
+    }
+
+    @Test(arguments: AutobahnCases.Extent.allCases.filter { $0 != .everyday })
     func eachRunHasTheSmallCasesOfAllGroupsOnce(_ extent: AutobahnCases.Extent) {
         let cases = AutobahnCases.all.flatMap { $0.cases(extent) }
         #expect(Set(cases).count == cases.count)

@@ -142,7 +142,8 @@ struct WebSocketCutTests {
             ending.apply(to: connection)
         }
         let session = Session(configuration: try ProxyPeer.configuration(proxy))
-        let rules = ReconnectionPolicy(initialDelay: .milliseconds(1), minimumDelay: .milliseconds(1))
+        let delay = Duration.milliseconds(1)
+        let rules = ReconnectionPolicy(initialDelay: delay, minimumDelay: delay, maximumBackoff: delay)
         var count = 0
         for try await socket in session.webSockets("ws://far.invalid/", reconnecting: rules) {
             let greeting = try await socket.receive()

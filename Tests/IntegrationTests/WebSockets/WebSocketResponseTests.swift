@@ -261,10 +261,13 @@ struct WebSocketResponseTests {
             #expect(close[0] == 0x88 && [close[2] ^ close[6], close[3] ^ close[7]] == [0x03, 0xE9])
             try connection.write(LoopbackServer.WebSocketFrame(0x88, [0x03, 0xE9]).bytes)
         }
-        let session = Session()
-        let options = WebSocketOptions(closeTimeout: .seconds(3600), totalTimeout: .milliseconds(700))
+        let clock = TestClock()
+        let session = Session(configuration: SessionConfiguration(), clock: clock)
+        let options = WebSocketOptions(pingInterval: nil, closeTimeout: .seconds(3600), totalTimeout: .seconds(600))
         let socket = try await session.webSocket(server.url(scheme: "ws"), options: options)
-        await expectFailure([.deadline]) { try await socket.receive() }
+        async let failure = expectFailure([.deadline]) { try await socket.receive() }
+        clock.advance(by: .seconds(600))
+        _ = await failure
         await expectFailure([.deadline]) { try await socket.send("late") }
         mayAnswer.open()
         try await socket.close()

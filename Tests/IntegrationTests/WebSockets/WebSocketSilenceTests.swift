@@ -22,24 +22,47 @@ struct WebSocketSilenceTests {
         var kind: TrellisError.Kind { reason == .total ? .deadline : .idleTimeout }
     }
 
-    private static let short = Duration.milliseconds(150)
+    private static let limit = Duration.seconds(5)
 
     /// The limits that a server reaches although it sends a byte from time to time.
     static let absolute = [
-        Limit(name: "head", timeouts: Timeouts(responseHead: short), reason: .responseHead),
-        Limit(name: "request", timeouts: Timeouts(total: short), reason: .total),
-        Limit(name: "conversation", total: short, reason: .total),
+        Limit(name: "head", timeouts: Timeouts(responseHead: limit), reason: .responseHead),
+        Limit(name: "request", timeouts: Timeouts(total: limit), reason: .total),
+        Limit(name: "conversation", total: limit, reason: .total),
     ]
-    static let all = absolute + [Limit(name: "silence", timeouts: Timeouts(idle: short), reason: .idle)]
+    static let all = absolute + [Limit(name: "silence", timeouts: Timeouts(idle: limit), reason: .idle)]
+
+    private let clock = TestClock()
 
     /// Opens a WebSocket, expects the error of the limit, and that the connection was closed at the same time.
-    private func expectEnd(of server: LoopbackServer, by limit: Limit) async throws {
-        let session = Session()
-        let error = await expectFailure([limit.kind]) {
+    ///
+    /// - Parameter pieces: The pieces of the server's head. The time of the limit passes in equal parts after each of them.
+    private func expectEnd(by limit: Limit, after pieces: [String]) async throws {
+        let received = pieces.map { _ in LoopbackServer.Gate() }, mayWrite = pieces.map { _ in LoopbackServer.Gate() }
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            for (index, piece) in pieces.enumerated() {
+                try connection.wait(for: mayWrite[index])
+                try connection.write(piece)
+                connection.waitUntilReceived()
+                received[index].open()
+            }
+            connection.waitUntilPeerCloses()
+        }
+        let session = Session(configuration: SessionConfiguration(), clock: clock)
+        async let failure = expectFailure([limit.kind]) {
             try await session.webSocket(
                 server.url(scheme: "ws"), options: WebSocketOptions(totalTimeout: limit.total),
                 timeouts: limit.timeouts)
         }
+        for index in pieces.indices {
+            mayWrite[index].open()
+            try await received[index].opened()
+            await session.settle()
+            #expect(server.closedByPeerCount == 0)
+            clock.advance(by: Self.limit / pieces.count)
+        }
+        let error = await failure
         #expect(error?.reason == .timedOut(limit.reason) && error?.isTimeout == true)
         #expect(error?.response == nil)
         // The connection does not wait for the end of the session.
@@ -52,38 +75,30 @@ struct WebSocketSilenceTests {
 
     @Test(arguments: all, ["", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnec"])
     func aServerThatIsSilentInTheHandshakeReachesTheLimit(_ limit: Limit, _ beginning: String) async throws {
-        let server = try LoopbackServer { connection in
-            _ = try connection.readHead()
-            try connection.write(beginning)
-            connection.waitUntilPeerCloses()
-        }
-        try await expectEnd(of: server, by: limit)
+        try await expectEnd(by: limit, after: [beginning])
     }
 
     /// The bytes of a head that never ends do not extend its limit.
     @Test(arguments: absolute)
     func aHeadThatDripsReachesTheLimit(_ limit: Limit) async throws {
-        let server = try LoopbackServer { connection in
-            _ = try connection.readHead()
-            let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX-Long: "
-            try connection.writeSlowly(head + String(repeating: "x", count: 10_000), every: .milliseconds(10))
-        }
-        try await expectEnd(of: server, by: limit)
+        let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX-Long: "
+        try await expectEnd(by: limit, after: [head, "x", "xx", "x", "x"])
     }
 
     /// The connection is cut when the time that closing may take is over, and the cancelled call says that it was cancelled.
     @Test func aCancelledConversationDoesNotWaitForASilentServer() async throws {
-        let received = Locked<[LoopbackServer.WebSocketFrame]>([])
+        let received = Locked<[LoopbackServer.WebSocketFrame]>([]), isReceived = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in
             guard let request = try connection.readHead() else { return }
             let frame = try connection.acceptWebSocket(request).receiveFrame()
             received.withLock { $0.append(frame) }
+            isReceived.open()
             connection.waitUntilPeerCloses()
         }
-        let session = Session()
+        let session = Session(configuration: SessionConfiguration(), clock: clock)
         let isOpen = LoopbackServer.Gate()
         let task = Task {
-            let options = WebSocketOptions(closeTimeout: .milliseconds(100))
+            let options = WebSocketOptions(closeTimeout: .seconds(10))
             try await session.withWebSocket(server.url(scheme: "ws"), options: options) { socket in
                 isOpen.open()
                 _ = try await socket.receive()
@@ -91,6 +106,9 @@ struct WebSocketSilenceTests {
         }
         try await isOpen.opened()
         task.cancel()
+        try await isReceived.opened()
+        await session.settle()
+        clock.advance(by: .seconds(10))
         await #expect(throws: CancellationError.self) { try await task.value }
         // The session has not ended, so that the cut is that of the conversation.
         try await server.waitUntilClosed(count: 1)

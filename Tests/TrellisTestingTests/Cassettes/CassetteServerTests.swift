@@ -184,7 +184,8 @@ struct CassetteServerTests {
         }
         let requests = server.requests
         let fields = requests.map { $0.fields.map { "\($0.name): \($0.value)" }.sorted() }
-        #expect(requests.count == 2 && fields[0] == fields[1], "\(fields)")
+        try #require(requests.count == 2)
+        #expect(fields[0] == fields[1], "\(fields)")
         #expect(requests[0].target == requests[1].target && requests[0].body == requests[1].body)
     }
 }

@@ -136,7 +136,7 @@ struct CassetteTransportTests {
 
     @Test(arguments: [false, true])
     func aBodyThatIsStreamedComesInItsChunks(_ isLong: Bool) async throws {
-        let length = isLong ? 300_000 : 3
+        let length = isLong ? 100_000 : 3
         let pieces = (0..<5).map { Data(repeating: UInt8(ascii: "a") + UInt8($0), count: length) }
         let gates = pieces.map { _ in LoopbackServer.Gate() }
         let (first, _) = recording(cassette(.once)) { _ in

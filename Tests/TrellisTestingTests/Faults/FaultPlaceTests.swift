@@ -12,16 +12,17 @@ struct FaultPlaceTests {
     private struct Uploads {
         let server: LoopbackServer
         let session: Session
+        let clock = TestClock()
 
-        init(_ version: HTTPVersionPolicy, idle: Duration = .seconds(60), _ faults: Fault...) throws {
+        init(_ version: HTTPVersionPolicy, _ faults: Fault...) throws {
             let plan = FaultPlan(faults.map { .always($0) })
             server =
                 try version == .http2PriorKnowledge
                 ? LoopbackServer.http2(faults: plan) : LoopbackServer.http(faults: plan) { _ in .text("ok") }
             var configuration = SessionConfiguration()
             configuration.httpVersion = version
-            configuration.timeouts = Timeouts(idle: idle)
-            session = Session(configuration: configuration)
+            configuration.timeouts = Timeouts(total: nil)
+            session = Session(configuration: configuration, clock: clock)
         }
 
         /// Sends a body of a number of bytes, and returns the text of the response.
@@ -34,8 +35,13 @@ struct FaultPlaceTests {
     @Test(arguments: versions)
     func aSilenceInABodyEndsByTheLimit(_ version: HTTPVersionPolicy) async throws {
         let fault = Fault.silence(.requestBody(after: 3))
-        let uploads = try Uploads(version, idle: .milliseconds(300), fault)
-        let error = await #expect(throws: TrellisError.self) { try await uploads.send(6) }
+        let uploads = try Uploads(version, fault)
+        let call = Task { try await uploads.send(6) }
+        let error = await #expect(throws: TrellisError.self) {
+            try await uploads.session.end(of: call, onLimitsOf: uploads.clock) {
+                try await uploads.server.waitUntilFaults(count: 1)
+            }
+        }
         #expect(error?.kind == .idleTimeout && uploads.server.faults == [fault])
     }
 

@@ -114,7 +114,7 @@ struct FaultProxyTests {
         #expect(setting.proxy.connections[0].end == .none)
         // The end may reach the proxy after its last byte: the clock is moved until that end is due.
         let waiting = Task { try await call.value }
-        while setting.proxy.connections[0].end == .none {
+        while setting.proxy.connections[0].end == .none, !Task.isCancelled {
             setting.clock.advance(by: .seconds(60))
             await Task.yield()
         }

@@ -10,6 +10,14 @@ struct LoopbackTLSTests {
         try LoopbackServer.https(tls: tls) { request in .text("\(request.method) \(request.body.count)") }
     }
 
+    /// Creates a session that trusts the server, and that reaches it under the name `localhost` too: at an address of the other family,
+    /// another process may listen on the same port.
+    private static func session(_ server: LoopbackServer, _ family: AddressFamily) -> Session {
+        var configuration = server.sessionConfiguration()
+        configuration.route.addressFamily = family
+        return Session(configuration: configuration)
+    }
+
     /// Expects a certificate that is not trusted, and returns the rule that it breaks.
     private static func rule(
         of server: LoopbackServer, _ configuration: SessionConfiguration, host: String? = nil
@@ -27,7 +35,7 @@ struct LoopbackTLSTests {
     @Test(arguments: [nil, "localhost"])
     func aSessionThatKnowsTheAuthorityTrustsTheServer(_ host: String?) async throws {
         let server = try Self.server()
-        let session = Session(configuration: server.sessionConfiguration())
+        let session = Self.session(server, .ipv4)
         #expect(try await session.string(server.url("/", host: host)) == "GET 0")
         let (data, _) = try await session.upload(Data(count: 300_000), to: server.url("/", host: host))
         #expect(String(decoding: data, as: UTF8.self) == "POST 300000")
@@ -39,7 +47,7 @@ struct LoopbackTLSTests {
 
     @Test func anIPv6AddressIsInTheCertificate() async throws {
         let server = try LoopbackServer.https(on: .ipv6) { _ in .text("six") }
-        let session = Session(configuration: server.sessionConfiguration())
+        let session = Self.session(server, .ipv6)
         #expect(try await session.string(server.url()) == "six")
         #expect(try await session.string(server.url("/", host: "localhost")) == "six")
         await session.shutdown()

@@ -16,7 +16,9 @@ struct CheckpointScheduleTests {
     }
 
     @Test mutating func bySize() {
-        let due = [100, 8 << 20, (8 << 20) + 100, (8 << 20) + 101, (16 << 20) + 100].map { schedule.hasEnoughBytes($0) }
+        let step: Int64 = 8 << 20
+        let counts: [Int64] = [100, step, step + 100, step + 101, 2 * step + 100]
+        let due = counts.map { schedule.hasEnoughBytes($0) }
         #expect(due == [false, false, true, false, true])
     }
 }

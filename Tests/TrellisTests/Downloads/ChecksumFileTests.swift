@@ -41,7 +41,7 @@ struct ChecksumFileTests {
 
     /// Files of no bytes, of one piece and of several pieces.
     @Test(arguments: [0, 1 << 20, 3_000_000]) func ofAnySize(_ count: Int) async throws {
-        let content = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 % 251) })
+        let content = DiskSamples.body(count)
         try write(content)
         var digest = try #require(Checksum(.sha256, [UInt8]()).makeDigest())
         digest.update(content)

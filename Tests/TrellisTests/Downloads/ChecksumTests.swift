@@ -8,14 +8,16 @@ import Testing
 struct ChecksumTests {
     private static let abc256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-    @Test(arguments: [
+    private static let texts: [(String, Bool)] = [
         ("sha256:\(abc256)", true), ("SHA256:\(abc256.uppercased())", true),
         ("sha512:" + String(repeating: "0f", count: 64), true),
         ("sha256:" + String(repeating: "0", count: 63), false), ("sha512:\(abc256)", false), ("md5:00", false),
         (abc256, false), ("sha256:", false), ("sha256:zz", false), ("", false),
         ("sha256:" + String(repeating: "١", count: 64), false),
-    ])
-    func texts(_ text: String, _ isOne: Bool) { #expect((Checksum(text) != nil) == isOne) }
+    ]
+
+    @Test(arguments: texts)
+    func aTextIsAnAlgorithmAndADigest(_ text: String, _ isOne: Bool) { #expect((Checksum(text) != nil) == isOne) }
 
     @Test func theDigestIsComputed() throws {
         let checksum = Checksum.sha256(Self.abc256)

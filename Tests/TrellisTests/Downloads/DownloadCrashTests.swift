@@ -136,11 +136,13 @@ struct DownloadCrashTests {
             disk.fail("synchronize part")
             // The download fails before the file looks complete, with the first bytes after the disk has reported the error: the
             // disk may still be busy with the last checkpoint.
-            for position in 3000..<Self.total - 1 where attempt.count(of: .cancel) == 0 {
+            var position = 3000
+            while position < Self.total - 1, attempt.count(of: .cancel) == 0 {
                 world.clock.advance(by: .seconds(1))
                 attempt.receiveBody(Self.content[position..<position + 1])
+                position += 1
                 try await world.wait {
-                    download.currentProgress.completedBytes > position || attempt.count(of: .cancel) > 0
+                    download.currentProgress.completedBytes >= position || attempt.count(of: .cancel) > 0
                 }
             }
             let error = await #expect(throws: TrellisError.self) { try await download.value }

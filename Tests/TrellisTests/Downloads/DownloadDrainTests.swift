@@ -75,7 +75,7 @@ struct DownloadDrainTests {
         try await world.receive(0..<1000, first, download)
         download.suspend()
         first.fail(.exchangeFailed(.receive("x")))
-        while await world.scripted.liveCount > 0 { await world.session.settle() }
+        while await world.scripted.liveCount > 0, !Task.isCancelled { await world.session.settle() }
         let end = await drain(world.scripted, .seconds(10))
         await world.scripted.advance(by: .seconds(10) - .nanoseconds(1))
         #expect(download.state == .suspended)

@@ -28,8 +28,14 @@ struct OfflineDownloadTests {
         return download
     }
 
+    /// Advances the clock until the attempt after the first `count` starts, and returns it.
+    private func nextAttempt(after count: Int) async throws -> ScriptedAttempt {
+        try await world.advanceByTimers { transport.attempts.count > count }
+        return try await transport.nextAttempt()
+    }
+
     private func failNextAttempt(after count: Int) async throws {
-        try await world.nextAttempt(after: count).fail(.connectionFailed(.unreachable("no route")))
+        try await nextAttempt(after: count).fail(.connectionFailed(.unreachable("no route")))
     }
 
     /// The next attempt does not wait for the end of its delay, which the clock never reaches.
@@ -48,7 +54,7 @@ struct OfflineDownloadTests {
     @Test func attemptsWithoutANetworkAreNotCounted() async throws {
         let download = try await interrupted { $0.maximumFailures = 1 }
         for count in 1...6 { try await failNextAttempt(after: count) }
-        try world.sendPart(await world.nextAttempt(after: 7))
+        try world.sendPart(await nextAttempt(after: 7))
         #expect(try await download.value.interruptions == 7)
         #expect(world.isComplete)
     }
@@ -57,7 +63,7 @@ struct OfflineDownloadTests {
         let download = try await interrupted { $0.maximumFailures = 1 }
         while !download.state.isFinished {
             let count = transport.attempts.count
-            try await world.advance(inSteps: .milliseconds(100)) {
+            try await world.advanceByTimers {
                 transport.attempts.count > count || download.state.isFinished
             }
             if transport.attempts.count > count {
@@ -86,7 +92,7 @@ struct OfflineDownloadTests {
         attempt.fail(.exchangeFailed(.receive("reset")))
         var count = 1
         while !download.state.isFinished {
-            try await world.advance(inSteps: .milliseconds(100)) {
+            try await world.advanceByTimers {
                 transport.attempts.count > count || download.state.isFinished
             }
             if transport.attempts.count > count {

@@ -33,7 +33,7 @@ struct EarlyEventsTests {
         }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
         let task = outcome { "\(try await session.data("http://a.example/").1.status.code)" }
-        while transport.attempts.count < 2 { await session.settle() }
+        while transport.attempts.count < 2, !Task.isCancelled { await session.settle() }
         task.cancel()
         #expect(await task.value == .taskCancelled)
         await session.settle()

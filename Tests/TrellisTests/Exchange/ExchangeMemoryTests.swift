@@ -19,14 +19,12 @@ struct ExchangeMemoryTests {
         let stream = try await task.value
         attempt.receiveBody(Data(count: BodyInbox.highWater))
         try await attempt.wait(for: .pauseReceiving(true))
-        let (engine, isHeld, mayGo) = (
-            scripted.session.engine, DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
-        )
-        engine.submit {
-            isHeld.signal()
-            mayGo.wait()
+        let isHeld = LoopbackServer.Gate(), mayGo = DispatchSemaphore(value: 0)
+        scripted.session.engine.submit {
+            isHeld.open()
+            mayGo.waitForTest()
         }
-        isHeld.wait()
+        try await isHeld.opened()
         // The engine appends these bytes first, which fill the inbox again, and learns of the drain after that.
         attempt.receiveBody(Data(count: BodyInbox.highWater))
         var chunks = stream.chunks.makeAsyncIterator()

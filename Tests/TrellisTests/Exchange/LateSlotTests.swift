@@ -74,7 +74,7 @@ struct LateSlotTests {
         session.engine.submit {
             attempt.respond(status: 200)
             hasEnded.open()
-            _ = mayContinue.wait(timeout: .now() + 10)
+            mayContinue.waitForTest()
         }
         try await hasEnded.opened()
         await session.engines.all[1].settle()

@@ -68,7 +68,7 @@ struct LineSplitterTests {
         }
     }
 
-    @Test(arguments: LineEnding.allCases, 0..<60)
+    @Test(arguments: LineEnding.allCases, 0..<UInt64(Scale.count(25, all: 60)))
     func randomTextCutAtRandomIsTheSame(_ ends: LineEnding, _ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let alphabet: [[UInt8]] = [

@@ -42,13 +42,13 @@ struct CancelAllTests {
 
     @Test(arguments: [false, true], [EngineCount.one, .fixed(2)])
     func noWaitingRequestStarts(_ hasSteps: Bool, _ engines: EngineCount) async {
-        let world = await World(1_200, hasSteps: hasSteps, engines)
+        let world = await World(600, hasSteps: hasSteps, engines)
         let session = world.scripted.session
         await session.cancelAllRequests()
         #expect(await session.liveRequests.isEmpty)
         #expect(await session.liveRequestCount == 0)
-        #expect(world.scripted.transport.attempts.count == 600)
-        #expect(session.engineStatistics.reduce(0) { $0 + $1.requestCount } == 600)
+        #expect(world.scripted.transport.attempts.count == 300)
+        #expect(session.engineStatistics.reduce(0) { $0 + $1.requestCount } == 300)
         await world.end()
     }
 

@@ -89,7 +89,7 @@ struct UserObjectReleaseTests {
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
         session.engine.submit {
             isHeld.open()
-            _ = mayRun.wait(timeout: .now() + 10)
+            mayRun.waitForTest()
         }
         try await isHeld.opened()
         Self.drop(Witness(releases), session)

@@ -67,7 +67,7 @@ final class RecordedDisk: Sendable {
         if moment == .before {
             if let gate = state.withLock({ $0.gates[entry] }) {
                 gate.isReached.open()
-                gate.mayGoOn.wait()
+                gate.mayGoOn.waitForTest()
                 // Several operations may wait.
                 gate.mayGoOn.signal()
             }

@@ -51,12 +51,12 @@ struct Scripted {
 
     /// Waits until the session accepts no more requests: until then a new request waits for a slot.
     func waitUntilRefusing() async {
-        while !session.life.isShutDown { await session.settle() }
+        while !session.life.isShutDown, !Task.isCancelled { await session.settle() }
     }
 
     /// Waits until this number of requests have been made and have not ended.
     func waitUntilLive(count: Int) async {
-        while await liveCount != count { await session.settle() }
+        while await liveCount != count, !Task.isCancelled { await session.settle() }
     }
 }
 

@@ -10,7 +10,12 @@ import TrellisTesting
 struct ScriptedDownload {
     static let url = "http://a.example/f"
     /// A file that is large enough for two connections, without a byte that is zero.
-    static let largeFile = Data((0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 % 251 + 1) })
+    static let largeFile: Data = {
+        let (pattern, size) = (Data((1...251).map { UInt8($0) }), 4 << 20)
+        var file = Data(capacity: size + pattern.count)
+        while file.count < size { file += pattern }
+        return file.prefix(size)
+    }()
 
     let scripted: Scripted
     let folder: TemporaryFolder
@@ -157,6 +162,16 @@ struct ScriptedDownload {
             try Task.checkCancellation()
             clock.advance(by: step)
             await session.settle()
+        }
+    }
+
+    /// Advances the clock from timer to timer until a condition holds. While the engines have none, for example because a task has not begun
+    /// its wait yet, the clock stands still.
+    func advanceByTimers(until condition: () -> Bool) async throws {
+        while !condition() {
+            try Task.checkCancellation()
+            if let time = await session.timeToNextTimer, time > .zero { clock.advance(by: time) }
+            await Task.yield()
         }
     }
 

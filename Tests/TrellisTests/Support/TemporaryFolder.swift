@@ -1,11 +1,26 @@
 import Foundation
+import Glibc
 
 /// A new folder for the files of a test, which is removed with the value.
 final class TemporaryFolder: Sendable {
+    /// The folder of this process's temporary folders, which is removed when the process exits: a storage that is released with a test may
+    /// write its last file after the test.
+    ///
+    /// It is in memory, because a disk takes milliseconds for each file that is written durably. All cases, with `Tests/run.sh --all`, use the
+    /// system's folder, and so does a run with `TMPDIR`.
+    private static let parent: URL = {
+        let memory = URL(filePath: "/dev/shm")
+        let isMemory = !Scale.isFull && ProcessInfo.processInfo.environment["TMPDIR"] == nil
+        let isUsable = isMemory && FileManager.default.isWritableFile(atPath: memory.path)
+        let base = isUsable ? memory : FileManager.default.temporaryDirectory
+        atexit { try? FileManager.default.removeItem(at: TemporaryFolder.parent) }
+        return base.appending(path: "trellis-tests-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)")
+    }()
+
     let url: URL
 
     init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)")
+        url = Self.parent.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 

@@ -121,8 +121,11 @@ final class MockConnection: DuplexConnection {
 
     /// Waits until as many frames were written, and returns them.
     func frames(_ count: Int) async throws -> [ClientFrame] {
-        try await state.wait { ClientFrame.all(in: $0.written).count >= count }
-        return frames
+        while true {
+            try await state.wait { ClientFrame.all(in: $0.written).count >= count }
+            // A frame that is being written hides the frames before it.
+            if case let frames = frames, frames.count >= count { return frames }
+        }
     }
 
     func waitUntilClosed() async throws { try await state.wait { $0.isClosed } }

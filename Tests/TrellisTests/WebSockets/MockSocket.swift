@@ -53,17 +53,7 @@ struct MockSocket {
 
     /// The time until the next timer is due; `nil` if none is set.
     var timeToNextTimer: Duration? {
-        get async {
-            await withContinuation { continuation in
-                executor.submit { [executor] in
-                    let loop = executor.engineLoop
-                    let time: Duration? = loop.nextTimer.map {
-                        Duration.nanoseconds($0.nanoseconds(since: loop.latest))
-                    }
-                    continuation.resume(returning: time)
-                }
-            }
-        }
+        get async { await executor.timeToNextTimer }
     }
 
     /// Waits until a number of timers are set.

@@ -127,7 +127,7 @@ struct WebSocketDeflateTests {
         let deflater = try #require(MessageDeflater(windowBits: bits, keepsContext: keepsContext))
         let inflater = try #require(MessageInflater(windowBits: bits, keepsContext: keepsContext))
         var random = SeededGenerator(seed: UInt64(bits))
-        for round in 0..<60 {
+        for round in 0..<Scale.count(25, all: 60) {
             // A few letters, so that every distance occurs; lengths from nothing to several windows.
             let count = round % 7 == 0 ? round / 7 : Int.random(in: 0...3000, using: &random)
             let letters = UInt8.random(in: 1...4, using: &random)

@@ -68,6 +68,7 @@ struct WebSocketFrameWriterTests {
         #expect(try Self.frames(.text(String(text.dropLast())), &writer).map(\.first) == [0x81])
         let frames = try Self.frames(.text(text), &writer)
         #expect(frames.map(\.first) == [0xC1] && (frames.first?.payload.count ?? 0) < 50)
+        try #require(!frames.isEmpty)
         let read = ReadFrames([frames[0].unmasked], compression: WebSocketDeflate())
         #expect(read.events == [.text(text)])
     }
@@ -88,6 +89,7 @@ struct WebSocketFrameWriterTests {
         let payload = (0..<2000).map { _ in UInt8.random(in: 0...255, using: &random) }
         let first = try Self.frames(.binary(Data(payload)), &writer)
         let second = try Self.frames(.binary(Data(payload)), &writer)
+        try #require(!first.isEmpty && !second.isEmpty)
         #expect(first[0].payload.count > 1900 && second[0].payload.count < 100)
         let read = ReadFrames([first[0].unmasked, second[0].unmasked], compression: WebSocketDeflate())
         #expect(read.events == [.binary(payload), .binary(payload)])

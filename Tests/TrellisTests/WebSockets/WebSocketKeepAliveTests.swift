@@ -19,7 +19,7 @@ struct WebSocketKeepAliveTests {
         #expect(mock.wire.frames.map(\.first) == [0x89] && mock.wire.state.value.waitingWriters == 1)
         mock.wire.setFull(false)
         // Once there is room, pings are sent again. The timer of a ping is set after the ping before was sent.
-        while mock.wire.frames.count < 2 {
+        while mock.wire.frames.count < 2, !Task.isCancelled {
             mock.clock.advance(by: .seconds(20))
             await mock.settle()
             await mock.waitForTimers(1)

@@ -45,6 +45,7 @@ struct PACResultTests {
         let text =
             "PROXY A.example:3128; HTTPS a.example:3128; PROXY a.example; SOCKS b.example; PROXY b.example:1080; DIRECT"
         let proxies = try PACResult(parsing: text, credentials: [ours, socks, .direct]).proxies
+        try #require(proxies.count == 6)
         #expect(proxies[0] == ours && proxies[3] == socks)
         #expect([1, 2, 4, 5].allSatisfy { proxies[$0].engine?.credentials == nil })
     }

@@ -75,7 +75,7 @@ struct CertificateTests {
             }
         }
         #expect(refused > 100)
-        for _ in 0..<2000 {
+        for _ in 0..<Scale.count(500, all: 2000) {
             let noise = (0..<Int.random(in: 0...64, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
             }

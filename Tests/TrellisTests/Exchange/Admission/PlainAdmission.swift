@@ -11,6 +11,11 @@ struct PlainAdmission {
         var turn = 0
 
         var connections: Int { isShared ? (active + 99) / 100 : active }
+
+        mutating func start(_ id: Int, mayShare: Bool) {
+            if mayShare, active == 0, !isExclusive { (explorer, isShared) = (id, false) }
+            active += 1
+        }
     }
 
     let limits: ConnectionLimits
@@ -20,15 +25,17 @@ struct PlainAdmission {
     init(limits: ConnectionLimits) { self.limits = limits }
 
     mutating func enter(_ id: Int, origin name: String, mayShare: Bool) -> Bool {
-        var origin = origins[name, default: Origin()]
-        defer { origins[name] = origin }
-        if origin.line.isEmpty, hasRoom(origin) {
-            if mayShare, origin.active == 0, !origin.isExclusive { (origin.explorer, origin.isShared) = (id, false) }
-            origin.active += 1
+        // The origins are changed in their place: a copy of a long line for each comer would take most of the time.
+        let isFirst = origins[name, default: Origin()].line.isEmpty
+        if isFirst, hasRoom(origins[name, default: Origin()]) {
+            origins[name, default: Origin()].start(id, mayShare: mayShare)
             return true
         }
-        if origin.line.isEmpty { origin.turn = newTurn() }
-        origin.line.append(id)
+        if isFirst {
+            let turn = newTurn()
+            origins[name, default: Origin()].turn = turn
+        }
+        origins[name, default: Origin()].line.append(id)
         return false
     }
 

@@ -173,13 +173,14 @@ struct SeveralEnginesQueueTests {
         #expect(engines.opened == 1)
     }
 
-    @Test func enginesShareTheConnectionsUntilTheirNumbersAreEven() {
+    @Test func enginesShareTheConnectionsUntilTheirNumbersAreEven() throws {
         var engines = Engines(perOrigin: 4)
         var running = (1...4).map { "a1.\($0)" }
         for id in running { #expect(engines.enter(id) == true) }
         for number in 5...84 { #expect(engines.enter("a\(number % 2).\(number)") == false) }
         var moved = 0
         for _ in 0..<60 {
+            try #require(!running.isEmpty)
             let granted = engines.release(running.removeFirst())
             #expect(granted.count == 1)
             running += granted

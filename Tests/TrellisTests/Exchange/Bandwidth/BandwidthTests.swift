@@ -129,7 +129,7 @@ struct BandwidthTests {
         for count in 2...5 {
             attempt.needBody()
             await scripted.session.settle()
-            while attempt.isSendingPaused, attempt.count(of: chunk) < count {
+            while attempt.isSendingPaused, attempt.count(of: chunk) < count, !Task.isCancelled {
                 await scripted.advance(by: .milliseconds(10))
                 now += 10
             }

@@ -122,6 +122,7 @@ struct HARFileTests {
         file.write()
         let whole = try #require(folder.content("run.har"))
         let lines = whole.split(separator: 0x0A, omittingEmptySubsequences: false)
+        try #require(lines.count > 1)
         let entry = lines[1].count + 1
         for cut in (lines[0].count + 1 + entry)..<whole.count {
             let part = whole.prefix(cut)

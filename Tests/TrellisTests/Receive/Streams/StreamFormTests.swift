@@ -23,11 +23,13 @@ struct StreamFormTests {
             }
         }
 
+        /// The limit on the bytes of a line or an event. ``DefaultLimitTests`` has the limits that hold without this one.
+        static let limit = 10_000
+
         var mistake: String? {
             switch self {
             case .strings: nil
-            case .lines, .lineBytes: String(repeating: "x", count: LineSequence.maximumLineLength + 1)
-            case .events: String(repeating: "x", count: ServerSentEventSequence.maximumEventSize + 1)
+            case .lines, .lineBytes, .events: String(repeating: "x", count: Self.limit + 1)
             case .jsonLines: "{\n"
             case .jsonSequence: "\u{1E}{\u{1E}"
             case .parts: "no field\n\n"
@@ -51,15 +53,18 @@ struct StreamFormTests {
     ) async throws {
         switch form {
         case .strings: for try await text in stream.strings where try await !take(text) { return }
-        case .lines: for try await line in stream.lines where try await !take(line) { return }
+        case .lines:
+            for try await line in stream.lines(maximumLength: Form.limit) where try await !take(line) { return }
         case .lineBytes:
-            for try await line in stream.chunks.lineBytes()
+            for try await line in stream.chunks.lineBytes(maximumLength: Form.limit)
             where try await !take(String(decoding: line, as: UTF8.self)) { return }
         case .jsonLines:
             for try await value in stream.jsonLines(of: String.self) where try await !take(value) { return }
         case .jsonSequence:
             for try await value in stream.jsonSequence(of: String.self) where try await !take(value) { return }
-        case .events: for try await event in stream.serverSentEvents where try await !take(event.data) { return }
+        case .events:
+            for try await event in stream.chunks.serverSentEvents(maximumSize: Form.limit)
+            where try await !take(event.data) { return }
         case .parts:
             for try await part in stream.parts {
                 let body = try await part.body.collect(upTo: 1000)

@@ -90,17 +90,28 @@ struct DirectCallStagesTests {
         configuration.steps.retriers = [
             Retrier { _, context in context.attempt == 1 ? .retryWithDelay(.milliseconds(1)) : .doNotRetry }
         ]
-        let session = Session(configuration: configuration, transport: MockTransport { _ in MockResponse(status: 503) })
+        let clock = TestClock(), transport = MockTransport { _ in MockResponse(status: 503) }
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
         let isHeld = LoopbackServer.Gate(), mayEnd = DispatchSemaphore(value: 0)
         defer { mayEnd.signal() }
         session.engine.submit {
             isHeld.open()
-            mayEnd.wait()
+            mayEnd.waitForTest()
         }
         try await isHeld.opened()
         while !session.engine.meter.isStuck, !Task.isCancelled { await Task.yield() }
-        let request = Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(3)))
-        #expect(try await session.data(request).1.metrics.attemptCount == 2)
+        let request = Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(500)))
+        let isOver = LoopbackServer.Gate()
+        let call = Task {
+            defer { isOver.open() }
+            return try await session.data(request).1.metrics.attemptCount
+        }
+        // A wait on the first engine would never end: the clock is moved by the timers of the second one, and not to the deadline.
+        while !isOver.isOpen, !Task.isCancelled {
+            if let time = await session.timeToNextTimer, time > .zero, time <= .seconds(1) { clock.advance(by: time) }
+            await Task.yield()
+        }
+        #expect(try await call.value == 2)
     }
 
     // MARK: The end of the call
@@ -152,7 +163,7 @@ struct DirectCallStagesTests {
 
         func adapt(_ request: Request) -> Request {
             begun.open()
-            _ = mayEnd.wait(timeout: .now() + 10)
+            mayEnd.waitForTest()
             return request
         }
     }

@@ -49,14 +49,14 @@ struct BlockedEngineTests {
             return call
         }
 
-        /// Blocks the engine until ``end()``, for ten seconds at most.
+        /// Blocks the engine until ``end()``.
         ///
         /// - Parameter work: The work of the engine at the end of the blockade.
         func block(then work: @escaping @Sendable () -> Void = {}) async throws {
             let isHeld = LoopbackServer.Gate()
             session.engine.submit { [mayEnd, hasEnded] in
                 isHeld.open()
-                _ = mayEnd.wait(timeout: .now() + 10)
+                mayEnd.waitForTest()
                 work()
                 hasEnded.withLock { $0 = true }
             }

@@ -45,7 +45,7 @@ struct StuckEngineTests {
             }
         }
 
-        /// Starts a call that moves to the second engine, and lets the engine be stuck, for five seconds if nothing ends that.
+        /// Starts a call that moves to the second engine, and lets the engine be stuck.
         func start(_ kind: Kind?) async throws -> Task<Outcome, Never> {
             let first = Task(executorPreference: session.executors[1]) {
                 try await session.data("http://localhost/first")
@@ -59,7 +59,7 @@ struct StuckEngineTests {
             let isHeld = LoopbackServer.Gate()
             session.engines.all[1].executor.submit {
                 isHeld.open()
-                _ = mayEnd.wait(timeout: .now() + 5)
+                mayEnd.waitForTest()
                 hasEnded.withLock { $0 = true }
             }
             try await isHeld.opened()
@@ -120,7 +120,7 @@ struct StuckEngineTests {
         let attempt = try await transport.nextAttempt()
         let (mayEnd, hasEnded) = (DispatchSemaphore(value: 0), Locked(false))
         session.engines.all[0].executor.submit {
-            _ = mayEnd.wait(timeout: .now() + 10)
+            mayEnd.waitForTest()
             hasEnded.withLock { $0 = true }
         }
         let second = Task(executorPreference: session.executors[1]) {
@@ -158,12 +158,12 @@ struct StuckProbeTests {
         /// Indicates whether no engine is free again that was blocked.
         var isBlocked: Bool { hasEnded.withLock { !$0 } }
 
-        /// Blocks an engine until ``end(_:)``, for ten seconds at most.
+        /// Blocks an engine until ``end(_:)``.
         func block(_ index: Int) async throws {
             let isHeld = LoopbackServer.Gate()
             session.engines.all[index].executor.submit { [mayEnd, hasEnded] in
                 isHeld.open()
-                _ = mayEnd.wait(timeout: .now() + 10)
+                mayEnd.waitForTest()
                 hasEnded.withLock { $0 = true }
             }
             try await isHeld.opened()

@@ -40,7 +40,7 @@ struct UploadRequestTests {
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         // The transport asks for more until the source has delivered the whole body.
-        while kind != .small, attempt.count(of: .finishSending) == 0 {
+        while kind != .small, attempt.count(of: .finishSending) == 0, !Task.isCancelled {
             attempt.needBody()
             await scripted.session.settle()
             await Task.yield()

@@ -206,9 +206,8 @@ struct DNSMessageTests {
         let query = try query()
         for row in Self.rows {
             let response = Self.response(row.records)
-            for count in response.indices where !row.records.isEmpty {
-                #expect(throws: DNSFailure.self) { try DNSAnswer(Array(response[..<count]), to: query) }
-            }
+            let cuts = response.indices.filter { (try? DNSAnswer(Array(response[..<$0]), to: query)) != nil }
+            #expect(row.records.isEmpty || cuts == [])
             for index in response.indices {
                 for byte in [0, 1, 0x3F, 0x40, 0x80, 0xC0, 0xFF] as [UInt8] {
                     var changed = response

@@ -89,7 +89,7 @@ struct CacheBadInputTests {
         let storage = DiskCacheStorage(directory: folder.path)
         try await Samples.store(Samples.body(100), in: storage)
         await storage.settle()
-        let path = Samples.files(in: folder)[0]
+        let path = try Samples.file(in: folder)
         try rewrite(path) { _ in }
         #expect(try await Samples.bodies(in: storage) == [Samples.body(100)])
         try rewrite(path) { $0[offset] = 0x7F }
@@ -101,7 +101,7 @@ struct CacheBadInputTests {
         let storage = DiskCacheStorage(directory: folder.path)
         try await Samples.store(Samples.body(100), in: storage)
         await storage.settle()
-        let path = Samples.files(in: folder)[0]
+        let path = try Samples.file(in: folder)
         #expect(unsafe chown(path, 65_534, 65_534) == 0)
         #expect(try await storage.entries(for: Samples.key).isEmpty)
         try await Samples.store(Samples.body(50), in: storage)

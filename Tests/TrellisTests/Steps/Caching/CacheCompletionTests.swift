@@ -288,7 +288,7 @@ struct CacheCompletionTests {
             String(decoding: (0..<40).map { UInt8(97 + ($0 + version * 7) % 26) }, as: UTF8.self)
         }
         var generator = SeededGenerator(seed: isOnDisk ? 1 : 2)
-        for step in 0..<300 {
+        for step in 0..<Scale.count(150, all: 300) {
             if step % 9 == 0 { origin.replace(text(step), "\"\(step)\"") }
             if step % 5 == 0 { try await world.cache.removeAll() }
             let first = Int.random(in: 0..<40, using: &generator)

@@ -19,7 +19,7 @@ struct CacheTicketTests {
     @Test func noRequestWaitsForAnExchangeThatHasEnded() async {
         let exchanges = CacheExchanges()
         var lostCount = 0
-        for _ in 1...5000 {
+        for _ in 1...Scale.count(500, all: 5000) {
             guard case .leader(let leader) = exchanges.join(key, variant: nil),
                 case .waiter(let flight) = exchanges.join(key, variant: nil)
             else {

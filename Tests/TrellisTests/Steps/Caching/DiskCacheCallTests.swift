@@ -178,7 +178,7 @@ struct DiskCacheCallTests {
                 // The background work holds locks that the removal of damaged files needs.
                 await (world.cache.storage as? DiskCacheStorage)?.settle()
                 // The damage is found when the entry is read, and its file is removed on the same thread.
-                try Data().write(to: URL(filePath: DiskSamples.files(in: folder)[0]))
+                try Data().write(to: URL(filePath: DiskSamples.file(in: folder)))
                 _ = try await world.get()
                 _ = try await world.get(Request(World.url, method: .post))
                 try await world.cache.removeAll()
@@ -193,7 +193,7 @@ struct DiskCacheCallTests {
         let body = DiskSamples.body(500_000)
         let world = world { _ in MockResponse(headers: [.cacheControl: "max-age=60"], body: body) }
         _ = try await world.session.data(World.url)
-        let path = DiskSamples.files(in: folder)[0]
+        let path = try DiskSamples.file(in: folder)
         var bytes = try Data(contentsOf: URL(filePath: path))
         bytes[bytes.count / 2] ^= 1
         try bytes.write(to: URL(filePath: path))

@@ -24,7 +24,7 @@ struct DiskCacheDamageTests {
         try await Samples.store(body, in: storage, head)
         // The background work holds locks that the removal of damaged files needs.
         await storage.settle()
-        let path = Samples.files(in: folder)[0]
+        let path = try Samples.file(in: folder)
         let bytes = try Data(contentsOf: URL(filePath: path))
         var missCount = 0
         for offset in bytes.indices {
@@ -63,7 +63,7 @@ struct DiskCacheDamageTests {
         try await Samples.store(Samples.body(100), in: storage)
         // The background work holds locks that the removal of damaged files needs.
         await storage.settle()
-        let path = Samples.files(in: folder)[0]
+        let path = try Samples.file(in: folder)
         let bytes = try Data(contentsOf: URL(filePath: path))
         for count in 0..<bytes.count {
             try write(bytes.prefix(count), path)
@@ -84,6 +84,7 @@ struct DiskCacheDamageTests {
         // The background work holds locks that the removal of damaged files needs.
         await storage.settle()
         let paths = Samples.files(in: folder)
+        try #require(paths.count == 2)
         let files = try paths.map { try Data(contentsOf: URL(filePath: $0)) }
         // The complete files of two keys.
         try write(files[1], paths[0])
@@ -102,7 +103,7 @@ struct DiskCacheDamageTests {
         let storage = storage
         let body = Samples.body(1_000_000)
         try await Samples.store(body, in: storage)
-        let path = Samples.files(in: folder)[0]
+        let path = try Samples.file(in: folder)
         var bytes = try Data(contentsOf: URL(filePath: path))
         bytes[bytes.count / 2] ^= 1
         try write(bytes, path)
@@ -120,7 +121,7 @@ struct DiskCacheDamageTests {
         }
         // The background work holds locks that the removal of damaged files needs.
         await storage.settle()
-        try write(Data(), Samples.files(in: folder)[0])
+        try write(Data(), Samples.file(in: folder))
         #expect(try await Samples.bodies(in: storage).map(\.count) == [2, 3])
         #expect(try await Samples.bodies(in: storage).map(\.count) == [3, 2])
         #expect(try await storage.usage.count == 2)
@@ -132,7 +133,7 @@ struct DiskCacheDamageTests {
             try await Samples.store(Samples.body(count), in: storage, Samples.language(name))
         }
         await storage.settle()
-        try write(Data(), Samples.files(in: folder)[0])
+        try write(Data(), Samples.file(in: folder))
         #expect(try await Samples.keys(of: storage) == [Samples.key.url])
         try await HTTPCache(storage: storage).removeAll { _ in true }
         #expect(Samples.files(in: folder).isEmpty)
@@ -169,7 +170,7 @@ struct DiskCacheDamageTests {
         let storage = storage
         try await Samples.store(Samples.body(1), in: storage)
         await storage.settle()
-        let shard = URL(filePath: Samples.files(in: folder)[0]).deletingLastPathComponent().path
+        let shard = try URL(filePath: Samples.file(in: folder)).deletingLastPathComponent().path
         try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: shard)
         await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.removeEntries(for: Samples.key) }
         await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.removeAll() }
@@ -182,7 +183,7 @@ struct DiskCacheDamageTests {
     @Test func otherFilesThanThoseOfTheUserAreNotRead() async throws {
         let storage = storage
         try await Samples.store(Samples.body(1), in: storage)
-        let path = Samples.files(in: folder)[0]
+        let path = try Samples.file(in: folder)
         #expect(FileSystem.mode(of: path) == 0o600)
         let elsewhere = folder.path + "/elsewhere"
         try FileManager.default.moveItem(atPath: path, toPath: elsewhere)
@@ -207,7 +208,7 @@ struct DiskCacheDamageTests {
         try await Samples.store(Samples.body(2), in: storage)
         #expect(try await Samples.bodies(in: storage).map(\.count) == [2])
         // The file of a writer that was released before its end is removed on another thread.
-        while Samples.files(in: folder).count > 1 { await storage.settle() }
+        while Samples.files(in: folder).count > 1, !Task.isCancelled { await storage.settle() }
     }
 
     @Test func aFolderThatCannotBeMadeIsAnErrorOfTheStorage() async throws {
@@ -220,6 +221,7 @@ struct DiskCacheDamageTests {
 
     @Test func filesThatWereNotFinishedAreRemoved() async throws {
         let first = storage
+        try await Samples.prepare(first)
         try await Samples.store(Samples.body(1), in: first)
         await first.close()
         try write(Data(count: 10), folder.path + "/entries-1/new/1-1")

@@ -65,6 +65,7 @@ struct DiskCacheStorageTests {
         }
         #expect(try await Samples.bodies(in: storage).map(\.count) == [1, 4, 3])
         let entries = try await storage.entries(for: Samples.key)
+        try #require(!entries.isEmpty)
         try await storage.remove(entries[0], for: Samples.key)
         #expect(try await Samples.bodies(in: storage).map(\.count) == [3, 4])
         try await storage.remove(entries[0], for: Samples.key)
@@ -102,7 +103,7 @@ struct DiskCacheStorageTests {
         }
         #expect(try await Samples.bodies(in: storage) == [body])
         #expect(Samples.files(in: folder).count == 1)
-        #expect(try await storage.usage.size == Int64(WholeFile.size(path: Samples.files(in: folder)[0])))
+        #expect(try await storage.usage.size == Int64(WholeFile.size(path: Samples.file(in: folder))))
     }
 
     @Test func anUpdateOfAReplacedEntryChangesNothing() async throws {
@@ -184,6 +185,7 @@ struct DiskCacheStorageTests {
     /// The system's clock was ahead when the files were stored, and has been set back.
     @Test func theOrderOfUsesOutlivesAClockThatIsSetBack() async throws {
         let first = storage(maximumCount: 10)
+        try await Samples.prepare(first)
         for number in 0..<10 { try await Samples.store(Data(), CacheKey(url: "\(number)"), in: first) }
         await first.close()
         try FileManager.default.removeItem(atPath: "\(folder.path)/entries-1/index")
@@ -240,6 +242,7 @@ struct DiskCacheStorageTests {
 
     @Test func oneStorageOwnsAFolder() async throws {
         let (first, second) = (storage(maximumCount: 10), storage(maximumCount: 10))
+        try await Samples.prepare(first)
         for number in 0..<5 { try await Samples.store(Data(), CacheKey(url: "a\(number)"), in: first) }
         for number in 0..<15 { try await Samples.store(Data(), CacheKey(url: "b\(number)"), in: second) }
         await second.settle()
@@ -257,6 +260,7 @@ struct DiskCacheStorageTests {
 
     @Test func aStorageStoresLittleThatItsOwnerDoesNotSee() async throws {
         let (first, second) = (storage(maximumSize: 800_000), storage(maximumSize: 800_000))
+        try await Samples.prepare(first)
         try await Samples.store(Data(), in: first)
         for number in 0..<3 { try await Samples.store(Samples.body(30_000), CacheKey(url: "\(number)"), in: second) }
         await #expect(throws: DiskCacheStorage.Failure.self) {
@@ -269,6 +273,7 @@ struct DiskCacheStorageTests {
 
     @Test(arguments: [true, false]) func theIndexIsReadOrRebuilt(_ isSaved: Bool) async throws {
         let first = storage()
+        try await Samples.prepare(first)
         for number in 0..<20 { try await Samples.store(Samples.body(number), CacheKey(url: "\(number)"), in: first) }
         let usage = try await first.usage
         await first.close()
@@ -294,7 +299,7 @@ struct DiskCacheStorageTests {
         let handler: FileOperationHook.Handler = { operation, moment in
             guard case .rename = operation, moment == .before else { return nil }
             isHeld.open()
-            mayEnd.wait()
+            mayEnd.waitForTest()
             // The rename may be tried again, after its folder was created.
             mayEnd.signal()
             return nil
@@ -323,7 +328,7 @@ struct DiskCacheStorageTests {
             guard case .lock = operation, moment == .before else { return nil }
             isHeld.open()
             // A question that waits ends with the answer that the folder is open.
-            _ = mayEnd.wait(timeout: .now() + 10)
+            mayEnd.waitForTest()
             mayEnd.signal()
             return nil
         }
@@ -350,7 +355,7 @@ struct DiskCacheStorageTests {
         let holding: FileOperationHook.Handler = { operation, moment in
             guard case .rename = operation, moment == .before else { return nil }
             isHeld.open()
-            mayEnd.wait()
+            mayEnd.waitForTest()
             mayEnd.signal()
             return nil
         }
@@ -380,8 +385,8 @@ struct DiskCacheStorageTests {
 
     @Test func aFolderThatVanishesIsCreatedAgain() async throws {
         let (storage, other) = (storage(), storage())
+        try await Samples.prepare(storage)
         try await Samples.store(Samples.body(1), in: storage)
-        await storage.settle()
         try FileManager.default.removeItem(atPath: folder.path)
         #expect(try await storage.entries(for: Samples.key).isEmpty)
         try await Samples.store(Samples.body(2), in: storage)

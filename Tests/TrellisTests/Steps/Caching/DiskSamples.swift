@@ -23,12 +23,11 @@ enum DiskSamples {
     /// Returns bytes that depend on a number, so that parts of different bodies differ.
     static func body(_ count: Int, _ seed: UInt64 = 1) -> Data {
         var state = seed
-        var data = Data(capacity: count + 8)
-        while data.count < count {
+        let words: [UInt64] = (0..<(count + 7) / 8).map { _ in
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            for shift in stride(from: 56 as UInt64, through: 0, by: -8) { data.append(UInt8(state >> shift & 255)) }
+            return state.bigEndian
         }
-        return data.prefix(count)
+        return unsafe words.withUnsafeBytes { unsafe Data($0.prefix(count)) }
     }
 
     static func store(
@@ -42,6 +41,13 @@ enum DiskSamples {
             rest = rest.dropFirst(pieceSize)
         }
         try await writer.commit()
+    }
+
+    /// Opens a storage whose folder is empty, so that the entries that follow begin no work in the background: the folder has been read, and
+    /// the index is complete.
+    static func prepare(_ storage: DiskCacheStorage) async throws {
+        try await storage.open()
+        await storage.settle()
     }
 
     /// Returns the bodies of all entries.
@@ -58,6 +64,9 @@ enum DiskSamples {
         for try await key in storage.keys { keys.insert(key.url) }
         return keys
     }
+
+    /// Returns the path of the first file of an entry in a folder.
+    static func file(in folder: TemporaryFolder) throws -> String { try #require(files(in: folder).first) }
 
     /// Returns the paths of the files of entries in a folder, and of those that are not complete.
     static func files(in folder: TemporaryFolder) -> [String] {

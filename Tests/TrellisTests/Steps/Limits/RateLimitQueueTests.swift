@@ -121,7 +121,7 @@ struct RateLimitQueueTests {
         #expect(queue.enter(5, at: .at(.zero)) == .waiting(.seconds(2)))
     }
 
-    @Test(arguments: 0..<20)
+    @Test(arguments: 0..<UInt64(Scale.count(6, all: 20)))
     func theRateHoldsWhateverHappens(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = Self.queue(10, burst: 3)
@@ -133,7 +133,7 @@ struct RateLimitQueueTests {
             let instant = EngineInstant.at(.milliseconds(now))
             for next in queue.admit(at: instant) {
                 #expect(next == waiting.first)
-                waiting.removeFirst()
+                waiting.removeAll { $0 == next }
                 admitted.append((next, now))
             }
             switch queue.enter(id, at: instant) {
@@ -148,11 +148,12 @@ struct RateLimitQueueTests {
             #expect(queue.waitingCount == waiting.count)
         }
         // Every span admits at most the burst and the earned tokens, but for the delay of the queue's checks.
-        for (index, first) in admitted.enumerated() {
-            for (count, last) in admitted[index...].prefix(50).enumerated() {
-                #expect(count + 1 <= 3 + (last.time - first.time + 150) / 100 + 1)
+        let crowded = admitted.indices.filter { index in
+            zip(1..., admitted[index...].prefix(50)).contains { count, last in
+                count > 3 + (last.time - admitted[index].time + 150) / 100 + 1
             }
         }
+        #expect(crowded == [])
     }
 
     @Test(arguments: [0, -1, .nan, .infinity, 1e300, 1e-300] as [Double])

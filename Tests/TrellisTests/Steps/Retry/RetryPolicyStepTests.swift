@@ -60,7 +60,7 @@ struct RetryPolicyStepTests {
             return MockResponse(status: 307, headers: [.location: "http://b.example/"])
         }
         var configuration = SessionConfiguration()
-        let budget = RetryBudget(ratio: 1, minimumRetries: 0)
+        let budget = RetryBudget(ratio: 1, minimumRetries: 0, clock: TestClock().engineSide)
         configuration.steps.intercept(with: RetryPolicy(budget: budget, random: { 0 }))
         if !isRedirected {
             configuration.steps.adapters.append(

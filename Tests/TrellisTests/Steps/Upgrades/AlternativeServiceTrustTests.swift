@@ -66,7 +66,7 @@ struct AlternativeServiceTrustTests {
             return try await session.data(Request(url, method: .post, body: .string("abc"))).1.status
         }
         try await evaluator.asked.opened()
-        while transport.attempts.count < 2, !hasEnded.withLock({ $0 }) {
+        while transport.attempts.count < 2, !hasEnded.withLock({ $0 }), !Task.isCancelled {
             clock.advance(by: .seconds(2))
             await session.settle()
         }

@@ -36,13 +36,15 @@ struct ResolverCacheTests {
         /// Waits until a number of lookups were begun.
         func begun(_ count: Int) async { while asked.count < count, !Task.isCancelled { await Task.yield() } }
 
-        func end(_ result: Result<ResolvedAddresses, any Error>) {
-            let reply = state.withLock { $0.pending.removeFirst().reply }
-            reply.resume(with: result)
+        /// Removes the first lookup that has not ended, and returns its reply.
+        func takeFirst() throws -> CheckedContinuation<ResolvedAddresses, any Error> {
+            try #require(state.withLock { $0.pending.isEmpty ? nil : $0.pending.removeFirst() }).reply
         }
 
+        func end(_ result: Result<ResolvedAddresses, any Error>) throws { try takeFirst().resume(with: result) }
+
         func end(_ address: String, for duration: Duration) throws {
-            end(.success(try ResolvedAddresses([address], timeToLive: duration)))
+            try end(.success(try ResolvedAddresses([address], timeToLive: duration)))
         }
     }
 
@@ -113,7 +115,7 @@ struct ResolverCacheTests {
         let tasks = [ask(), ask()]
         await settle(waiting: 2)
         await resolver.begun(1)
-        resolver.end(.failure(Broken()))
+        try resolver.end(.failure(Broken()))
         for task in tasks { await #expect(throws: Broken.self) { try await task.value } }
         let next = ask()
         await resolver.begun(2)
@@ -124,7 +126,7 @@ struct ResolverCacheTests {
     @Test func aNameWithoutAddressesIsNotKept() async throws {
         let task = ask()
         await resolver.begun(1)
-        resolver.end(.success(try ResolvedAddresses([], timeToLive: .seconds(10))))
+        try resolver.end(.success(try ResolvedAddresses([], timeToLive: .seconds(10))))
         #expect(try await task.value == [] && cache.count == 0)
     }
 
@@ -200,7 +202,7 @@ struct ResolverCacheTests {
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(resolver.state.withLock { $0.cancelled } == 0 && cache.waitingCount == 2)
-        let old = resolver.state.withLock { $0.pending.removeFirst().reply }
+        let old = try resolver.takeFirst()
         try resolver.end("192.0.2.2", for: .seconds(10))
         #expect(try await late.value == ["192.0.2.2"])
         #expect(cache.waitingCount == 1)

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// `-o FILE`.
+@Suite(.timeLimit(.minutes(5))) struct DownloadTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test func aFileHasTheBodyAndTheOutputHasNothing() async throws {
+        let run = try await client(["\(url)/", "-o", folder["a"]])
+        #expect(try folder.text(of: "a") == "hello world")
+        #expect(run.status == 0 && run.text == "")
+        #expect(try folder.names() == ["a"])
+    }
+
+    @Test func aFileIsNotAskedForCoded() async throws {
+        _ = try await client(["\(url)/request", "-o", folder["a"]])
+        #expect(try folder.text(of: "a").lines.starting(with: "Accept-Encoding") == ["Accept-Encoding: identity"])
+    }
+
+    @Test func theReportHasTheBodyOfAFile() async throws {
+        let run = try await report(["\(url)/", "--output", folder["a"]])
+        #expect(run.report.values("ok", "status") == [true, 200])
+        #expect(run.report["body"] == ["bytes": 11, "base64": "aGVsbG8gd29ybGQ="])
+    }
+
+    @Test func aLargeFileReplacesAnotherOneAndHasItsChecksum() async throws {
+        try folder.write("hello world", to: "a")
+        let bytes = Data(repeating: UInt8(ascii: "x"), count: 3_000_000)
+        let run = try await client(
+            ["\(url)/bytes/3000000", "-o", folder["a"], "--checksum", "sha256:\(try await sha256(bytes))"])
+        #expect(run.status == 0)
+        #expect(try folder.data(of: "a") == bytes)
+        #expect(try folder.names() == ["a"])
+    }
+
+    @Test func anotherChecksumIsAFailureAndTheOldFileStays() async throws {
+        try folder.write("old", to: "a")
+        let checksum = "sha256:\(try await sha256(Data("x".utf8)))"
+        let run = try await report(["\(url)/", "-o", folder["a"], "--checksum", checksum], status: 1)
+        #expect(run.report.values("ok", "error.kind") == [false, "other"])
+        #expect(try folder.text(of: "a") == "old")
+        #expect(try folder.names() == ["a"])
+    }
+
+    @Test func theOldFileStaysWhenTheStatusIsNotAccepted() async throws {
+        try folder.write("old", to: "a")
+        let run = try await client(["\(url)/status/404", "-o", folder["a"], "--validate"])
+        #expect(run.status == 1)
+        #expect(try folder.text(of: "a") == "old")
+        #expect(try folder.names() == ["a"])
+    }
+
+    @Test func thePageOfAnErrorIsAFileToo() async throws {
+        try folder.write("old", to: "a")
+        let run = try await client(["\(url)/status/404", "-o", folder["a"]])
+        #expect(run.status == 0)
+        #expect(try folder.text(of: "a") == "so be it\n")
+        #expect(try folder.names() == ["a"])
+    }
+
+    @Test func aFileInNoFolderIsAFailureBeforeTheRequest() async throws {
+        let run = try await report(["\(url)/", "-o", folder["none/a"]], status: 1)
+        #expect(run.report.values("error.kind", "error.attempts") == ["file", 0])
+    }
+
+    /// A limit on the size of files has the same effect as a full disk.
+    @Test func aFileWithoutRoomIsAFailureAndLeavesNothing() async throws {
+        let run = try await shell(
+            #"ulimit -f 100; trap '' XFSZ; exec "$trellis" "$1" -o "$2""#, ["\(url)/bytes/3000000", folder["a"]])
+        #expect(run.status == 1)
+        #expect(run.errors.lines(with: "cannot be written: File too large").count == 1)
+        #expect(try folder.names() == [])
+    }
+}

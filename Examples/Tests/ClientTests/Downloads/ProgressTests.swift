@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+/// The progress of downloads on a terminal.
+@Suite(.timeLimit(.minutes(5))) struct ProgressTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// Runs the client on a terminal until each of some lines shows a text, and then presses Ctrl-C. Returns `shown`, the
+    /// lines before Ctrl-C, `left`, the lines at the end, and `status`.
+    private func terminal(
+        columns: Int, lines: Int = 1, showing text: String, _ arguments: [String]
+    ) async throws -> JSON {
+        let run = try await python(
+            "progress_terminal.py", ["\(columns)", "\(lines)", text, Programs.trellis] + arguments)
+        guard run.status == 0 else { throw Failure(run.errors) }
+        return run.report
+    }
+
+    @Test func eachDownloadHasALineBelowTheMessages() async throws {
+        let terminal = try await terminal(
+            columns: 80, lines: 2, showing: "50 %",
+            [
+                "\(url)/ranges/1100012/stuck", "\(url)/bytes/1000", "\(url)/ranges/2200014/once-stuck-2", "-o",
+                folder.path,
+            ])
+        let names = terminal["shown"].elements.map { $0.text.split(separator: " ").first }
+        #expect(names == ["stuck", "once-stuck-2"])
+        let left = terminal["left"].elements.map(\.text)
+        #expect(left.count { $0.contains("kept") } == 2, "\(left)")
+        #expect(!left.contains { $0.contains("50 %") }, "\(left)")
+    }
+
+    @Test func aSizeBeyondAllBoundsDoesNotEndTheProcess() async throws {
+        let terminal = try await terminal(
+            columns: 80, showing: "52560000:00 min left", ["\(url)/huge", "-o", folder["a"]])
+        #expect(terminal["status"] == 130)
+    }
+
+    @Test(arguments: [1, 8, 9, 10]) func aNarrowTerminalDoesNotEndTheProcess(columns: Int) async throws {
+        let terminal = try await terminal(
+            columns: columns, showing: "…", ["\(url)/ranges/2200016/stuck", "-o", folder["a-long-name"]])
+        #expect(terminal["status"] == 130)
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+/// `--stream lines` and `--stream chunks`, and readers of the output.
+@Suite(.timeLimit(.minutes(5))) struct StreamTests {
+    @Test func linesArePrintedUpToALimit() async throws {
+        let run = try await client(["\(url)/slow-lines", "--stream", "lines", "--limit", "3"])
+        #expect(run.lines == ["line 1", "line 2", "line 3"])
+        #expect(run.status == 0)
+    }
+
+    @Test func linesAreInTheReport() async throws {
+        let run = try await report(["\(url)/slow-lines", "--stream", "lines", "--limit", "2"])
+        #expect(run.report.values("ok", "items") == [true, ["line 1", "line 2"]])
+    }
+
+    @Test func anEmptyBodyHasNoLines() async throws {
+        let run = try await report(["\(url)/bytes/0", "--stream", "lines"])
+        #expect(run.report["items"] == [])
+    }
+
+    /// The body stops after these bytes, so that they are one chunk however slow the client is.
+    @Test func aChunkIsCountedAndIsNoItem() async throws {
+        let run = try await report(["\(url)/stuck", "--stream", "chunks", "--limit", "1"])
+        #expect(run.report.values("ok", "items", "body.bytes") == [true, .null, 9])
+    }
+
+    @Test func aReaderThatLeavesIsNoFailure() async throws {
+        let run = try await shell(
+            #""$trellis" "$1" | head -c 1; exit "${PIPESTATUS[0]}""#, ["\(url)/bytes/50000000"])
+        #expect(run.text == "x")
+        #expect(run.errors == "")
+        #expect(run.status == 0)
+    }
+
+    @Test func aLargeBodyGoesThroughAPipe() async throws {
+        let run = try await shell(#"set -o pipefail; "$trellis" "$1" | wc -c"#, ["\(url)/bytes/50000000"])
+        #expect(run.lines == ["50000000"])
+        #expect(run.status == 0)
+    }
+
+    @Test(arguments: [("line", "lines"), ("event", "sse"), ("ndjson", "ndjson")])
+    func anItemMayHave16MB(kind: String, stream: String) async throws {
+        let run = try await report(["\(url)/long/16000000/\(kind)", "--stream", stream, "--limit", "1"])
+        let items = run.report.values("ok", "items")
+        #expect(items[0] == true)
+        #expect(items[1].elements.count == 1)
+        let item = kind == "event" ? items[1][0]["data"] : items[1][0]
+        #expect(item.text.utf8.count == 16_000_000)
+    }
+
+    @Test(arguments: [("line", "lines"), ("event", "sse"), ("ndjson", "ndjson")])
+    func anItemOf17MBIsTooLarge(kind: String, stream: String) async throws {
+        let run = try await report(["\(url)/long/17000000/\(kind)", "--stream", stream, "--limit", "1"], status: 1)
+        #expect(run.report.values("items", "error.kind") == [[], "body_too_large"])
+    }
+}
