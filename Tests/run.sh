@@ -176,7 +176,7 @@ run_tests() {
     # The last lines of a test that hangs name it, and so each line is written at once. A sanitizer must be the first library.
     [ -z "$sanitizer" ] || buffering=()
     # The library path is for the tests alone; an empty entry in the path would mean the current folder.
-    TMPDIR=$(mktemp -d "$work/XXX") TRELLIS_TEST_LIBCURL=$folder watched "$log" ${buffering[@]+"${buffering[@]}"} \
+    TRELLIS_TEST_LIBCURL=$folder watched "$log" ${buffering[@]+"${buffering[@]}"} \
         env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
         "$tests" --testing-library swift-testing ${order:+"$order"} "$@" >"$log" 2>&1 || status=$?
     verdict=$(grep -oE 'Test run with .*' "$log" | tail -1)
@@ -190,7 +190,7 @@ run_tests() {
 # watched LOG COMMAND…: runs a command that writes to LOG in a session of its own, and ends it when it has written nothing for the longest
 # time that one test may take. Then the tests that did not end are printed.
 watched() {
-    local log=$1 child size=-1 silent=0 limit=300 status=0
+    local log=$1 child size=-1 silent=0 limit=600 status=0
     shift
     [ -z "$sanitizer" ] || limit=1200
     setsid "$@" &

@@ -29,7 +29,7 @@ private enum Shop {
 }
 
 /// The complete example of the page about the product.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TrellisFoundationPageTests {
     private static func router() -> MockRouter {
         let router = MockRouter()

@@ -9,7 +9,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The sizes of bodies are the bytes that were sent and received, also of streams, whose sizes are known at their end.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BodySizeTests {
     private static let url = "https://api.example.com/users/7"
 

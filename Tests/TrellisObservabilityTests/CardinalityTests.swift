@@ -47,7 +47,7 @@ private final class CountingFactory: MetricsFactory {
 }
 
 /// The number of series, and of the instruments for them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CardinalityTests {
     @Test func serversBeyondTheirNumberAreOther() async throws {
         let backends = Backends()

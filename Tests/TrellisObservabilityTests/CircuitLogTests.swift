@@ -7,7 +7,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The lines about circuits, whose hosts are those of URLs.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CircuitLogTests {
     @Test(
         arguments: [

@@ -7,7 +7,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The metrics of connections over a socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ConnectionMetricTests {
     @Test func aConnectionIsActiveThenIdleThenClosed() async throws {
         let backends = Backends()

@@ -11,7 +11,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The names in spans, metrics and logs are published by OpenTelemetry, or the framework's own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ConventionNamesTests {
     /// The attributes of the package opentelemetry-semantic-conventions 0.66b2 for Python that concern HTTP clients and are not deprecated.
     /// `ConventionPackageTests` compares these lists with the package.

@@ -12,7 +12,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The lines in the log.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LogTests {
     private static let url = "https://ada.example/a?token=abc"
 

@@ -9,7 +9,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// Observed requests over a socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LoopbackTests {
     @Test func aSpanHasTheAddressOfThePeer() async throws {
         let backends = Backends()

@@ -11,7 +11,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The metrics of requests, with the names of OpenTelemetry's conventions for HTTP clients.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MetricTests {
     private static let url = "https://api.example.com/users/7"
     private static let start = [

@@ -49,7 +49,7 @@ private func loadUser(
 }
 
 /// The complete example of the page about the product. The backends of the process are those of all tests, and are not replaced.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ObservabilityPageTests {
     @Test func anExampleIsObserved() async throws {
         let backends = Backends()

@@ -53,7 +53,7 @@ struct ObservedRequestTests {
 }
 
 /// The cost of an observation that has nothing to observe.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct NothingInstalledTests {
     @Test func anObservationWithoutPartsIsNotInstalled() {
         var configuration = SessionConfiguration()

@@ -6,7 +6,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The series of the outcomes of equal requests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct OutcomeTests {
     /// More outcomes than are kept with the beginning of a request, each of them twice.
     @Test func eachOutcomeHasASeries() async throws {

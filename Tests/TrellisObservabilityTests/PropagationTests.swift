@@ -9,7 +9,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The context in the fields of requests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PropagationTests {
     private static let (traceField, spanField) = (InMemoryTracer.traceIDKey, InMemoryTracer.spanIDKey)
 

@@ -11,7 +11,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The credentials of a proxy are in no line of the log, no span and no metric.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxySecretTests {
     private static let secrets = ["zelda", "pr0xySecret", "emVsZGE6cHIweHlT"]
 

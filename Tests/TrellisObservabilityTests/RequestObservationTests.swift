@@ -11,7 +11,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The observation of a single request replaces that of its session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestObservationTests {
     private static let url = "https://api.example.com/users/7"
 

@@ -13,7 +13,7 @@ import TrellisTesting
 @testable import TrellisObservability
 
 /// The attributes and the backends that requests share, and those that they do not share.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestProfileTests {
     @Test func theEndOfEachSpanHasItsOwnStatusAndPeer() async throws {
         let ends = [(200, "192.0.2.1"), (404, "192.0.2.1"), (200, "192.0.2.2"), (200, "192.0.2.1")]

@@ -19,7 +19,7 @@ private struct Twice: RequestStep {
 }
 
 /// The requests of a call after its first one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ResendTests {
     private static let url = "https://api.example.com/a"
 

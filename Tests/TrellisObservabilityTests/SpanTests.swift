@@ -9,7 +9,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The spans of requests, with the attributes that OpenTelemetry's conventions for HTTP clients want.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SpanTests {
     private static let url = "https://api.example.com:8443/users/7?page=2&token=abc"
 

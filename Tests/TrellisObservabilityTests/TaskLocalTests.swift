@@ -13,7 +13,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The backends of a request are those of the task that makes it, on every path through the framework.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TaskLocalTests {
     private static let url = "https://api.example.com/"
 

@@ -8,7 +8,7 @@ import TrellisObservability
 import TrellisTesting
 
 /// The context and the baggage of the task are added to requests by the user's own propagator.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UserPropagatorTests {
     private static let url = "https://api.example.com/"
 

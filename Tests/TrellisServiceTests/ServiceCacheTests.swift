@@ -6,7 +6,7 @@ import TrellisService
 import TrellisTesting
 
 /// The cache of a session that ends as a service.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ServiceCacheTests {
     /// Stores a response in a folder, with a storage that is closed by the service of its session.
     private func store(in folder: URL, _ end: (Session, DiskCacheStorage) async -> Void) async throws {

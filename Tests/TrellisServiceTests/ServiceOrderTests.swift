@@ -6,7 +6,7 @@ import TrellisService
 import TrellisTesting
 
 /// The order in which the services of a group end, and what a session does in it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ServiceOrderTests {
     /// A service that sends a last request with a session when it is told to end.
     private struct Front: Service {

@@ -6,7 +6,7 @@ import TrellisService
 import TrellisTesting
 
 /// A session as a service: its drain, and its end.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SessionServiceTests {
     @Test func aRequestInFlightEndsDuringTheDrain() async throws {
         let world = ServiceWorld()

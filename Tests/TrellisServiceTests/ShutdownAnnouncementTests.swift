@@ -6,7 +6,7 @@ import TrellisService
 import TrellisTesting
 
 /// The announcement at the beginning of a graceful shutdown, and what works during it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ShutdownAnnouncementTests {
     private let clock = TestClock()
 

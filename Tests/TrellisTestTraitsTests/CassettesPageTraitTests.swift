@@ -13,7 +13,7 @@ private enum API {
 }
 
 /// The test of the page Cassettes about the trait, with the cassette beside this file, and the message of a request that is not recorded.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassettesPageTraitTests {
     @Test(.trellis(.cassette("users") { $0.allowsUnused = false }))
     func aUserIsReadFromACassette() async throws {

@@ -6,7 +6,7 @@ import TrellisTestTraits
 import TrellisTesting
 
 /// The layers of a trait report their problems as issues that read well.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TestLayerProblemTests {
     private static func read(_ url: String) async throws -> String { try await Session().string(url) }
 

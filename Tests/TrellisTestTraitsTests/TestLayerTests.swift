@@ -22,7 +22,7 @@ private actor Counter {
 }
 
 /// The layers of a trait give each case of a test faults, servers, proxies, clocks and sessions of its own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TestLayerTests {
     // MARK: Faults
 

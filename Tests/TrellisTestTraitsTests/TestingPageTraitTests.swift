@@ -14,7 +14,7 @@ private enum API {
 }
 
 /// The tests of the page Testing about traits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TestingPageTraitTests {
     @Test(.trellis(.router { $0.route(.get, "/users/7").respond(with: .text("Ada")) }))
     func aUserIsReadThroughATrait() async throws {

@@ -12,7 +12,7 @@ private enum API {
 }
 
 /// A trait gives each case of a test its transport, and reports the problems of the transport.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TransportTraitTests {
     @Test(.trellis(.router { $0.route(.get, "/users/7").respond(with: .text("Ada")) }))
     func aRouterResponds() async throws {

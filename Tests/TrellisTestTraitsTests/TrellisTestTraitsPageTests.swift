@@ -13,7 +13,7 @@ private enum Shop {
 }
 
 /// The complete example of the page about the product.
-@Suite(.timeLimit(.minutes(1)), .trellis(.noNetwork))
+@Suite(.timeLimit(.minutes(3)), .trellis(.noNetwork))
 struct TrellisTestTraitsPageTests {
     @Test(.trellis(.router { $0.route(.get, "/prices/tea").respond(with: .text("3 for a bag")) }))
     func aPriceIsRead() async throws {

@@ -2,7 +2,7 @@ import Testing
 import TrellisTesting
 
 /// The test clock moves only when a test advances the clock.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TestClockTests {
     @Test func itStandsStillUntilItIsMoved() {
         let clock = TestClock()

@@ -13,7 +13,7 @@ private enum API {
 }
 
 /// The tests of the page Testing about routers, and about transports for one test.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TestingPageRouterTests {
     @Test func aUserIsCreatedAndRead() async throws {
         let router = MockRouter(baseURL: "https://api.example.com/v2/")

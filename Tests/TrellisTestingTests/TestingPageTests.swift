@@ -26,7 +26,7 @@ private struct Client: Sendable {
 }
 
 /// The tests that the page Testing shows, under the names that they have there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TestingPageTests {
     @Test func aUserIsRequested() async throws {
         let transport = MockTransport { _ in .json(#"{"name":"Ada"}"#) }

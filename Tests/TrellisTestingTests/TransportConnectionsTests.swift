@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A transport that makes no connections needs neither the session's resolver nor its proxies nor the files of its certificates.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TransportConnectionsTests {
     /// A resolver that counts the names that it is asked for, and knows none.
     private final class NoNames: NameResolver {

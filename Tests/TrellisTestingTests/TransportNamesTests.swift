@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// The addresses that a resolver has returned belong to the operation whose requests have asked for them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TransportNamesTests {
     /// A resolver that counts the lookups.
     private final class Counting: NameResolver {

@@ -15,7 +15,7 @@ private enum Shop {
 }
 
 /// The complete example of the page about the product.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TrellisTestingPageTests {
     @Test func anOrderIsSentOnce() async throws {
         let router = MockRouter()

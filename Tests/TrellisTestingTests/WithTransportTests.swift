@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The transport of an operation is that of all requests that the operation makes, in every session and on every path.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WithTransportTests {
     /// A session whose own transport responds too, so that a request that reaches it is found.
     private struct Scene {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The source may deliver the next chunk during the call that requests it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BodyAtOnceTests {
     @Test(arguments: [8, nil])
     func aChunkThatComesInsideTheQuestionIsSent(_ length: Int64?) async throws {

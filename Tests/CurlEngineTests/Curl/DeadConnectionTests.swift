@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// A request of any method is sent on another connection if the kept connection turns out to be dead before a byte of the request was sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DeadConnectionTests {
     /// An event that ends a connection between two requests.
     enum Fate: String, CaseIterable, Sendable {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The reader of a connection on which short messages go to and fro waits on the socket itself.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DirectReadingTests {
     private let run = SwitchRun()
 

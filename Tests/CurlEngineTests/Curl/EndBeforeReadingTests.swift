@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The end of a request's body is sent before a response is read that is there already: libcurl before 8.1 loses a response over HTTP/2
 /// that it reads together with the reset behind it, unless the request has ended.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EndBeforeReadingTests {
     @Test(arguments: [false, true])
     func aResponseBeforeTheEndIsComplete(_ hasLastPiece: Bool) async throws {

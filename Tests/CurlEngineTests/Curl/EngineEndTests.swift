@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// An engine that ends keeps nothing of transfers that were in progress or had not begun.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EngineEndTests {
     /// A delegate that reports its release. The delegate and its transfer refer to each other.
     private final class Delegate: TransferDelegate, @unchecked Sendable {

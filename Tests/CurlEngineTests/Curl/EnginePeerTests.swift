@@ -4,7 +4,7 @@ import Testing
 @testable import CurlEngine
 
 /// Engines ask each other for idle connections, and none waits for another one that does not reply.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EnginePeerTests {
     /// Creates an executor whose thread runs, and its entry among all engines.
     private static func engine() async -> (EngineExecutor, EnginePeer) {

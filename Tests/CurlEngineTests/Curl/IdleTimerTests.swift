@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// An engine has a timer for its idle connections only while there may be some, so that nothing wakes an engine whose connections all have
 /// transfers. Each of them may have its transfer for days.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct IdleTimerTests {
     private static let lifetime = Duration.seconds(45)
 

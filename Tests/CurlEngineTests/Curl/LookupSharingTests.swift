@@ -9,7 +9,8 @@ import TrellisTesting
 struct LookupSharingTests {
     @Test func equalNamesOfSeveralEnginesShareOneLookup() async {
         await #expect(processExitsWith: .success) {
-            let world = try await LookupWorld(engines: 2)
+            let mayRespond = LoopbackServer.Gate()
+            let world = try await LookupWorld(engines: 2, LookupWorld.responding(after: mayRespond))
             let options = try world.get("h")
             let ends = await withTaskGroup { group in
                 for number in 0..<8 { group.addTask { await world.runs[number % 2].perform(options).text } }
@@ -17,6 +18,7 @@ struct LookupSharingTests {
                 await world.untilWaiting(7)
                 expectInProcess(world.limit.runningCount == 1, "\(world.limit.runningCount)")
                 world.names.release()
+                await world.open(mayRespond, afterLookups: 1)
                 return await group.reduce(into: [String]()) { $0.append($1) }
             }
             expectInProcess(ends == Array(repeating: "hello", count: 8), "\(ends)")
@@ -29,13 +31,14 @@ struct LookupSharingTests {
 
     @Test func anEngineUsesTheAddressesThatAnotherOneHasLookedUp() async {
         await #expect(processExitsWith: .success) {
-            let world = try await LookupWorld(engines: 2)
+            let mayRespond = LoopbackServer.Gate()
+            let world = try await LookupWorld(engines: 2, LookupWorld.responding(after: mayRespond))
             world.names.release()
             let options = try world.get("h")
-            for run in world.runs {
-                let text = await run.perform(options).text
-                expectInProcess(text == "hello", text)
-            }
+            async let first = world.runs[0].perform(options).text
+            await world.open(mayRespond, afterLookups: 1)
+            let texts = [await first, await world.runs[1].perform(options).text]
+            expectInProcess(texts == ["hello", "hello"], "\(texts)")
             expectInProcess(world.names.names == ["h.lookup.test"], "\(world.names.names)")
             expectInProcess(world.server.acceptedCount == 2, "\(world.server.acceptedCount) connections")
             await world.finish()

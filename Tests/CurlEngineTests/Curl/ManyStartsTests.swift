@@ -3,7 +3,7 @@ import Testing
 @testable import CurlEngine
 
 /// Many transfers that are started at once are passed to libcurl in several turns of the loop, in their order.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ManyStartsTests {
     /// The transfers, whose order is that of their starts. libcurl gets each of them, and cannot connect it.
     private static let options: TransferOptions? = {

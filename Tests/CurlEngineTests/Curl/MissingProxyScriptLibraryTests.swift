@@ -5,7 +5,7 @@ import Testing
 
 /// Scripts for proxies need a library that may be missing, or be another one. Each test has a process of its own, because a library that
 /// was loaded stays.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MissingProxyScriptLibraryTests {
     @Test func aLibraryThatIsMissing() async {
         await #expect(processExitsWith: .success) {

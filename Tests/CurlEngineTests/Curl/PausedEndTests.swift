@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The end of a coded body is delayed until a paused reader continues: libcurl has delivered the body, but the decoder still has bytes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PausedEndTests {
     /// A duration after which the engine keeps nothing that is unused.
     static let longerThanTheIdleLifetime = Duration.seconds(1000)

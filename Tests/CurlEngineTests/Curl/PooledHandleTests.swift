@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// A transfer gets nothing of the transfer before it on the same handle of libcurl.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PooledHandleTests {
     private static let defaults: HeaderLines = lines("x-default", "yes")
 

@@ -5,7 +5,7 @@ import Testing
 @testable import CurlEngine
 
 /// Scripts are evaluated by the real library, one after the other.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPAC)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPAC)
 struct ProxyScriptRunnerTests {
     private typealias Runner = ProxyScriptRunner
 

@@ -5,7 +5,7 @@ import Testing
 /// Evaluations wait for each other: for a script that looks a name up, which lasts until the test lets its server respond. Each test has its
 /// own process, because the configuration of the resolver belongs to the process.
 @Suite(
-    .timeLimit(.minutes(1)), .requiresPAC,
+    .timeLimit(.minutes(3)), .requiresPAC,
     .enabled(if: NameServer.isAvailable, "needs root, for a resolver configuration"))
 struct ProxyScriptWaitTests {
     private typealias Runner = ProxyScriptRunner
@@ -104,7 +104,7 @@ struct ProxyScriptWaitTests {
                 return try await Tests.result(of: Tests.lookup(of: "second"), limit: limit)
             }
             // A limit that began with the call would end before this sleep, which began later.
-            try await Task.sleep(for: limit * 2)
+            try await ContinuousClock().sleep(for: limit * 2)
             expectInProcess(!hasEnded.withLock { $0 }, "the wait has counted")
             names.releaseHeld()
             expectInProcess(try await first.value == "first")

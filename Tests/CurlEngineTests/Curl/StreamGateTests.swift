@@ -3,7 +3,7 @@ import Testing
 @testable import CurlEngine
 
 /// The gate for streams on shared connections. The test takes the part of libcurl.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: LibcurlFeatures.current.canMultiplex, "needs libcurl 8.4"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: LibcurlFeatures.current.canMultiplex, "needs libcurl 8.4"))
 struct StreamGateTests {
     /// Gates that share a bound, on one engine thread. Every method must be called on that thread.
     final class World: Sendable {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// A server may respond to a request to switch protocols as to any other request, or break the rules.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SwitchRefusalTests {
     private static let chunks =
         "HTTP/1.1 403 No\r\nTransfer-Encoding: Chunked\r\n\r\n4;a=b\r\nbody\r\n006 \r\n in it\r\n0\r\nX-Last: yes\r\n\r\n"

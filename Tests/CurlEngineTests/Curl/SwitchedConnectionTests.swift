@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The connection after a response of status 101 carries bytes both ways.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SwitchedConnectionTests {
     private let run = SwitchRun()
 

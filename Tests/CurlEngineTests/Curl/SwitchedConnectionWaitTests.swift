@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The owner of a connection can end the waits of its reader and its writers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SwitchedConnectionWaitTests {
     private let run = SwitchRun()
 

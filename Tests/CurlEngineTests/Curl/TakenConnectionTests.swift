@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The engine takes a switched connection without TLS from libcurl: its handle is released, and the socket is open, counted and observed
 /// until the connection ends.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TakenConnectionTests {
     private final class Observer: ConnectionObserver, ConnectionObservation {
         let begun = Locked(0)

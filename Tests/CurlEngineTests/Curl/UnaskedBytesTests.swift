@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// Bytes that arrive on an idle connection are detected, even at the moment at which a request is about to take that connection.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UnaskedBytesTests {
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"

@@ -4,7 +4,7 @@ import Testing
 @testable import CurlEngine
 
 /// A transfer that libcurl was not allowed to connect waits for a stream. The test takes the part of libcurl.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: LibcurlFeatures.current.canMultiplex, "needs libcurl 8.4"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: LibcurlFeatures.current.canMultiplex, "needs libcurl 8.4"))
 struct WaitForStreamTests {
     @Test func aTransferThatWaitsForAStreamLooksUpNoName() async throws {
         let configuration = EngineConfiguration()

@@ -4,7 +4,7 @@ import Testing
 @testable import CurlEngine
 
 /// The last reference to a file may be released on any thread, and its descriptor is closed on one that may wait for a disk.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RandomAccessFileTests {
     private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-file-\(UUID())").path
 

@@ -3,7 +3,7 @@ import Testing
 @testable import CurlEngine
 
 /// The thread of a monitor exists while there are observers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct NetworkMonitorTests {
     /// The test checks the complete process, and therefore has its own.
     @Test func theThreadEndsWithItsLastObserver() async {

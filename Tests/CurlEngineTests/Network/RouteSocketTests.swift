@@ -4,7 +4,7 @@ import Testing
 @testable import CurlEngine
 
 /// The replies of the kernel on a route socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RouteSocketTests {
     /// A reading that has failed leaves replies on its socket, which the monitor uses again.
     @Test func repliesToAnEarlierRequestDoNotCount() throws {

@@ -34,6 +34,26 @@ struct LookupWorld: Sendable {
         }
     }
 
+    /// Returns the script of a server that does not respond before a gate is open.
+    ///
+    /// Of a name whose transfer ends before the lookup has the addresses of both kinds, libcurl 8.20 and later know nothing afterwards, and
+    /// the next transfer looks it up again. A test of what is known opens the gate when the lookups are complete.
+    static func responding(after gate: LoopbackServer.Gate) -> @Sendable (LoopbackServer.Connection) throws -> Void {
+        { connection in
+            while try connection.nextRequest() != nil {
+                try connection.wait(for: gate)
+                try connection.write(hello)
+            }
+        }
+    }
+
+    /// Waits until a number of names were looked up, and lets the server respond.
+    func open(_ gate: LoopbackServer.Gate, afterLookups count: Int) async {
+        await names.untilAsked(count)
+        await untilNoneRuns()
+        gate.open()
+    }
+
     func get(_ host: String, path: String = "/") throws -> TransferOptions {
         try EngineRun.get("http://\(host).lookup.test:\(server.port)\(path)")
     }

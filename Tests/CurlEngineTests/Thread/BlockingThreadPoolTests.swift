@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// Calls that may block run on threads of their own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BlockingThreadPoolTests {
     /// A gate that opens when all threads have arrived.
     private final class Gate: Sendable {

@@ -4,7 +4,7 @@ import Testing
 @testable import CurlEngine
 
 /// A continuation that is resumed before its task awaits it passes its result without a report of the thread sanitizer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EarlyResumptionTests {
     /// A result that the engine thread writes and the waiting task reads.
     private final class Answer: Sendable {

@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// An alarm makes one call at its instant, unless it is cancelled or its engine ends before.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EngineAlarmTests {
     private let clock = TestClock()
     private let engine: EngineExecutor

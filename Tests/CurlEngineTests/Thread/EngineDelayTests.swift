@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// A delay on the engine's clock ends at its instant, with its task, or with the engine.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EngineDelayTests {
     let clock = TestClock()
     let engine: EngineExecutor

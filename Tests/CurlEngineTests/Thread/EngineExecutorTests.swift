@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The engine thread is an executor, which runs calls and actors one at a time and in order.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EngineExecutorTests {
     /// Submits a call, and waits until the call has run.
     static func passThrough(_ engine: EngineExecutor) async {

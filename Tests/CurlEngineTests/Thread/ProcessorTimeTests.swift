@@ -50,9 +50,14 @@ struct ProcessorTimeTests {
 
     /// Indicates whether this process may run on all processors of the machine.
     private static var mayRunEverywhere: Bool {
-        let text = (try? String(contentsOfFile: "/proc/stat", encoding: .utf8)) ?? ""
-        let lines = text.split(separator: "\n").filter { $0.hasPrefix("cpu") && !$0.hasPrefix("cpu ") }
-        return ProcessInfo.processInfo.activeProcessorCount == lines.count
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let mask = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") } ?? ""
+        // The last digit is that of the first four processors.
+        let digits = mask.dropFirst(13).compactMap(\.hexDigitValue).reversed() as [Int]
+        let machine = (try? String(contentsOfFile: "/proc/stat", encoding: .utf8)) ?? ""
+        let processors = machine.split(separator: "\n").filter { $0.hasPrefix("cpu") }
+            .compactMap { Int($0.dropFirst(3).prefix { $0 != " " }) }
+        return processors.allSatisfy { $0 / 4 < digits.count && digits[$0 / 4] >> ($0 % 4) & 1 == 1 }
     }
 
     @Test(.enabled(if: mayRunEverywhere, "the process may not run on all processors"))

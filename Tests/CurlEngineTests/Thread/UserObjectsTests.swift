@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import CurlEngine
 
 /// The objects of users that engine threads release: all objects of one turn are released by one task, on the pool.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UserObjectsTests {
     /// The release of one object.
     private struct Release {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Digest authentication satisfies a server that computes every value itself.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct DigestTests {
     private static let started = Peer.started("digest.py")
 

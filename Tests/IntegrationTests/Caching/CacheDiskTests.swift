@@ -10,7 +10,7 @@ import TrellisTesting
 /// Folders of a cache on file systems that are really full, read-only or gone: each response has the bytes of the server, and the first of
 /// adjacent failures is an event.
 @Suite(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(3)),
     .enabled(if: SmallDisk.isAvailable, "mounting needs root; operations that fail stand for it"))
 struct CacheDiskTests {
     /// A session with a cache on a disk, its server, and the failures that it has told.

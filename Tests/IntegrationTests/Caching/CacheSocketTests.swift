@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Sessions with a cache, and real servers: responses are stored as they arrive, completely or not at all.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheSocketTests {
     private let folder: Folder
 

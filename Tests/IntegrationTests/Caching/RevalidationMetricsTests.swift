@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The metrics of stored responses that the server has confirmed, over libcurl.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RevalidationMetricsTests {
     @Test(arguments: [false, true]) func theMetricsAreThoseOfTheExchange(_ isStream: Bool) async throws {
         let server = try LoopbackServer.http { request in

@@ -79,7 +79,7 @@ struct VaryHistoryTests {
         return problem(asked, stream.response, data)
     }
 
-    /// Plays a history, and returns the statistics of its cache. With another seed, other responses meet.
+    /// Plays a history, and returns the statistics of its cache.
     private func play(
         seed: UInt64, isOnDisk: Bool, _ count: Int, _ base: String, _ transport: MockTransport?
     ) async throws -> CacheStatistics {
@@ -115,9 +115,10 @@ struct VaryHistoryTests {
         #expect(statistics.storedCount > 10 && statistics.failureCount == 0)
     }
 
+    /// In the everyday run, the histories are played until a stored response was validated.
     @Test(arguments: [false, true]) func everyResponseFitsItsRequest(_ isOnDisk: Bool) async throws {
         var validatedCount = 0
-        for seed in 1...(Scale.isFull ? 12 : 1) as ClosedRange<UInt64> {
+        for seed in 1...12 as ClosedRange<UInt64> where Scale.isFull || validatedCount == 0 {
             let origin = VaryOrigin(seed: seed + 1000)
             let transport = MockTransport { request in
                 let answer = origin.answer(request.request.method.rawValue, request.path) { request[$0] }
@@ -132,7 +133,7 @@ struct VaryHistoryTests {
 
     @Test(arguments: [false, true]) func everyResponseOfARealServerFitsItsRequest(_ isOnDisk: Bool) async throws {
         var validatedCount = 0
-        for seed in 1...(Scale.isFull ? 3 : 1) as ClosedRange<UInt64> {
+        for seed in 1...3 as ClosedRange<UInt64> where Scale.isFull || validatedCount == 0 {
             let origin = VaryOrigin(seed: seed + 2000)
             let server = try LoopbackServer.http { request in
                 let answer = origin.answer(request.method, request.path) { request[$0] }

@@ -141,9 +141,8 @@ struct VaryPartTests {
     @Test(arguments: [false, true], [false, true])
     func everyPartFitsItsRequest(_ isOnDisk: Bool, _ isShared: Bool) async throws {
         var (hits, joined, validated) = (0, 0, 0)
-        let count = Scale.isFull ? 150 : 80
         for seed in 1...(Scale.isFull ? 4 : 1) as ClosedRange<UInt64> {
-            let statuses = try await play(seed: seed, isOnDisk: isOnDisk, isShared: isShared, count)
+            let statuses = try await play(seed: seed, isOnDisk: isOnDisk, isShared: isShared, 150)
             hits += statuses.count { $0.isHit }
             joined += statuses.count { $0.forwardReason == .partial && $0.forwardStatus?.code == 206 }
             validated += statuses.count { $0.forwardStatus?.code == 304 }

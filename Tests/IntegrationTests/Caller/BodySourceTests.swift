@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Bodies from sequences that violate their contract fail their requests, and leave nothing behind.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BodySourceTests {
     private let clock = TestClock()
 

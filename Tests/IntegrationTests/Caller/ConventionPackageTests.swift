@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The names with which the tests of `TrellisObservability` compare are those of OpenTelemetry's package for Python.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct ConventionPackageTests {
     /// The names that the package has for HTTP clients.
     private struct Names: Decodable {

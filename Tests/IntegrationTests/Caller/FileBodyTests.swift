@@ -5,7 +5,7 @@ import TrellisTestTraits
 import TrellisTesting
 
 /// Bodies from files that are missing or change fail their requests; others are sent completely.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FileBodyTests {
     @Test(
         arguments: ["", "/nonexistent/file", "/etc/passwd/file", "/tmp", "/dev/null", "/etc/passwd\0.txt"] as [Escaped])

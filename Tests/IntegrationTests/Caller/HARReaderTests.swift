@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Recordings are read by a reader of HAR 1.2 in Python, which knows the format from its specification alone.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct HARReaderTests {
     /// The words of the reader.
     private struct Reading: Decodable {

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Limits, shared responses and hedges work on the wire.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LimitTests {
     /// Returns a server that counts its requests, and a session with steps.
     private func world(

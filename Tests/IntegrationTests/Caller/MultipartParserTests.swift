@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Forms are read by three parsers that are independent of Trellis: Werkzeug's, python-multipart's, and that of Python's `email`.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct MultipartParserTests {
     /// A part as a parser reports it.
     struct Parsed: Decodable, Equatable, Sendable {

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// A request of another client is sent as that client has made it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RelayedRequestTests {
     /// The configuration with which a session adds nothing to requests.
     private static var plain: SessionConfiguration {

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// URLs of a caller are encoded for the wire, or refused.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct URLTests {
     @Test(
         arguments: [

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Compressed bodies are decoded, and malformed ones are errors.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct ContentCodingTests {
     static let codings = ["gzip", "deflate", "br", "zstd"]
 

@@ -8,7 +8,7 @@ import TrellisTesting
 /// Alternative services are used where the running libcurl has HTTP/3 (RFC 7838).
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct AlternativeServiceTests {
     /// The services that were selected, and those that failed.
     private final class Services: EventMonitor {

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Connections that cannot be established are errors, and leave the session usable.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ConnectFailureTests {
     @Test func refusedConnection() async throws {
         let gone = try ClosedPort()

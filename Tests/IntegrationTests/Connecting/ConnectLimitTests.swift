@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// With a limit on connecting of zero or less, no connection is begun, and one that exists is used.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ConnectLimitTests {
     private static func request(_ url: String, _ limit: Duration = .zero) -> Request {
         var request = Request(url)

@@ -7,7 +7,7 @@ import Trellis
 import TrellisTesting
 
 /// The events of exchanges over sockets, in order, up to each moment at which an exchange can end.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ConnectionEventTests {
     private let events = ConnectionEvents()
 

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A session asks a server by DNS over HTTPS.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DNSOverHTTPSTests {
     /// The question of a request, as the server has read it.
     private struct Question: Hashable, Sendable {

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Functions of the session's owner that do not return, and ignore their cancellation, hold no call longer than its limits.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct FunctionLimitTests {
     enum Function: CaseIterable {
         case resolver, proxySelection, evaluator

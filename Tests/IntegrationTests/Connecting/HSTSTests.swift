@@ -6,7 +6,7 @@ import TrellisTesting
 /// Hosts that ask for https are reached over https (RFC 6797).
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct HSTSTests {
     static let started = Peer.started("upgrades.py")
 

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through an HTTP proxy over TLS, whose certificate is verified like that of a server.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct HTTPSProxyTests {
     private static let started = Peer.started("https_proxy.py")
 

@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// A host has an IPv6 address to which nothing gets through, and an IPv4 address that works (RFC 8305).
 @Suite(
-    .timeLimit(.minutes(1)), .returningThreads,
+    .timeLimit(.minutes(3)), .returningThreads,
     .enabled(if: NetworkNamespace.isExpected, "needs root, for a network namespace"))
 struct HappyEyeballsTests {
     /// A device that loses every packet for its neighbour, so that no connection is made, and none is refused.

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The event of the head of a request, which precedes that of its body.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HeadSentEventTests {
     private let events = ConnectionEvents()
 

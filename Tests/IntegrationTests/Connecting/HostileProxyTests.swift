@@ -5,7 +5,7 @@ import TrellisTesting
 
 /// HTTP proxies that break the rules in their response to CONNECT. Every failure is one of the proxy or of a time limit, ends in finite
 /// time, and sends nothing to a server.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HostileProxyTests {
     /// A row: the response to CONNECT with the end of the connection, and the kinds that the error may have.
     struct Row: Sendable, CustomTestStringConvertible {

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// SOCKS proxies that break the rules. Every failure is one of the proxy or of a time limit, ends in finite time, and sends nothing.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HostileSOCKSTests {
     /// A dialogue: the replies of the proxy, each sent after a message of the client.
     struct Dialogue: Sendable, CustomTestStringConvertible {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// The evaluation of scripts without its library. The test has a process of its own, because a library that was loaded stays.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MissingPACLibraryTests {
     @Test func theErrorSaysWhatToInstall() async {
         await #expect(processExitsWith: .success) {

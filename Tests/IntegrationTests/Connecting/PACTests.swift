@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through the proxies that a PAC script names.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPAC)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPAC)
 struct PACTests {
     private static let origin = "http://far.invalid/a"
 

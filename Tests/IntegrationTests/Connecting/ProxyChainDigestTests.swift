@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// An HTTP proxy with Digest authentication behind a SOCKS proxy that has credentials too. libcurl 8.23 makes the proofs; with older
 /// versions, the session does.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyChainDigestTests {
     /// Starts both proxies. The HTTP proxy accepts only proofs with the last of its nonces, and names the next one if it gets another.
     ///

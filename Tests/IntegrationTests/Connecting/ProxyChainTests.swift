@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A SOCKS proxy in front of an HTTP proxy, and SOCKS proxies at Unix domain sockets, that break the rules or are gone.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyChainTests {
     private let clock = TestClock()
 

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The failures of proxies that later requests are told of.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyCoolDownTests {
     /// If no connection can be made at all, here because of the request's own source, later requests do not go past the proxy.
     @Test func aFailureOfEverythingIsNotThatOfTheProxy() async throws {

@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The credentials of a proxy reach only that proxy, those of a server never reach a proxy that cannot read the request, and no text
 /// contains any of them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyCredentialTests {
     private static let server = "s3rverSecret"
     private static let secrets = [

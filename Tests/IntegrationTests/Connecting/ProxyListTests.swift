@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Several proxies are tried in order, and rules decide for each request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyListTests {
     private static let origin = "http://far.invalid/a"
 

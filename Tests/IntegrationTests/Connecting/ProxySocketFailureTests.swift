@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// The socket of a SOCKS proxy in front of an HTTP proxy makes no connection.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxySocketFailureTests {
     /// The error names the socket, never the name and the address that libcurl has in its place.
     @Test(arguments: [

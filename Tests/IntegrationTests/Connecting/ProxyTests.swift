@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through an HTTP proxy.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyTests {
     private static let origin = "http://origin.invalid:81/a?b=c"
     /// The value of the field: `ProxyPeer.username` and `ProxyPeer.password` in Base64.

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A session asks its resolver for the addresses of names.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ResolverTests {
     /// A resolver that returns what a closure returns, and records the names.
     private final class Recorded: NameResolver {

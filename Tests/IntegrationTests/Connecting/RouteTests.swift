@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests take the way that their route says: sockets, other hosts, fixed addresses, an own address.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RouteTests {
     private static func session(
         _ change: (inout Route) throws -> Void = { _ in }, _ proxy: ProxyConfiguration = .direct

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through a SOCKS proxy.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SOCKSTests {
     private func session(_ proxy: Proxy, _ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
         var configuration = SessionConfiguration()

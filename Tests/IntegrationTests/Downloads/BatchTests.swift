@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A batch runs several downloads at a time.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BatchTests {
     private let folder: Folder
     private let session = Session()

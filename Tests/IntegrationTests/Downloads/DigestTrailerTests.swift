@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Digests in trailer fields are verified (RFC 9530, sections 2 and 3).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DigestTrailerTests {
     private static let content = noise(300_000)
     private let folder: Folder

@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// Downloads report disks that are full or read-only, or that do not have the partial file. Tests that need their own file system run if
 /// one can be mounted; otherwise, tests in a process with its own limits replace them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskTests {
     private static let content = noise(4 << 20, seed: 6)
     private let session = Session()

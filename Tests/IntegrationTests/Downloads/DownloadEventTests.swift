@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The events of downloads: the calls that they consist of, and their files.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadEventTests {
     private let events = ConnectionEvents()
     private let folder: Folder

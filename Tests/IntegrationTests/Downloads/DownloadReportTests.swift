@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A download reports its attempts, its redirects and its bytes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadReportTests {
     private static let content = noise(2_000_000)
     private let folder: Folder

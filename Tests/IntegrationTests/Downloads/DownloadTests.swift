@@ -5,7 +5,7 @@ import TrellisTestTraits
 import TrellisTesting
 
 /// Downloads reach their destinations over a network without faults.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadTests {
     private static let content = noise(300_000)
     private let folder: Folder

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Downloads whose request limits the body stay within the limit, however many responses deliver the file.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FileLimitTests {
     private static let content = noise(1_000_000)
     private let folder: Folder

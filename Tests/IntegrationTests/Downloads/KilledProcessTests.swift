@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Downloads survive processes that are really killed, and several processes at one place.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct KilledProcessTests {
     private static let content = noise(16 << 20, seed: 3)
     private let folder: Folder

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Files are downloaded over several connections at once.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PartsTests {
     private static let content = noise(16 << 20, seed: 3)
     private let folder: Folder

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Downloads continue where earlier ones ended, and their digests cover the complete file.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ResumedDownloadTests: DownloadSuite {
     static let content = noise(2_000_000)
     let folder: Folder

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A slow disk delays the network of its own download, and no other work.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SlowDiskTests {
     /// More than the buffers of both kernels and of the session hold.
     private static let content = noise(64 << 20, seed: 4)

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Downloads whose files other processes write to, move or delete end with the correct file, or with a clear error and no file.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TouchedDownloadTests {
     private static let content = noise(2_000_000)
     private static let part = ".a.bin.trellis-part"

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The list of a session's live requests, whose engines change.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LiveRequestListTests {
     private struct Passing: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {

@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The end of a request between its two exchanges: the first one was given up because its engine is stuck, and the task has not created the
 /// other one yet.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PlacedAnewEndTests {
     private typealias Engines = SeveralEnginesTests
 

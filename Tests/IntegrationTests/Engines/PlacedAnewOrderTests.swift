@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The place in the queue of a request that another exchange takes to another engine, and its end with the session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PlacedAnewOrderTests {
     private typealias Engines = SeveralEnginesTests
 

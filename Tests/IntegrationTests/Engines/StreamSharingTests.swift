@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The requests of a session with several engines over HTTP/2: they share a connection on one engine until it is full.
 @Suite(
-    .timeLimit(.minutes(1)), .serialized, .requiresPeers,
+    .timeLimit(.minutes(3)), .serialized, .requiresPeers,
     .enabled(if: LibcurlFeatures.current.canMultiplex, "requests do not share connections"))
 struct StreamSharingTests {
     private static let started = Peer.started("http2_limits.py")

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// With `Expect: 100-continue`, a body is sent only after a 100 or a wait, here over a socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ContinueSocketTests {
     /// A wait that is longer than a test may take.
     private static let forever = Duration.seconds(3600)

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// A connection that ends at any point of a response, in order or with a reset, is an error.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CutShortTests {
     @Test(arguments: [Ending.close, .reset])
     func beforeTheHead(_ ending: Ending) async throws {

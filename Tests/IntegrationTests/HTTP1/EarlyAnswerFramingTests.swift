@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A response that arrives before the body of the request is sent is delivered, for each way to end a response.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EarlyAnswerFramingTests {
     /// A way to mark the end of a response (RFC 9112, section 6.3).
     enum Framing: String, CaseIterable, Sendable {

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A response that arrives before the end of the request's body ends the upload.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EarlyAnswerTests {
     /// A kind of source of the request's body.
     enum Source: String, CaseIterable { case endless, stalled }

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// The end of a body is determined by its length or its chunks, and malformed framing is refused.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FramingTests {
     @Test(arguments: [
         Row("two different lengths", "Content-Length: 2\r\nContent-Length: 5"),

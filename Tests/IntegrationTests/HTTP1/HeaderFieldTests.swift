@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Field lines of a response are delivered, or refused if malformed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HeaderFieldTests {
     @Test(arguments: [
         Row("without a colon", "Nonsense"),

@@ -4,7 +4,7 @@ import TrellisTesting
 
 /// Responses without a body by definition (RFC 9112, section 6.3) end with their head, for all values of their fields, and the connection
 /// can serve the next request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct NoBodyTests {
     @Test(arguments: [204, 304], ["Content-Length: 10", "Transfer-Encoding: chunked"])
     func statusWithoutBody(_ status: Int, _ field: String) async throws {

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// A server that stops sending, or sends too slowly, reaches the time limits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SilenceTests {
     private static let points = [
         Row("after the request", ""),

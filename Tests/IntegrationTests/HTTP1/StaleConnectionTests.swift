@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Kept connections may break or receive bytes between two requests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StaleConnectionTests {
     /// Bytes that arrive without a request are never the next response.
     @Test(arguments: [

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// Status lines of a response are accepted, or refused if malformed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StatusLineTests {
     @Test(arguments: [
         Row("another protocol", "SSH-2.0-OpenSSH_9.2p1\r\n\r\n"),

@@ -6,7 +6,7 @@ import TrellisTesting
 /// An HTTP/2 server that resets a stream, goes away, cuts a body short or violates the protocol causes an error, or a harmless repetition.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct HTTP2FailureTests {
     static let started = Peer.started("http2.py")
 

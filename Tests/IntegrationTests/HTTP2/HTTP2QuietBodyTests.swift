@@ -6,7 +6,7 @@ import TrellisTesting
 /// A response over HTTP/2 that ends with END_STREAM, without a reset, while the source of the request's body has no bytes.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct HTTP2QuietBodyTests {
     private static let started = Peer.started("http2.py")
 

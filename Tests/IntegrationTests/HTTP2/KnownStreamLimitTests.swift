@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// The connections to a real server whose limit of concurrent streams is known, because a response has come before.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nghttpd"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nghttpd"))
 struct KnownStreamLimitTests {
     /// No stream is refused, so that no connection is replaced, and no more connections are made than the origin may have.
     @Test(arguments: [1, 2, 10], [1, 4])
@@ -36,7 +36,7 @@ struct KnownStreamLimitTests {
 
 /// Limits that a server lowers while requests are in flight, if requests do not share connections, as on libcurl 7.88.
 @Suite(
-    .timeLimit(.minutes(1)), .serialized, .requiresPeers,
+    .timeLimit(.minutes(3)), .serialized, .requiresPeers,
     .enabled(if: !LibcurlFeatures.current.canMultiplex, "requests share connections"))
 struct LoweredLimitTests {
     private static let started = Peer.started("http2_limits.py")

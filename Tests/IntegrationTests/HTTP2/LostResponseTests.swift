@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// A response that arrives in one piece with the reset behind it (RFC 9113, section 8.1), while the source of the request's body is quiet.
 /// libcurl before 8.1 loses such a response, and the error says so.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LostResponseTests {
     /// Indicates whether an error is that of a response that libcurl has lost.
     static func isLoss(_ error: (any Error)?) -> Bool {

@@ -6,7 +6,7 @@ import Trellis
 /// harmless.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct RefusedStreamTests {
     static let started = Peer.started("http2.py")
 

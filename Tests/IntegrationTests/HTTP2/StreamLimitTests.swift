@@ -9,7 +9,7 @@ import TrellisTesting
 /// More requests than a server allows on one HTTP/2 connection open further connections, up to the limit per origin, and then wait.
 ///
 /// Serialized, because all tests share one peer, whose limit they change.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct StreamLimitTests {
     private static let started = Peer.started("http2_limits.py")
 
@@ -307,7 +307,7 @@ struct StreamLimitTests {
 }
 
 /// Limits of concurrent streams, with a real server.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nghttpd"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nghttpd"))
 struct RealStreamLimitTests {
     @Test(arguments: [1, 2, 10])
     func manyRequestsUseFewConnections(_ limit: Int) async throws {

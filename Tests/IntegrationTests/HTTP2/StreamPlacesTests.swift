@@ -7,7 +7,7 @@ import TrellisTesting
 /// The limits on connections hold for shared connections, whatever happens to these.
 ///
 /// Serialized, because the tests share peers.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct StreamPlacesTests {
     private static let limits = Peer.started("http2_limits.py")
     private static let scenarios = Peer.started("http2.py")

@@ -7,7 +7,7 @@ import TrellisTesting
 /// The requests of a session with two engines over HTTP/3 to caddy, which allows 100 requests at once on one connection, and passes them
 /// on to a server that holds its responses.
 @Suite(
-    .timeLimit(.minutes(1)), .serialized, .requiresPeers, .requires("caddy"),
+    .timeLimit(.minutes(3)), .serialized, .requiresPeers, .requires("caddy"),
     .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
 struct HTTP3SharingTests {
     private static let limit = 100

@@ -9,7 +9,7 @@ import TrellisTesting
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(
-    .timeLimit(.minutes(1)), .serialized, .requiresPeers,
+    .timeLimit(.minutes(3)), .serialized, .requiresPeers,
     .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
 struct HTTP3Tests {
     private static let started = Peer.started("http3.py")
@@ -130,7 +130,7 @@ struct HTTP3Tests {
 }
 
 /// HTTP/3 is an error or is not used if the running libcurl does not support it.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: !RunningLibcurl.hasHTTP3, "not for a libcurl with HTTP/3"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: !RunningLibcurl.hasHTTP3, "not for a libcurl with HTTP/3"))
 struct HTTP3MissingTests {
     @Test func demandedHTTP3IsUnsupported() async throws {
         let server = try Misbehaviour { _, _ in }

@@ -4,7 +4,7 @@ import TrellisTesting
 
 /// Servers are evaluated over HTTP/3 as over other versions, if the running libcurl supports HTTP/3.
 @Suite(
-    .timeLimit(.minutes(1)), .serialized, .requiresPeers,
+    .timeLimit(.minutes(3)), .serialized, .requiresPeers,
     .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
 struct HTTP3TrustTests {
     private static let started = Peer.started("http3.py")

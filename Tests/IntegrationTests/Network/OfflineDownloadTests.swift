@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Downloads wait for the network of a machine, which is a network namespace, and so is the server's machine.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requiresNamespaces, .returningThreads)
 struct OfflineDownloadTests {
     private struct Nothing: Decodable {}
     private struct Ranges: Decodable { let ranges: [Int] }

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A request is made on a machine without a network, and sent when the network is there.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requiresNamespaces, .returningThreads)
 struct OfflineMachineTests {
     @Test func theRequestIsSentWhenTheNetworkIsThere() async throws {
         let machine = try TestMachine()

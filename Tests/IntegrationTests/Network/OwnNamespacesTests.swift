@@ -3,7 +3,7 @@ import Dispatch
 import Testing
 
 /// The threads of a pool return from other namespaces. A thread that stayed there would reach no server in a later test.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: NetworkNamespace.isExpected, "needs root, for a network namespace"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: NetworkNamespace.isExpected, "needs root, for a network namespace"))
 struct OwnNamespacesTests {
     /// Returns the number of times that a thread of a queue was in other namespaces.
     private static func strayCount(_ queue: DispatchQueue) -> Int {

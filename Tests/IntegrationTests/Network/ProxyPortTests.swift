@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// The URLs of proxies without a port. The proxies are on another machine, where the usual ports are free: a network namespace.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requiresNamespaces, .returningThreads)
 struct ProxyPortTests {
     private let machine: TestMachine
     private let peer: Peer

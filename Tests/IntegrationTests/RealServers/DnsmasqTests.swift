@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// The answers of dnsmasq, as its bytes come, behind a server of DNS over HTTPS (RFC 8484).
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("dnsmasq"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("dnsmasq"))
 struct DnsmasqTests {
     private static let peer = Peer.started("dnsmasq.py")
 

@@ -5,7 +5,7 @@ import Testing
 import Trellis
 
 /// Calls of gRPC, made by hand over streams, against the server of the package grpcio.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct GRPCTests {
     private static let started = Peer.started("grpc_server.py")
 

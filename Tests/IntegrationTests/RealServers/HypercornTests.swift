@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Requests whose body is sent while the response is read, over HTTP/2 and HTTP/1.1, against the server of the package hypercorn.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct HypercornTests {
     /// A version of HTTP, with or without TLS.
     enum Way: String, CaseIterable, Sendable {

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The framework works with nginx, which asks for client certificates and passes requests on.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"))
 struct NginxTests {
     private let peer: Peer
 

@@ -6,7 +6,7 @@ import TrellisTesting
 /// unbound serves DNS over HTTPS (RFC 8484) over HTTP/2 and TLS, and logs the questions.
 ///
 /// Serialized, because a test starts unbound again.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers, .requires("unbound"))
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers, .requires("unbound"))
 struct RealDNSOverHTTPSTests {
     private static let started = Peer.started("unbound.py")
 

@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// The credentials for squid, as Digest authentication has them, and those of servers stay apart, without TLS and with it.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("squid"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("squid"))
 struct RealLineDigestTests {
     private static let started = Peer.started("digest_squid.py")
     /// The password of the proxy, the beginnings of both credentials in Base64, and a wrong password.

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Requests and downloads wait until there is a way to caddy, which is on another machine. Both machines are network namespaces.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads, .requires("caddy"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requiresNamespaces, .returningThreads, .requires("caddy"))
 struct RealLineOfflineTests {
     private let machine: TestMachine
     private let peer: Peer

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// A function of the origin, and single requests, choose between tinyproxy and squid in front of nginx.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("tinyproxy"), .requires("squid"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("tinyproxy"), .requires("squid"))
 struct RealLineProxyTests {
     private static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
 

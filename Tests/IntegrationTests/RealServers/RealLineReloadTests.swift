@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Files of certificates change while nginx still works on a request, which ends on its connection.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealLineReloadTests {
     private static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
 

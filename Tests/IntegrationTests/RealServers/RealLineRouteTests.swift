@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Requests reach nginx on the way that their route says, which is that of their session or their own.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"))
 struct RealLineRouteTests {
     private let server: RealLineServer
 

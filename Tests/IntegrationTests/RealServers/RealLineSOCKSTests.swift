@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// SOCKS 4 and 4A at a Unix domain socket: OpenSSH and dante, with socat in front of them.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("socat"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("socat"))
 struct RealLineSOCKSTests {
     private let peer: Peer
     private let sockets: RealLineServer

@@ -46,7 +46,7 @@ private enum StoreFile {
 }
 
 /// Hosts of nginx that ask for https are kept in a file (RFC 6797).
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"))
 struct RealLineHSTSFileTests {
     private let peer: Peer
     private let path: String
@@ -140,7 +140,7 @@ struct RealLineHSTSFileTests {
 }
 
 /// The alternative services that caddy names are kept in a file (RFC 7838). They are used where the running libcurl has HTTP/3.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("caddy"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("caddy"))
 struct RealLineAlternativeFileTests {
     private let peer: Peer
     private let path: String

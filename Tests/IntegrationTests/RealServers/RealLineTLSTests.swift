@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Authorities from bytes and of single hosts, ciphers and the key log, with nginx and `openssl s_server`.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealLineTLSTests {
     private static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
 

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Every kind of evaluator decides about nginx before it gets a request.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealLineTrustTests {
     private static let chain = ["CN=good", "CN=intermediate", "CN=root"]
 

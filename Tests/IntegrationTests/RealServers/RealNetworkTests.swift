@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// The machine changes its network while requests go to caddy, which is on another machine. Both machines are network namespaces.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requiresNamespaces, .returningThreads, .requires("caddy"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requiresNamespaces, .returningThreads, .requires("caddy"))
 struct RealNetworkTests {
     private static var hasHTTP3: ConditionTrait {
         .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3")

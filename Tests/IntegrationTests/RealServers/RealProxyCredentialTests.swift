@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The credentials of a real proxy reach no server, and those of a server reach no proxy that cannot read its requests, across
 /// redirects and retries. Everything that reaches the proxies is overheard.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct RealProxyCredentialTests {
     /// A kind of real proxies.
     enum Name: String, Sendable, CaseIterable {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// HTTP proxies are reached through a SOCKS proxy at a Unix domain socket: microsocks, with socat in front of it.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("microsocks"), .requires("socat"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("microsocks"), .requires("socat"))
 struct RealProxySocketTests {
     private let peer: Peer
     /// The path of the socket.
@@ -32,7 +32,7 @@ struct RealProxySocketTests {
         Peer.isInstalled(name.hasPrefix("squid") ? "squid" : name)
     }
 
-    @Test(arguments: RealProxyTests.pairs, proxies)
+    @Test(arguments: RealProxyTests.few, proxies)
     func filesThroughATunnel(_ pair: RealServerTests.Pair, _ name: String) async throws {
         try await files(through: session(name), pair, name)
     }

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through tinyproxy, which requires a name and a password, to real servers.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("tinyproxy"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("tinyproxy"))
 struct RealProxyTests {
     private let peer: Peer
 
@@ -26,6 +26,10 @@ struct RealProxyTests {
     }
 
     static let pairs = RealServerTests.Pair.all.filter { $0.version != .http3 }
+    /// The pairs of tests whose subject is the proxy: in the everyday run, one for each version of HTTP.
+    static let few =
+        Scale.isFull
+        ? pairs : [HTTPVersion.http1_1, .http2].compactMap { version in pairs.first { $0.version == version } }
 
     @Test(arguments: pairs)
     func filesThroughATunnel(_ pair: RealServerTests.Pair) async throws {
@@ -64,7 +68,7 @@ struct RealProxyTests {
     }
 
     /// A tunnel without the correct password is refused. For a wrong password, tinyproxy uses the status that servers use.
-    @Test(arguments: pairs, [("wrong", 401), (nil, 407)] as [(String?, Int)])
+    @Test(arguments: few, [("wrong", 401), (nil, 407)] as [(String?, Int)])
     func noTunnel(_ pair: RealServerTests.Pair, _ refusal: (password: String?, status: Int)) async throws {
         let session = try session(password: refusal.password)
         let error = await expectFailure([.proxy]) { try await session.data(request("/small", pair)) }

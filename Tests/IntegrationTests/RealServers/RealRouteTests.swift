@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Requests find their way to nginx, which has two servers at one port, each with a chain of its own, and Unix domain sockets.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"))
 struct RealRouteTests {
     private static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
 

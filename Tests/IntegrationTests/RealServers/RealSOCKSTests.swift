@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through dante and OpenSSH, which ask for no credentials, and microsocks, which does, to real servers.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct RealSOCKSTests {
     private let peer: Peer
 
@@ -33,13 +33,13 @@ struct RealSOCKSTests {
     }
 
     /// dante refuses the names of servers with version 4.
-    @Test(.requires("danted"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks4, .socks5, .socks5h])
+    @Test(.requires("danted"), arguments: RealProxyTests.few, [Proxy.Kind.socks4, .socks5, .socks5h])
     func dante(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
         try await files(session(kind, "danted"), pair)
     }
 
     /// OpenSSH takes names with every version.
-    @Test(.requires("sshd"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks4, .socks4a, .socks5, .socks5h])
+    @Test(.requires("sshd"), arguments: RealProxyTests.few, [Proxy.Kind.socks4, .socks4a, .socks5, .socks5h])
     func openSSH(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
         try await files(session(kind, "ssh"), pair)
     }
@@ -57,7 +57,7 @@ struct RealSOCKSTests {
     }
 
     /// microsocks is reached through a Unix domain socket.
-    @Test(.requires("microsocks"), .requires("socat"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks5, .socks5h])
+    @Test(.requires("microsocks"), .requires("socat"), arguments: RealProxyTests.few, [Proxy.Kind.socks5, .socks5h])
     func aSocket(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
         let folder = URL(fileURLWithPath: peer.announcement.ca).deletingLastPathComponent().path
         var configuration = SessionConfiguration()
@@ -66,7 +66,7 @@ struct RealSOCKSTests {
         try await files(Session(configuration: configuration), pair)
     }
 
-    @Test(.requires("microsocks"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks5, .socks5h])
+    @Test(.requires("microsocks"), arguments: RealProxyTests.few, [Proxy.Kind.socks5, .socks5h])
     func microsocks(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
         try await files(session(kind, "microsocks", "ada:s3cret@"), pair)
     }
@@ -100,7 +100,7 @@ struct RealSOCKSTests {
     }
 
     /// tinyproxy is reached through microsocks, each with its own credentials.
-    @Test(.requires("microsocks"), .requires("tinyproxy"), arguments: RealProxyTests.pairs)
+    @Test(.requires("microsocks"), .requires("tinyproxy"), arguments: RealProxyTests.few)
     func aChain(_ pair: RealServerTests.Pair) async throws {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
@@ -111,7 +111,7 @@ struct RealSOCKSTests {
     }
 
     /// squid is reached through microsocks and over TLS, each with its own credentials.
-    @Test(.requires("microsocks"), .requires("squid"), arguments: RealProxyTests.pairs)
+    @Test(.requires("microsocks"), .requires("squid"), arguments: RealProxyTests.few)
     func aChainWithTLS(_ pair: RealServerTests.Pair) async throws {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
@@ -131,14 +131,14 @@ struct RealSOCKSTests {
     }
 
     /// squid has Digest authentication, and the SOCKS proxy in front of it has none.
-    @Test(.requires("sshd"), .requires("squid"), arguments: RealProxyTests.pairs, ["squid", "squid-tls"])
+    @Test(.requires("sshd"), .requires("squid"), arguments: RealProxyTests.few, ["squid", "squid-tls"])
     func aChainWithDigest(_ pair: RealServerTests.Pair, _ name: String) async throws {
         try await files(session(place("ssh"), name, login: "ada:s3cret@"), pair)
     }
 
     /// Both proxies have credentials. An older libcurl does not keep them apart, so that the session makes the proofs for squid.
     @Test(
-        .requires("microsocks"), .requires("squid"), arguments: RealProxyTests.pairs, ["squid", "squid-tls"])
+        .requires("microsocks"), .requires("squid"), arguments: RealProxyTests.few, ["squid", "squid-tls"])
     func aChainWithDigestAndCredentials(_ pair: RealServerTests.Pair, _ name: String) async throws {
         let front = "ada:s3cret@\(try place("microsocks"))"
         try await files(session(front, name, login: "ada:s3cret@"), pair)

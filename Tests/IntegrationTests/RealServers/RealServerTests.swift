@@ -4,7 +4,7 @@ import Trellis
 
 /// The framework works with real servers: caddy for HTTP/1.1, HTTP/2 and HTTP/3, nginx for HTTP/1.1 and HTTP/2, nghttpd
 /// for HTTP/2.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct RealServerTests {
     /// A server, with a version of HTTP that it supports.
     struct Pair: Sendable, CustomTestStringConvertible {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// nginx and `openssl s_server` show certificates that break a rule, and get no request.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealTrustCertificateTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let name: String

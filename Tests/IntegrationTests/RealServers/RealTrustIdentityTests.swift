@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Clients authenticate with a certificate to nginx, which demands one, and to `openssl s_server`.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealTrustIdentityTests {
     private static let url = "https://mutual.example/"
     private static let passphrase = RealTrustCertificates.passphrase

@@ -6,7 +6,7 @@ import TrellisTesting
 /// The rules of trust hold over HTTP/3 with caddy, if the running libcurl supports HTTP/3. caddy sends requests on to a server that has
 /// received none from a session that does not trust it.
 @Suite(
-    .timeLimit(.minutes(1)), .requiresPeers, .requires("caddy"),
+    .timeLimit(.minutes(3)), .requiresPeers, .requires("caddy"),
     .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
 struct RealTrustOverHTTP3Tests {
     private static let started = Peer.started("caddy_trust.py")

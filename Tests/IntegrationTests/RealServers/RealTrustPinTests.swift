@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Pins are compared with the chain of nginx that the handshake has validated, before anything is sent.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealTrustPinTests {
     static let versions: [HTTPVersionPolicy] = [.http1Only, .automatic]
 

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Files of certificates change under a running session with nginx.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealTrustReloadTests {
     /// The changes of files that the requests of a session have told.
     private final class Changes: EventMonitor {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Lists of revoked certificates, and the stapled OCSP responses of nginx and `openssl s_server`.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealTrustRevocationTests {
     private let server: RealTLSServer
 

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// The versions of TLS, and the protocols over it (ALPN; RFC 7301), of nginx and `openssl s_server`.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"), .requires("openssl"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"), .requires("openssl"))
 struct RealTrustVersionTests {
     private let server: RealTLSServer
 

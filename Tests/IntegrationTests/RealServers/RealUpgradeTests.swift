@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Hosts of nginx ask for https (RFC 6797).
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nginx"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("nginx"))
 struct RealHSTSTests {
     @Test func aHostAsksForHTTPSAndTakesThatBack() async throws {
         let peer = try await Peer.realServers.value, store = HSTSStore()
@@ -36,7 +36,7 @@ struct RealHSTSTests {
 
 /// Requests move from HTTP/2 to the HTTP/3 that caddy names (RFC 7838).
 @Suite(
-    .timeLimit(.minutes(1)), .requiresPeers, .requires("caddy"),
+    .timeLimit(.minutes(3)), .requiresPeers, .requires("caddy"),
     .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
 struct RealAlternativeServiceTests {
     /// The services that were selected, and those that failed.

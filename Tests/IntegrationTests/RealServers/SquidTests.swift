@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Requests pass through squid, with Basic and with Digest authentication, to real servers.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("squid"))
+@Suite(.timeLimit(.minutes(3)), .requiresPeers, .requires("squid"))
 struct SquidTests {
     private static let schemes = Proxy.Authentication.allCases
 
@@ -30,7 +30,7 @@ struct SquidTests {
         return request
     }
 
-    @Test(arguments: RealProxyTests.pairs, schemes)
+    @Test(arguments: RealProxyTests.few, schemes)
     func filesThroughATunnel(_ pair: RealServerTests.Pair, _ authentication: Proxy.Authentication) async throws {
         let session = try session(authentication)
         for _ in 1...3 {
@@ -62,7 +62,7 @@ struct SquidTests {
     }
 
     /// The proxy itself speaks TLS: its certificate is verified, and a tunnel has TLS inside of TLS.
-    @Test(arguments: RealProxyTests.pairs, schemes)
+    @Test(arguments: RealProxyTests.few, schemes)
     func anHTTPSProxy(_ pair: RealServerTests.Pair, _ authentication: Proxy.Authentication) async throws {
         let server = try LoopbackServer.http { _ in .text("plain") }
         var configuration = SessionConfiguration()
@@ -104,7 +104,7 @@ struct SquidTests {
     }
 
     /// A script names squid after a proxy that is dead. nginx serves the script too.
-    @Test(.requiresPAC, arguments: RealProxyTests.pairs, [false, true])
+    @Test(.requiresPAC, arguments: RealProxyTests.few, [false, true])
     func aScriptNamesSquid(_ pair: RealServerTests.Pair, _ isServed: Bool) async throws {
         let (dead, squid) = ("http://127.0.0.1:9", "http://\(try place)")
         let decisions = ProxyDecisions()
@@ -126,7 +126,7 @@ struct SquidTests {
         #expect(decisions.all.allSatisfy { $0.contains("from the PAC script") }, "\(decisions.all)")
     }
 
-    @Test(.requiresPAC, arguments: RealProxyTests.pairs)
+    @Test(.requiresPAC, arguments: RealProxyTests.few)
     func aScriptNamesADirectConnectionAtLast(_ pair: RealServerTests.Pair) async throws {
         let decisions = ProxyDecisions()
         let session = try session(Self.script("PROXY 127.0.0.1:9; DIRECT"), decisions)

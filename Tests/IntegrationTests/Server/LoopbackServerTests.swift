@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The scripted server follows its scripts.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LoopbackServerTests {
     @Test(arguments: [RequestBody.data(Data("abc".utf8)), .stream(BodySource.chunks("a", "bc"))])
     func requestsAreRecordedAsReceived(_ body: RequestBody) async throws {

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Cookies are stored as real servers write them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CookieTests {
     /// Returns the cookies that a request sends after a response has set a cookie with these bytes and a correct one.
     private func sent(after bytes: [UInt8], in jar: any CookieStorage) async throws -> [UInt8]? {

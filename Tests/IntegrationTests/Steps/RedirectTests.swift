@@ -6,7 +6,7 @@ import TrellisTestTraits
 import TrellisTesting
 
 /// Redirects lead from one real server to another.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RedirectTests {
     typealias Answer = LoopbackServer.Response
 

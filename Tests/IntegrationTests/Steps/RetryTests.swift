@@ -7,7 +7,7 @@ import TrellisTestTraits
 import TrellisTesting
 
 /// Attempts that fail on real connections are followed by other attempts.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RetryTests {
     typealias Answer = LoopbackServer.Response
 

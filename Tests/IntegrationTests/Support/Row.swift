@@ -16,11 +16,6 @@ struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String { ending == .keepOpen ? name : "\(name), then \(ending)" }
 }
 
-extension Timeouts {
-    /// The time limits that soon end a silence, and nothing else.
-    static let impatient = Timeouts(idle: .milliseconds(300))
-}
-
 /// A text that is shown escaped, because it contains control characters.
 struct Escaped: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertible {
     let text: String

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Connections end when their owner, their session or their limits say so, and leave nothing behind.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SwitchingEndTests {
     private let clock = TestClock()
 

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Protocols are switched inside TLS, with all that the session has for it.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct SwitchingTLSTests {
     private static let started = Peer.started("switching.py")
 

@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// A request to switch protocols takes the way of every other request: steps, proxies, sockets, limits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SwitchingTests {
     private func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
         var configuration = SessionConfiguration()

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 
 /// Clients authenticate with a certificate.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct ClientIdentityTests {
     /// The number of calls of a closure.
     private actor Counter {

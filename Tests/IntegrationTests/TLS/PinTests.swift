@@ -8,7 +8,7 @@ import TrellisTesting
 /// Pins are compared with the validated chain, before anything is sent.
 ///
 /// Serialized, because the tests share the peer's count of bytes.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct PinTests {
     private let peer: PinPeer
 

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 
 /// A server shows a certificate that has expired, after it has ended a reused connection without a response.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct ReplacedCertificateTests {
     private func failure(_ request: (String) -> Request, _ kind: TrellisError.Kind) async throws -> TrellisError {
         let session = TrustPeer.session(try await TrustPeer.tls())

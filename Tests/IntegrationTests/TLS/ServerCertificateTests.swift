@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Servers whose certificates break a rule get no request, and the error names the rule and the certificate.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct ServerCertificateTests {
     struct Row: CustomStringConvertible, Sendable {
         let port: String

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The certificates of a server are part of its response, if the request asks for them.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct ServerTrustTests {
     private let peer: PinPeer
 

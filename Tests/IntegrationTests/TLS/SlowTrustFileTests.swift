@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// Files of certificates and keys whose contents do not come: named pipes without a writer.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct SlowTrustFileTests {
     /// Creates a named pipe, and returns its path.
     private static func pipe(_ name: String) throws -> String {

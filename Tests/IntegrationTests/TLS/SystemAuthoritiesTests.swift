@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The system's file of authorities, which changes under a running session.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct SystemAuthoritiesTests {
     /// The kinds of configurations that trust the system.
     enum Kind: CaseIterable {

@@ -5,7 +5,7 @@ import TrellisTesting
 /// TLS servers that must not be trusted, or that fail, cause an error, and leave the session usable.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct TLSFailureTests {
     private static let started = Peer.started("tls.py")
 

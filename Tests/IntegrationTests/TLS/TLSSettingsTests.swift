@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// The versions and ciphers of TLS, the key log, and the rules of some hosts.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct TLSSettingsTests {
     @Test(arguments: [
         ("tls1.2", TLSVersion.v1_2, TLSVersion?.none, true), ("tls1.3", .v1_2, nil, true),

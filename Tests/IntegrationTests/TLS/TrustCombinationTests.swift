@@ -3,7 +3,7 @@ import Testing
 import Trellis
 
 /// Rules of TLS and evaluators of servers together.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct TrustCombinationTests {
     private func answer(
         from port: String, _ tls: TLSConfiguration, _ manager: ServerTrustManager,

@@ -7,7 +7,7 @@ import TrellisTesting
 /// Evaluators of the user's own are asked before anything is sent, in the task of the call.
 ///
 /// Serialized, because the tests share the peer's count of bytes.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct TrustEvaluationTests {
     private let peer: PinPeer
 

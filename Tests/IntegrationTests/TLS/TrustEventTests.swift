@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The events of TLS connections: handshakes, the evaluation of servers, and streams on shared connections.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct TrustEventTests {
     /// An evaluator that takes time.
     private struct Slow: ServerTrustEvaluating {

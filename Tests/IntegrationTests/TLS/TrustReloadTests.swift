@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Files of certificates that change under a running session.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct TrustReloadTests {
     /// The changes of files that the requests of a session have told.
     private final class Changes: EventMonitor {

@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// Fields behind the body of a request (RFC 9110, section 6.5), as a server receives them.
 @Suite(
-    .timeLimit(.minutes(1)), .enabled(if: LibcurlFeatures.current.sendsTrailers, "not for a libcurl before 8.7"))
+    .timeLimit(.minutes(3)), .enabled(if: LibcurlFeatures.current.sendsTrailers, "not for a libcurl before 8.7"))
 struct RequestTrailersTests {
     /// The body and the trailers that a server has received.
     private struct Received: Equatable {
@@ -147,7 +147,7 @@ struct RequestTrailersTests {
 }
 
 /// An older libcurl does not send them safely.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: !LibcurlFeatures.current.sendsTrailers, "not for a libcurl from 8.7 on"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: !LibcurlFeatures.current.sendsTrailers, "not for a libcurl from 8.7 on"))
 struct UnsupportedTrailersTests {
     @Test func theyAreAnError() async throws {
         let session = Session()

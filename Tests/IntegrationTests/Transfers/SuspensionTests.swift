@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// Suspending stops the traffic of a socket, and resuming starts it again: at most the bytes that the buffers of two kernels hold still
 /// move.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SuspensionTests {
     /// A size that is several times the capacity of a loopback connection.
     private static let size = 96 << 20

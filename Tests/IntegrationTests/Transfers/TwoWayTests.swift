@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A body is sent while its response is read, in lock-step: each line is sent after the reply to the one before.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TwoWayTests {
     /// Sends lines one by one, and returns the rest of the body after their end, with the whole response.
     private func converse(_ session: Session, _ request: Request, lines: Int = 50) async throws -> (String, Response) {

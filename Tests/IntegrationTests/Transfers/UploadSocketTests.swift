@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Uploads over a socket are repeated from their beginning, and report their progress.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UploadSocketTests {
     /// A kind of request body.
     enum Kind: String, CaseIterable, Sendable { case data, file, stream, form }

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The pace of a WebSocket over a real socket is that of the slower side.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketBackpressureTests {
     /// The messages, which are more than the largest buffers of the system can hold: 256 MiB, of which those hold less than a quarter.
     private static let count = 1024

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// WebSockets through a proxy that cuts the connection: in the head of the tunnel, in the handshake, within a frame, and between frames.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketCutTests {
     /// The ways in which a proxy cuts.
     static let endings = [Ending.close, .reset]

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Servers that end their own side of the connection, and read further. The client closes its side at once, however long closing may take.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketHalfClosedTests {
     /// A server whose script ends its side of a WebSocket, and which then reads to the end of the client's side.
     private struct Server {

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A server that sends very many small frames at once, over a real socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketManyFramesTests {
     private static let count = 40_000
 

@@ -225,7 +225,7 @@ struct WebSocketPeerTests {
 }
 
 /// WebSockets through real servers that stand in front of another one.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+@Suite(.timeLimit(.minutes(3)), .requiresPeers)
 struct WebSocketGatewayTests {
     @Test(.requires("nginx")) func nginx() async throws { try await converse("nginx") }
 

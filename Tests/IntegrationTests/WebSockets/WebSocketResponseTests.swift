@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The responses to the handshake of a WebSocket, over libcurl: refusals, responses of status 101 that break the rules (RFC 6455,
 /// section 4.1), and right ones whose bytes come in unusual pieces.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketResponseTests {
     private static let handshake = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 

@@ -5,7 +5,7 @@ import Trellis
 /// WebSockets to the Python package websockets behind nginx and caddy, which pass the handshake on and then the bytes.
 ///
 /// Serialized, because the tests share the peer's connections.
-@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers, .requires("nginx"), .requires("caddy"))
+@Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers, .requires("nginx"), .requires("caddy"))
 struct WebSocketReverseProxyTests {
     private static let started = Peer.started("websocket_server.py")
     private static let names = ["nginx", "caddy"]

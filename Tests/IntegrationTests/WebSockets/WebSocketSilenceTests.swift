@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// Servers that stop responding, over libcurl: in the handshake of a WebSocket, whose limits on time are those of a request, and after the
 /// client's Close frame.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketSilenceTests {
     /// A limit on the time of a handshake, and the reason of its error.
     struct Limit: Sendable, CustomTestStringConvertible {

@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// The handshake of a WebSocket takes the steps of a request: redirects, authentication and cookies.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketStepsTests {
     /// Starts a server that accepts a handshake unless the script responds to its request, and sends the messages back.
     private static func server(

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A recording of a browser may have a body where a response has none, such as that of its cache behind the status 304.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteBodilessTests {
     private let folder: CassetteTestFolder
 

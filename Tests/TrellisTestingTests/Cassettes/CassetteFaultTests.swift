@@ -7,7 +7,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// Failures, endings and files that are not as they should be.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteFaultTests {
     private let folder: CassetteTestFolder
 

@@ -7,7 +7,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// The recordings that requests find, and what is said if they find none.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteMatchingTests {
     private let folder: CassetteTestFolder
 

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The messages about a document that a browser has saved have none of its secrets.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteNameTests {
     private let folder: CassetteTestFolder
 

@@ -5,7 +5,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// The recording of one file by several transports, its end, and the command that begins it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteRecordingTests {
     private let folder: CassetteTestFolder
 

@@ -6,7 +6,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// Secrets outside the head and the body of a response are not written.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteSecretTests {
     private let folder: CassetteTestFolder
 

@@ -7,7 +7,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// Exchanges with a server that are recorded, and replayed when the server is gone.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteServerTests {
     private let folder: CassetteTestFolder
 

@@ -7,7 +7,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// Exchanges that are recorded with a transport and replayed without one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassetteTransportTests {
     private let folder: CassetteTestFolder
 

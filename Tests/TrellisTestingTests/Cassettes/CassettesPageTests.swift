@@ -19,7 +19,7 @@ private struct Client: Sendable {
 }
 
 /// The tests that the page Cassettes shows, first with a server and then without one. The cassettes are in a temporary folder.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CassettesPageTests {
     private let folder: CassetteTestFolder
 

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Each transport conforms to the rules that hold for every transport.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TransportConformanceTests {
     @Test(arguments: TransportConformance.cases(for: TransportConformance.MockHost()))
     func theMock(_ testCase: TransportConformance.Case) async throws {

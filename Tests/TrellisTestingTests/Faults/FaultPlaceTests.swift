@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The faults in the bodies of requests happen on servers of both versions, at their places.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultPlaceTests {
     static let versions = [HTTPVersionPolicy.http1Only, .http2PriorKnowledge]
 

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The rules of a plan choose the requests that have faults.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultPlanTests {
     /// Returns the statuses of requests one after the other, with 0 for an error.
     private static func statuses(_ plan: FaultPlan, _ count: Int, path: String = "/") async throws -> [Int] {

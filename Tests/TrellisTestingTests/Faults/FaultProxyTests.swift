@@ -5,7 +5,7 @@ import Trellis
 @testable import TrellisTesting
 
 /// A proxy passes the bytes of connections in both directions, and its toxics disturb them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultProxyTests {
     /// A server that echoes bodies, a proxy in front of it, and a session.
     private struct Setting {

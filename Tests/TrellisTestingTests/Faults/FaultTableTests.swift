@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// Each fault leads to the same result on a mock and over a socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultTableTests {
     @Test(arguments: FaultCase.all)
     func aFaultIsTheSameOnAMockAndOnASocket(_ test: FaultCase) async throws {

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A transport with faults lets everything else pass, and waits on the test's clock.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultTransportTests {
     private static let url = "http://server.test/"
 

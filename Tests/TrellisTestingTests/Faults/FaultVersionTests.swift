@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The faults whose errors depend on the version of libcurl are the same on a mock and over a socket with a current one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultVersionTests {
     /// Checks a case, which an older libcurl may report as a failure of another kind.
     private func check(_ test: FaultCase, older kind: TrellisError.Kind) async throws {

@@ -14,7 +14,7 @@ private func report(
 }
 
 /// The tests that the page Faults shows, under the names that they have there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FaultsPageTests {
     @Test func aReportSurvivesTwoFailures() async throws {
         let mock = MockTransport { _ in .text("a report") }

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Latencies and drips of a server on a socket last until the test moves the clock.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LoopbackClockTests {
     private static let body = Data("body".utf8)
 

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// A server with a certificate of its own authority is trusted by those sessions that know the authority, if the certificate is valid.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LoopbackTLSTests {
     private static func server(_ tls: LoopbackServer.TLS? = nil) throws -> LoopbackServer {
         try LoopbackServer.https(tls: tls) { request in .text("\(request.method) \(request.body.count)") }

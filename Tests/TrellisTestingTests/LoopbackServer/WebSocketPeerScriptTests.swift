@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The WebSockets of ``LoopbackServer``, with the framework's own as their client.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketPeerScriptTests {
     private func converse<Result: Sendable>(
         _ script: @escaping @Sendable (LoopbackServer.WebSocketPeer) throws -> Void,

@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// A server in the same process gets requests as they are sent, and responds while it reads them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct InProcessTransportTests {
     @Test(arguments: TransportConformance.cases(for: TransportConformance.InProcessHost()))
     func itConforms(_ testCase: TransportConformance.Case) async throws {

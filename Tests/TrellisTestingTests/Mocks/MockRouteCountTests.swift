@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// A route whose last response is repeated expects the requests for the responses in front of it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MockRouteCountTests {
     private func problems(of requests: Int) async throws -> [String] {
         let router = MockRouter()

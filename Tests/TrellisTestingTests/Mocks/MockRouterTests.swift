@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// A router responds to the requests that its test expects, and reports all others.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MockRouterTests {
     // MARK: Paths
 

@@ -5,7 +5,7 @@ import Trellis
 import TrellisTesting
 
 /// The mock transport passes requests to its handler, and the handler's responses and errors to the session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MockTransportTests {
     private struct Odd: Error {}
 

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// A transport gives its responses in their order.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ResponsesInTurnTests {
     @Test func theLastResponseIsRepeated() async throws {
         let transport = MockTransport(responses: [.text("1"), .text("2"), .text("3")])

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The conditions of routes, and the differences that a router shows between a request and its nearest route.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RouteConditionTests {
     private struct User: Encodable { var name: String, age: Int }
 

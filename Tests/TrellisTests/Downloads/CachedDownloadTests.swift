@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Downloads of sessions with a cache: what is stored is the file, and what is downloaded is stored.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CachedDownloadTests {
     private typealias World = CacheWorld
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Checksums of files on the disk.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ChecksumFileTests {
     private static let abc256 = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The progress and the outcomes of a batch of downloads.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadBatchTests {
     private let world: ScriptedDownload
     private var session: Session { world.session }

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The checkpoint of a partial file: its content and its timing, for a process that may be killed at any time.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadCheckpointTests {
     private let world: ScriptedDownload
     private var session: Session { world.session }

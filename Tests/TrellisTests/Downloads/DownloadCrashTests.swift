@@ -8,7 +8,7 @@ import TrellisTesting
 
 /// The files that a download leaves on a disk whose machine fails: a checkpoint never lists bytes that are not certain to be on
 /// the disk.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadCrashTests {
     private static let content = ScriptedDownload.largeFile
     private static let total = content.count

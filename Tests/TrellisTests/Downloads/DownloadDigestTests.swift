@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The digests of a server that apply to the file of a download, and the digests that do not.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadDigestTests {
     /// A digest that no file of these tests has.
     private static let wrong = "sha-256=:\(Data(repeating: 7, count: 32).base64EncodedString()):"

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Downloads in flight while their session shuts down: further requests are allowed until the grace period is over.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadDrainTests {
     private func world(_ hasSteps: Bool) throws -> ScriptedDownload {
         try ScriptedDownload(ScriptedDownload.largeFile) {

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The file of a download: its links, its permissions, and its copies.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadFileTests {
     private let world: ScriptedDownload
 

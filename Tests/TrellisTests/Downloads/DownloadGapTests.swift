@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A partial file with gaps: a checkpoint that describes a file without gaps is removed before the first gap appears.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadGapTests {
     private let world: ScriptedDownload
     private let disk = RecordedDisk(ScriptedDownload.largeFile)

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The failures of the connections of a download in parts.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadPartsTests {
     /// Leaves a partial file with the first 3000 bytes.
     private func leavePartialFile(_ world: ScriptedDownload) async throws {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Several tasks that wait for one download.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadReaderTests {
     private let world: ScriptedDownload
     private var session: Session { world.session }

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The handle of a download, with its time limits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DownloadRequestTests {
     private let world: ScriptedDownload
     private var clock: TestClock { world.clock }

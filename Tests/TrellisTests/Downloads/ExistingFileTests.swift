@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A file that exists at the destination before the download.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ExistingFileTests {
     private static let checksum = Checksum.sha256("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
 

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Downloads whose machine loses its network.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct OfflineDownloadTests {
     private let network = TestNetwork()
     private let world: ScriptedDownload

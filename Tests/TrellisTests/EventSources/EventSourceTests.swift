@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// An event source over scripted connections, on a clock that the test advances.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EventSourceTests {
     let scripted = Scripted()
 

@@ -3,7 +3,7 @@ import Trellis
 import TrellisTesting
 
 /// An event source over real connections.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EventSourceWireTests {
     /// A reconnection without a delay.
     static var atOnce: ReconnectionPolicy {

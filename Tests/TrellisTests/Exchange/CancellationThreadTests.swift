@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Cancellation handlers of user code run on the pool: a handler that blocks must not stop the engine.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CancellationThreadTests {
     /// A record of the threads on which handlers have run.
     private final class Threads: Sendable {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A body that waits for `100 Continue`, with the time limit of the wait.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ContinueTests {
     /// Returns a body that opens a gate when it is read.
     private static func body(_ begun: LoopbackServer.Gate = .init(), isReplayable: Bool = true) -> RequestBody {

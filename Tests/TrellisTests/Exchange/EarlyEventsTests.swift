@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Transports that report events before `start` has returned.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EarlyEventsTests {
     @Test func anAttemptThatFailsWithinItsStartIsCancelled() async throws {
         let transport = EarlyTransport { _, _, events in

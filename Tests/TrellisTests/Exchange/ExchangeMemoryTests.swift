@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The memory of an exchange: bytes that arrive while a pause ends, and the body of a request that failed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ExchangeMemoryTests {
     /// A transport may deliver a little more after it was paused.
     @Test func bytesThatArriveWhileTheReaderDrainsKeepTheTransferPaused() async throws {

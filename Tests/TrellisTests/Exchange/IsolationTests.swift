@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The actors of a session run on its engine thread and nowhere else.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct IsolationTests {
     private let session = Scripted().session
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Slots that come when their requests are already over: they are passed on, and the requests are not sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LateSlotTests {
     private static func scripted(_ engines: EngineCount, perOrigin: Int = 1) -> Scripted {
         Scripted {

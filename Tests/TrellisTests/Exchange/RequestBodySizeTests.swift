@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The size of a request's body in the measurements of its exchange, which observers get.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestBodySizeTests {
     /// Returns the size of a body of 1,000 bytes in memory.
     ///

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A reused connection whose close is noticed only after a request was sent on it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StaleConnectionTests {
     private let transport = ScriptedTransport()
     private let session: Session

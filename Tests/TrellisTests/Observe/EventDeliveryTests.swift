@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The events that each observer gets: those of its detail, and the number of those that it has lost.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EventDeliveryTests {
     private static func event(_ number: UInt64) -> RequestEvent {
         RequestEvent(

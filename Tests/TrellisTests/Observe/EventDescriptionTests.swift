@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// An event that is printed is the line that a verbose log writes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EventDescriptionTests {
     @Test func eventsOfACall() async throws {
         let monitor = EventWords()

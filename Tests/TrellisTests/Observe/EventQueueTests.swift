@@ -3,7 +3,7 @@ import Testing
 @testable import Trellis
 
 /// The queue of a monitor's events.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EventQueueTests {
     private func event(_ number: UInt64) -> RequestEvent {
         RequestEvent(

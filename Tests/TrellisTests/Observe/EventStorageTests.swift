@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The events whose kinds are made when they are read.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EventStorageTests {
     private static let url = "http://a.example/"
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The events of calls in memory that have observers and no steps.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ObservedCallTests {
     private static func session(
         _ monitor: EventWords, _ transport: MockTransport, baseURL: String? = "http://a.example/api/"

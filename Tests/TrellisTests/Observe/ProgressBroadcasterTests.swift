@@ -18,7 +18,7 @@ private actor Reader {
 }
 
 /// The values that the observers of a transfer receive.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProgressBroadcasterTests {
     private let clock = TestClock()
     private let broadcaster: ProgressBroadcaster

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The progress of several transfers together.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProgressSumTests {
     private let clock = TestClock()
     private let first: ProgressBroadcaster

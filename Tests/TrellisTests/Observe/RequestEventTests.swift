@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The events of a call, in order.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestEventTests {
     /// Returns the events up to the first end of a call, as words.
     private func words(

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The lines of a log, and the facts of the call in each event.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestLogTests {
     /// A log in memory, and its session. The clock stands still, so that all times are 0 ms.
     private struct Logged {

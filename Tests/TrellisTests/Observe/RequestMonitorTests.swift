@@ -8,7 +8,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The monitors of one request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestMonitorTests {
     private static let url = "http://a.example/"
     private static let course = [

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The events of a connection and of the request that is sent on it, over a transport that reports neither steps nor bytes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestSendingTests {
     private let events = EventWords()
     private let scripted: Scripted

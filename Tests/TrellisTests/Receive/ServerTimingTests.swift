@@ -163,7 +163,7 @@ struct ServerTimingTests {
                 if request.path == "/cut" { throw TransportFailure(.exchangeFailed(.receive("lost"))) }
             }
         }
-        let session = Session(transport: transport)
+        let session = Session(transport: transport, clock: TestClock())
         let events = session.requestEvents
         let (_, response) = try await session.data("http://a.example/whole")
         #expect(response.metrics.serverTimings.map(\.name) == ["db"])

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The cancellation of many requests at once: the engines stay responsive, and no waiting request starts.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CancelAllTests {
     /// A step around the hop that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {

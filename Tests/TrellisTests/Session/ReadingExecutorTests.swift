@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The executor on which validators and serializers run, and the number of hops to get there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ReadingExecutorTests {
     /// The executor on which a closure ran.
     struct Place: Sendable, Equatable {

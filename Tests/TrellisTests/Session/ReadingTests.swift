@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The forms in which a response is read, and the checks of each form.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ReadingTests {
     struct User: Codable, Equatable, Sendable { let name: String }
 

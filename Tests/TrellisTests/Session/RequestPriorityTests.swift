@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The order of the requests that wait for a connection, by priority.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestPriorityTests {
     @Test func withinAnOriginTheHigherPriorityGoesFirst() {
         var queue = AdmissionQueueTests.queue(total: 1)

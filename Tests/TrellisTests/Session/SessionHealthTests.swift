@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The state of a session, from its creation to its end.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SessionHealthTests {
     @Test func aSessionRunsDrainsAndEnds() async throws {
         let scripted = Scripted()

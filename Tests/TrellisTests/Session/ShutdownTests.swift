@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The shutdown of a session: drained, then cancelled.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ShutdownTests {
     let scripted = Scripted.narrow
 

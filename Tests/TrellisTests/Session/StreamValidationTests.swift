@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A stream is validated by its head, before a byte of its body is delivered.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StreamValidationTests {
     private struct Refused: Error {}
 

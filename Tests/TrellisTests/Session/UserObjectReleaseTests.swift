@@ -8,7 +8,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// No `deinit` of a user's object runs on an engine thread, even if the engine had the last reference to it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UserObjectReleaseTests {
     /// A record of the threads on which objects were released.
     private final class Releases: Sendable {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Several adapters and retriers combined into one interceptor.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct InterceptorTests {
     private static let keyed = RetryPolicy(retryLimit: 1, addsIdempotencyKey: true) { 0 }
 

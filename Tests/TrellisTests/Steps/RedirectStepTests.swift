@@ -17,7 +17,7 @@ private func site(_ request: TransportRequest) -> MockResponse {
 }
 
 /// Redirects that a session follows, with every verb.
-@Suite(.timeLimit(.minutes(1)), .trellis(.mock { site($0) }))
+@Suite(.timeLimit(.minutes(3)), .trellis(.mock { site($0) }))
 struct RedirectStepTests {
     private var session: Session { get throws { try #require(Session.current) } }
     private var transport: MockTransport { get throws { try #require(MockTransport.current) } }

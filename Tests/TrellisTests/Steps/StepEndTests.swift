@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The ends of calls with steps: at the deadline, by cancellation, by a shutdown, for steps of any behaviour.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StepEndTests {
     /// An adapter that ignores its cancellation until the test opens a gate.
     struct Hanging: RequestAdapter {

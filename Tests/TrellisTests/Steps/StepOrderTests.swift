@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The steps around an attempt, their order, and how often each step runs.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StepOrderTests {
     /// A log of the steps that have run.
     final class Diary: Sendable {

@@ -165,13 +165,15 @@ struct ScriptedDownload {
         }
     }
 
-    /// Advances the clock from timer to timer until a condition holds. While the engines have none, for example because a task has not begun
-    /// its wait yet, the clock stands still.
+    /// Advances the clock towards the next timer until a condition holds. While the engines have none, for example because a task has not
+    /// begun its wait yet, the clock stands still.
+    ///
+    /// A step is short against the limit on connecting, whose timer stays until the engine has handled the end of its attempt.
     func advanceByTimers(until condition: () -> Bool) async throws {
         while !condition() {
             try Task.checkCancellation()
-            if let time = await session.timeToNextTimer, time > .zero { clock.advance(by: time) }
-            await Task.yield()
+            await session.settle()
+            if let time = await session.timeToNextTimer, time > .zero { clock.advance(by: min(time, .seconds(1))) }
         }
     }
 

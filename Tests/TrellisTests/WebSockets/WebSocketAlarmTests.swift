@@ -4,7 +4,7 @@ import Testing
 @testable import TrellisTesting
 
 /// An idle connection wakes the engine thread as rarely as its pings need it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketAlarmTests {
     /// The alarms of a second are counted before the clock is moved by that second.
     private func secondPasses(_ mock: MockSocket, _ alarms: inout Int) async throws {

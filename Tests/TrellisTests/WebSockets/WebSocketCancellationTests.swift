@@ -7,7 +7,7 @@ import Testing
 @testable import TrellisTesting
 
 /// The end of a conversation whose task is cancelled, on the framework's clock.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketCancellationTests {
     private let clock = TestClock()
     private let wire = MockConnection()

@@ -5,7 +5,7 @@ import Testing
 @testable import TrellisTesting
 
 /// The context of the compression follows what is on the wire, also when the tasks that send are cancelled (RFC 7692, section 7.2.1).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketContextTests {
     private static func socket() async -> MockSocket {
         let compression = WebSocketCompression(threshold: 0)

@@ -7,7 +7,7 @@ import Testing
 @testable import TrellisTesting
 
 /// The limits on the time of a handshake and of the whole conversation, on the framework's clock.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketDeadlineTests {
     private static let url = "ws://example.com/"
 

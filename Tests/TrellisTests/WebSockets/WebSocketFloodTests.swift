@@ -6,7 +6,7 @@ import Testing
 @testable import TrellisTesting
 
 /// Very many small frames at once: a connection handles a part of them in each turn of its thread, and answers few pings of a turn.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketFloodTests {
     /// A connection that has a thread, and whose other side is the test.
     private struct ThreadedConnection: DuplexConnection {

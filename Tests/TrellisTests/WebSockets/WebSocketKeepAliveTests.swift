@@ -5,7 +5,7 @@ import Testing
 @testable import TrellisTesting
 
 /// The pings that are sent by themselves take no memory for a server that takes no bytes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketKeepAliveTests {
     @Test func aServerThatTakesNothingIsSentOnePing() async throws {
         let mock = await MockSocket(WebSocketOptions(pongTimeout: nil))

@@ -5,7 +5,7 @@ import Testing
 @testable import TrellisTesting
 
 /// Bytes of a server behind its Close frame, after which no bytes mean anything (RFC 6455, section 5.5.1).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketLateBytesTests {
     /// The bytes behind the Close frame, by their names.
     static let late: [(String, [UInt8])] = [

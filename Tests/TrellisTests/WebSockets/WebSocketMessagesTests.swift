@@ -66,7 +66,7 @@ struct WebSocketMessagesTests {
     }
 
     /// The caller that has received the Close frame does not read on, but the server's end is found.
-    @Test(.timeLimit(.minutes(1))) func theServersEndIsFoundAfterItsClose() async throws {
+    @Test(.timeLimit(.minutes(3))) func theServersEndIsFoundAfterItsClose() async throws {
         let mock = await MockSocket()
         async let message = mock.socket.receive()
         try await mock.wire.state.wait { $0.hasReader }

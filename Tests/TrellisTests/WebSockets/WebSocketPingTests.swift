@@ -5,7 +5,7 @@ import Testing
 @testable import TrellisTesting
 
 /// Pings of this side, on the framework's clock.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketPingTests {
     @Test func aPingReturnsItsLatency() async throws {
         let mock = await MockSocket(WebSocketOptions(pingInterval: nil))

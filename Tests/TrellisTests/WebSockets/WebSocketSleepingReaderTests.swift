@@ -5,7 +5,7 @@ import Testing
 @testable import TrellisTesting
 
 /// A server that sends messages and pings, while nothing receives the messages.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketSleepingReaderTests {
     /// Until enough messages wait, pings are answered without a reader. A ping behind them is answered once some of them are read.
     @Test func pingsAreAnsweredUpToTheMark() async throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import TrellisTesting
 
 /// An open connection has one timer for its pings, which its end takes away.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketTimerTests {
     @Test func theEndOfTheConnectionTakesItsTimerAway() async throws {
         let mock = await MockSocket()

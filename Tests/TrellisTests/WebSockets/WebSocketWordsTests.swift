@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The descriptions of errors of WebSockets, which name the WebSocket and not the request of its handshake.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WebSocketWordsTests {
     @Test(
         arguments: [

@@ -108,7 +108,7 @@ struct JSONRewriterTests {
     }
 
     /// A look at the whole path for each string would take hours.
-    @Test(.timeLimit(.minutes(1))) func manyStringsInDeepNestingAreRead() {
+    @Test(.timeLimit(.minutes(3))) func manyStringsInDeepNestingAreRead() {
         let text = String(repeating: "[", count: 100_000) + String(repeating: #""","#, count: 100_000)
         #expect(BodyRedaction.redacted(text, type: "application/json").0 == text)
     }

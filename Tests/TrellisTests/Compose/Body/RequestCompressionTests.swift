@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The selection of the requests that are compressed, and the fields and body that are sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RequestCompressionTests {
     typealias Algorithm = RequestCompression.Algorithm
     // Computed: the leak sanitizer does not see the memory of a global `Data`.

@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// The body options of the curl command line, and the input that curl reads.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CURLBodyTests {
     private static func command(
         _ body: RequestBody, _ compression: RequestCompression? = nil

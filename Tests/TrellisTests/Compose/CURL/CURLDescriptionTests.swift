@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// The arguments that a shell hands to curl for a request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CURLDescriptionTests {
     static let url = "http://localhost/"
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The system's `curl`, run with the description, sends the same request as Trellis.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: Shell.hasCURL, "needs the curl command"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: Shell.hasCURL, "needs the curl command"))
 struct CURLEquivalenceTests {
     /// A file whose name needs quoting at every layer.
     private static let file: String = {

@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Quoted words that a real shell reads back unchanged.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ShellQuotingTests {
     @Test(arguments: [
         ("plain", "plain"), ("--data-binary", "--data-binary"), ("https://example.com/a", "https://example.com/a"),

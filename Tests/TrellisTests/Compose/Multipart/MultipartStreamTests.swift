@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Multipart forms whose parts are files and streams.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MultipartStreamTests {
     private static func chunks(_ texts: String...) -> AsyncStream<Data> {
         AsyncStream { continuation in

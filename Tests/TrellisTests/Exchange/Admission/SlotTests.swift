@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The return of connection slots, also where the request of a slot is cancelled.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SlotTests {
     private let transport = ScriptedTransport()
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Requests under a bandwidth limit, on a clock that the test advances.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BandwidthTests {
     private static let limit = BandwidthLimit(bytesPerSecond: 1000)
 

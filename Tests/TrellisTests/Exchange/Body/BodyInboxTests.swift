@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The buffer of a response body between the engine and its reader.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BodyInboxTests {
     private final class Counts: Sendable {
         let drained = Atomic(0)

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A body file that the transport reads itself.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FileHandOverTests {
     /// A transport that reads files itself, as far as the test allows.
     private final class Reader: Transport, FileTransportTask {

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The lookup of file sizes: the requests that need one, and the calls that wait for it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FileSizeTests {
     private static func form(_ path: String) -> RequestBody {
         var form = MultipartFormData(boundary: "B")

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The file of a recorder, which is a complete document at any time.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HARFileTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path("run.har") }

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The events that a recorder has lost are counted, and its document tells their number.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HARLossTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path("run.har") }

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The exchanges that a recorder records of sessions.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HARRecorderTests {
     /// A session whose exchanges are recorded in memory.
     private struct Recorded {

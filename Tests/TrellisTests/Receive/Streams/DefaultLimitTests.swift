@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The default limit of a line, an event or a JSON value: 16 MiB.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DefaultLimitTests {
     private static let limit = 16 << 20
 

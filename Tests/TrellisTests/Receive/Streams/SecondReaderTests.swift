@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A body is read once: a further reader gets an error that says so, whether the first one has reached the end or has left before it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SecondReaderTests {
     enum Form: CaseIterable, Sendable {
         case body, chunks, bytes, strings, lines, jsonLines, events, parts

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The error of an element of a stream has the request, the response and the measurements of its call, as other errors of the call do.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StreamErrorTests {
     /// A form in which a body is read, with a body that cannot be read in it.
     enum Form: CaseIterable, Sendable {

@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// The forms of a streamed response, over a session: elements are delivered as their bytes arrive, and a reader that leaves,
 /// fails or is cancelled ends the transfer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StreamFormTests {
     /// A form, the bytes of one element, and the bytes of an invalid element.
     enum Form: CaseIterable, Sendable {

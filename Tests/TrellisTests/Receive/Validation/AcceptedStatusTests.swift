@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The forms in which the accepted statuses are named: ranges, lists, and any other sequence.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct AcceptedStatusTests {
     struct Form: Sendable, CustomTestStringConvertible {
         let name: String

@@ -8,7 +8,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Validation as part of an attempt: the errors that retriers receive, and the bytes that are read of a refused response.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct AttemptValidationTests {
     private struct Stale: Error {}
 

@@ -6,7 +6,7 @@ import TrellisTesting
 
 /// Cancellation of a call at each point, by the task and by the handle: the call ends once and at once, and leaves nothing
 /// behind.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CancellationTests {
     enum Point: CaseIterable, Sendable {
         case queued, connecting, sending, informational, receiving, suspended

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The requests that have a total time limit by default, and the effect of one named limit on the others.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DefaultTotalTests {
     private static var chunks: AsyncStream<Data> {
         AsyncStream {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The stages of calls without an actor: they are those of other calls.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DirectCallStagesTests {
     /// A step around the hop that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls whose steps do not wait, and the moment when such a call continues with an actor.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DirectCallTests {
     /// The number of times that a retrier was asked.
     private final class Count: Sendable {

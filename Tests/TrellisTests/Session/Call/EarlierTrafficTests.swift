@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Errors of calls that sent bytes before the request that failed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EarlierTrafficTests {
     let clock = TestClock()
 

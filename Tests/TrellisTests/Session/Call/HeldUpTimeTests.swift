@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Time limits while this side pauses the transfer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HeldUpTimeTests {
     let scripted = Scripted()
 

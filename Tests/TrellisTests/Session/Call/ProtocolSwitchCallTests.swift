@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A call that asks a server to switch protocols, over a transport without a network.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProtocolSwitchCallTests {
     /// A connection that sends what it receives, and knows whether it was closed.
     private final class Loop: DuplexConnection {

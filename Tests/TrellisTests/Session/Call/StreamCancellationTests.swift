@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A stream without a reader ends its transfer, in every form of reading.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StreamCancellationTests {
     enum Form: CaseIterable, Sendable {
         case body, chunks, bytes, lines

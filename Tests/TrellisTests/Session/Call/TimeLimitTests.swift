@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Each time limit at its exact instant: one nanosecond earlier the request still runs.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TimeLimitTests {
     let scripted = Scripted()
     static let limits = Timeouts(

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Stream bodies without a reader: those of redirects, of retried responses, and of challenges.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UnwantedBodyTests {
     /// Advances the clock until the next attempt starts: all attempts share one connection slot.
     private func next(_ scripted: Scripted, _ count: Int) async throws -> ScriptedAttempt {

@@ -8,7 +8,7 @@ import TrellisTesting
 /// The automatic number of a session's engines: one until it is busy most of the time, at most one for each core, and one again when there
 /// is little to do.
 @Suite(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(3)),
     .enabled(if: EngineCount.automatic.maximum > 1, "a machine with one core has one engine"))
 struct AutomaticEnginesTests {
     private static let most = EngineCount.automatic.maximum

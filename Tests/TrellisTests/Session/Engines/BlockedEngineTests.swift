@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls on the only engine of a session, whose thread is blocked: nothing else in the session has a thread.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BlockedEngineTests {
     /// The ways to send a request.
     enum Kind: CaseIterable, Sendable { case plain, adapted, steps, stream }

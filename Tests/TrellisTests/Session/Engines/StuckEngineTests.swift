@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls whose exchanges have moved to an engine that is stuck: they end at their deadlines, and when they are cancelled.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StuckEngineTests {
     /// A step around the hop that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {
@@ -139,7 +139,7 @@ struct StuckEngineTests {
 }
 
 /// The first connection to an origin, for which the other requests wait, on an engine that is stuck.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StuckProbeTests {
     /// A session with several engines, whose threads can be blocked.
     private struct World {

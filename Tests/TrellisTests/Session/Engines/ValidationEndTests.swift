@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The validations in the background that have not begun when their session is shut down, because its engine is busy.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ValidationEndTests {
     private let session: Session
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The order in which a handle is resumed, suspended and cancelled, and the resulting state of the request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DataRequestTests {
     enum Call: Character, Sendable {
         case resume = "r", suspend = "s", cancel = "c"

@@ -4,7 +4,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The exchanges of a handle whose request is retried very often.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ManyExchangesTests {
     @Test func theLastOnesAreKept() async throws {
         let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })

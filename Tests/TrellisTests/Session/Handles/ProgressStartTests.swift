@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The first value of its progress that a reader requests starts a handle's request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProgressStartTests {
     private let scripted = Scripted()
 

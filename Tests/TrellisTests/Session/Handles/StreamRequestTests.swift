@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The handle of a streamed request, and the facts about a call that handles report.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StreamRequestTests {
     @Test func nothingIsSentBeforeTheResponseIsAskedFor() async throws {
         let scripted = Scripted()
@@ -174,7 +174,7 @@ struct StreamRequestTests {
 }
 
 /// A stream's handle, once its head has come.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StreamRequestBodyTests {
     @Test func aResponseThatComesAtOnceIsWhole() async throws {
         let transport = EarlyTransport { _, _, events in
@@ -247,7 +247,8 @@ struct StreamRequestBodyTests {
         asked.timeouts = Timeouts(idle: nil, total: .seconds(10))
         let request = scripted.session.request(asked)
         request.suspend()
-        let reading = Task { try await request.data() }
+        // The call begins at once, so that its deadline counts from here.
+        let reading = Task.immediate { try await request.data() }
         await scripted.session.settle()
         await scripted.advance(by: .seconds(5))
         request.resume()

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The handles of requests with a body, and their progress.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct UploadRequestTests {
     private let scripted = Scripted()
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A header field with an invalid name is an error when the request is sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct InvalidFieldNameTests {
     let transport = MockTransport { _ in .text("hello") }
 

@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// The body of a response that a closure handles has the forms that a stream has.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BodyChunksTests {
     @Test func theBodyOfAClosureHasChunks() async throws {
         let session = Session(transport: MockTransport { _ in .text("hello") })

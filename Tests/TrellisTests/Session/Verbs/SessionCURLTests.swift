@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The curl command line of the request that a session would send.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SessionCURLTests {
     private static func session(_ change: (inout SessionConfiguration) -> Void) -> Session {
         var configuration = SessionConfiguration()

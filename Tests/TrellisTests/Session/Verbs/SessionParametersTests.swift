@@ -8,7 +8,7 @@ import TrellisTesting
 
 /// Requests that are built from their parts, as the server receives them.
 @Suite(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(3)),
     .trellis(
         .mock { _ in MockResponse() },
         .session {

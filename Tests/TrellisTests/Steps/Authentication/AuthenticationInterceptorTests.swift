@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Requests with a credential that is refreshed, over a session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct AuthenticationInterceptorTests {
     @Test func theCredentialGoesOut() async throws {
         let world = TokenWorld(accepting: ["good"], credential: Token("good"))

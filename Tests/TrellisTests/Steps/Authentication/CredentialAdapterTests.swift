@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Credentials that are sent without a challenge, and the origins that receive them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CredentialAdapterTests {
     /// Returns the `Authorization` field that a session with the adapter sends.
     static func sent(_ adapter: any RequestAdapter, _ request: Request) async throws -> String? {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// User code that runs when a credential is replaced, and reads the credential itself.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CredentialLockTests {
     /// A credential that runs a closure when it is released.
     private final class Watched: AuthenticationCredential {

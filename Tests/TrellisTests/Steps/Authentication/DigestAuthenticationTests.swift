@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The challenges that digest authentication answers, and the origins.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DigestAuthenticationTests {
     /// A server that sends the responses of a script, repeats the last one, and records the requests.
     struct World: Sendable {

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Refusals that the credential of an interceptor has nothing to do with.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ForeignRefusalTests {
     /// An authenticator that leaves requests to other hosts alone.
     private final class OwnHost: Authenticator {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Requests with a name and a password of their own, in sessions that have credentials for all requests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct OwnCredentialsTests {
     /// A way in which a session adds credentials to its requests.
     enum SessionCredentials: CaseIterable, Sendable {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// User names and passwords, sent in the scheme that the server asks for.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct PasswordAuthenticationTests {
     /// A server that sends the responses of a script, and repeats the last one.
     struct World: Sendable {

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls that leave a refresh, and refreshes that hang, end too late or are no longer needed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RefreshEndTests {
     /// A server and session whose refresh begins and ends with gates, and ignores its cancellation.
     struct Gated {

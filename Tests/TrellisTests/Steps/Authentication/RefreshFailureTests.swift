@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls that fail with their refresh before their request is sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RefreshFailureTests {
     /// An authenticator that decodes the token from the response of a server.
     private final class Decoding: Authenticator {

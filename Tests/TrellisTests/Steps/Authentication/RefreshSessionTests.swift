@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Refreshes that send their requests through the session of the calls that wait for them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RefreshSessionTests {
     /// An authenticator whose refresh is a closure.
     private struct Renewing: Authenticator {

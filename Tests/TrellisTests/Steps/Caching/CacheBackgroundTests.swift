@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Validations in the background belong to their session (RFC 5861, section 3).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheBackgroundTests {
     private typealias World = CacheWorld
 

@@ -8,7 +8,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Clocks, lifetimes and folders that no cache should meet, and that every cache meets.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheBadInputTests {
     private typealias World = CacheWorld
     private typealias Samples = DiskSamples

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls of a session with a cache.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheCallTests {
     private typealias World = CacheWorld
 

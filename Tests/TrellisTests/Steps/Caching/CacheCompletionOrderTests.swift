@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The storing of completed parts beside other responses, and of those that are of one user or too short.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheCompletionOrderTests {
     private typealias World = CacheWorld
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls whose responses are stored parts with the bytes that they lacked (RFC 9111, section 3.4).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheCompletionTests {
     private typealias World = CacheWorld
     private typealias Origin = PartOrigin

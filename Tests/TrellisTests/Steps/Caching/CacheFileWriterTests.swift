@@ -6,7 +6,7 @@ import Testing
 @testable import Trellis
 
 /// The writing of an entry's file while the body is received.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheFileWriterTests {
     private typealias Samples = DiskSamples
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Requests at the same time of which each is sent: the response to one of them is none to the other.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheMergingTests {
     private typealias World = CacheWorld
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Storages that take their time, and what comes meanwhile: newer responses, cancellations, and removals that have no effect.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheOrderTests {
     private typealias World = CacheWorld
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Stored parts as the responses to requests for more or less than they have.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CachePartTests {
     private typealias World = CacheWorld
 

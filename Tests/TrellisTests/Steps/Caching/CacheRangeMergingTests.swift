@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Requests for a range at the same time: equal ones are sent once, and those for other bytes are none of them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheRangeMergingTests {
     private typealias World = CacheWorld
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Responses that change others that are stored, and requests that must not change them. The sections are those of RFC 9111.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheRevalidationTests {
     private typealias World = CacheWorld
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The separation of stored responses, and their end.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheSafetyTests {
     private typealias World = CacheWorld
 

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Responses that give a stored one a `Vary`: the stored body was made for a request whose fields are not known any more.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheSelectionTests {
     private typealias World = CacheWorld
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Equal requests at the same time, and responses that arrive in another order than their requests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheSharingTests {
     private typealias World = CacheWorld
 

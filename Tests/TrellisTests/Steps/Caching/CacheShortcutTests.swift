@@ -8,7 +8,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The short ways of requests whose cache is in memory: they have the results of the long one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheShortcutTests {
     private typealias World = CacheWorld
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A storage that takes longer for the validation in the background (RFC 5861, section 3) than the end of the session waits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheShutdownTests {
     private typealias World = CacheWorld
 

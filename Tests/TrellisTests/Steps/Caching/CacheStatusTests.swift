@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The values of a cache status, which have the types of the framework's other times and statuses.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheStatusTests {
     private typealias World = CacheWorld
 

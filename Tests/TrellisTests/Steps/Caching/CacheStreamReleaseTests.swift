@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Streams whose responses are stored: nothing of them stays when they were read or dropped.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheStreamReleaseTests {
     private typealias World = CacheWorld
 

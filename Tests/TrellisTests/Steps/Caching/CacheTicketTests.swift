@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// The ends of exchanges for which equal requests wait.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheTicketTests {
     private let key = CacheKey(url: CacheWorld.url)
 

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Stored parts from the middle of a representation, and requests for all of it (RFC 9111, section 3.4).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheTwoGapTests {
     private typealias World = CacheWorld
     private typealias Origin = PartOrigin

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Streams whose bytes come from the cache after an exchange with the server, in a session that records bodies.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CachedStreamEndTests {
     private typealias World = CacheWorld
 

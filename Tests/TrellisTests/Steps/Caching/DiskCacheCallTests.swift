@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The calls of sessions whose responses are on a disk.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheCallTests {
     private typealias World = CacheWorld
 

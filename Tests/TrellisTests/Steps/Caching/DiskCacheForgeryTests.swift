@@ -6,7 +6,7 @@ import Testing
 @testable import Trellis
 
 /// Files under the names of other keys, as if the digests of two keys were the same: neither key ever gets the response of the other.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheForgeryTests {
     private typealias Samples = DiskSamples
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// Storages whose folder another one owns, which store an eighth of the size that the owner has not seen.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheGuestTests {
     private typealias Samples = DiskSamples
 

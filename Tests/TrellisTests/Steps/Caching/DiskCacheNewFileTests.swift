@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// New files of entries, which the owner of the folder can take for abandoned ones before they are locked.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheNewFileTests {
     /// The lock of a file, as another process holds it.
     private final class HeldLock: Sendable {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Responses in files: their contents, their bounds, and storages that share a folder.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheStorageTests {
     private typealias Samples = DiskSamples
 

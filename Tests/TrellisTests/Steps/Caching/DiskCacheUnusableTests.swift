@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A storage whose folder cannot be used, because a file has the place of the folder above it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheUnusableTests {
     private typealias World = CacheWorld
 

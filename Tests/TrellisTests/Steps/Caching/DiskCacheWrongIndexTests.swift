@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// A saved index that is intact and about other files than those in the folder.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DiskCacheWrongIndexTests {
     private typealias Samples = DiskSamples
 

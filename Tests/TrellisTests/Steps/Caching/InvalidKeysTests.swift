@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The keys of responses that could not be removed, while other removals of the same keys are under way.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct InvalidKeysTests {
     /// A storage whose first removal waits for a gate after it has removed the entries, and whose second one fails.
     private struct LateStorage: MemoryBackedStorage {

@@ -6,7 +6,7 @@ import Trellis
 import TrellisTesting
 
 /// A cache whose storage is a user's own, that of the article about caching: it keeps bytes, and rebuilds the entries from them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct OwnStorageTests {
     private static let url = "http://localhost/a"
     private static let start = 784_111_777.0

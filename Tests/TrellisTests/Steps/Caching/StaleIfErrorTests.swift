@@ -100,7 +100,7 @@ struct StaleIfErrorTests {
             World.response("one", [.cacheControl: directives, .eTag: "\"1\""]),
             World.response("down", status: status, [:]),
         ])
-        let world = World(policy: CachePolicy(sharing: sharing)) { try await answers($0) }
+        let world = World(policy: CachePolicy(sharing: sharing), clock: TestClock()) { try await answers($0) }
         _ = try await world.get()
         world.pass(100)
         let result = try await world.get()
@@ -114,7 +114,7 @@ struct StaleIfErrorTests {
     /// The directive of a request counts for that request alone.
     @Test func theRequestAllowsAStaleResponse() async throws {
         let count = Locked(0)
-        let world = World { _ in
+        let world = World(clock: TestClock()) { _ in
             let isFirst = count.next() == 1
             return isFirst ? World.response("one") : World.response("down", status: 503, [:])
         }

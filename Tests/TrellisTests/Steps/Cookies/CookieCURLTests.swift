@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Cookie files that the curl command reads and writes.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: Shell.hasCURL, "there is no /usr/bin/curl"))
+@Suite(.timeLimit(.minutes(3)), .enabled(if: Shell.hasCURL, "there is no /usr/bin/curl"))
 struct CookieCURLTests: ~Copyable {
     private let path = NSTemporaryDirectory() + "/trellis-\(UUID().uuidString).txt"
     private let server: LoopbackServer

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A file of cookies that cannot be used is told to observers, once until the file works again.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CookieFileEventTests {
     private let folder: TemporaryFolder
     private let lines = Locked<[String]>([])

@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// A cookie jar in a file: its content, changes by other processes, and errors.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CookieFileTests: ~Copyable {
     private let folder: String
     private var path: String { folder + "/cookies.txt" }

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// A second attempt beside a slow one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HedgingTests {
     let clock = TestClock()
     let transport: ScriptedTransport

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Sessions with a circuit breaker.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CircuitBreakerStepTests {
     /// A host that responds or fails, and a session.
     struct World {

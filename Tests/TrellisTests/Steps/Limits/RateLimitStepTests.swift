@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Sessions with a rate limit.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RateLimitStepTests {
     /// A session whose requests are answered at once.
     struct World {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The shared response of all calls with the same request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SingleFlightTests {
     let clock = TestClock()
     let transport: ScriptedTransport

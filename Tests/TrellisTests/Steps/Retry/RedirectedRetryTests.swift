@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Retries behind redirects: a retry starts at the hop that failed, and hops with a response are not repeated.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RedirectedRetryTests {
     /// Returns a site that answers `/form` with a redirect, and `/result` the first time with a failure.
     private static func site(

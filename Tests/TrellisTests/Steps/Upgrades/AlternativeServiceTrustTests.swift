@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The evaluation of servers where a service is tried before the origin.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct AlternativeServiceTrustTests {
     /// An evaluator that does not decide the first time.
     private final class Undecided: ServerTrustEvaluating {

@@ -7,7 +7,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The requests of a session with an HSTS store.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HSTSCallTests {
     private static let field = HTTPField(name: .strictTransportSecurity, value: "max-age=100; includeSubDomains")
 

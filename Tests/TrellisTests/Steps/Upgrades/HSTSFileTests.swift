@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// The file of an HSTS store: what is in it and when, other processes, and errors.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HSTSFileTests {
     private let folder: TemporaryFolder
     private let clock = WallClock()

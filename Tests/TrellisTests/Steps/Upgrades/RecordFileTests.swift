@@ -4,7 +4,7 @@ import Testing
 @testable import Trellis
 
 /// The limits on the file of a store, and on what waits for the file.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RecordFileTests {
     private static let now = Date(timeIntervalSince1970: 1_700_000_000)
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Trellis
 
 /// The reachability as a value, as a sequence and as a wait, on a network that the test changes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct NetworkReachabilityTests {
     @Test(
         arguments: [

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The text of a script while it is fresh, and its results.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ProxyScriptStateTests {
     /// An access that counts, and does not evaluate.
     private final class Access: ProxyScriptAccess {

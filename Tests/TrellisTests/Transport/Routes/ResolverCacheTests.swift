@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The addresses that a resolver has returned, and the lookups under way.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ResolverCacheTests {
     /// A resolver whose lookups end when the test says so.
     private final class Scripted: NameResolver {

@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// The routes of requests whose proxies are chosen while they are sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RouteTableTests {
     /// A resolver that knows one address.
     private struct Fixed: NameResolver {

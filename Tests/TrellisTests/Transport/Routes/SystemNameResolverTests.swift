@@ -3,7 +3,7 @@ import Testing
 @testable import Trellis
 
 /// Lookups by the system in tasks that were cancelled.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SystemNameResolverTests {
     /// The few threads are for names that are awaited.
     @Test func aCancelledTaskLooksNothingUp() async {

@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// libcurl sends a request again on another connection by itself, and the server shows other certificates there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct RepeatedConnectionTests {
     private struct Waiting: ServerTrustEvaluating {
         func evaluate(_ trust: ServerTrust, forHost host: String) async throws { await Task.yield() }

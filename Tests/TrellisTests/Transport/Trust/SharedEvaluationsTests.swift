@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import Trellis
 
 /// Calls that need the same evaluation share one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SharedEvaluationsTests {
     private static let chain = CertificateChain(validated: [[1]], sent: [])
     private static let refusal = TrellisError(.serverTrust(.customEvaluationFailed(host: "x")))

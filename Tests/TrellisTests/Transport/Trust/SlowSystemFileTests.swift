@@ -6,7 +6,7 @@ import Testing
 @testable import Trellis
 
 /// The system's file of authorities on a disk that does not answer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SlowSystemFileTests {
     /// The writing end of a pipe, which is opened as soon as the pipe has a reader.
     private final class PipeWriter: Sendable {

@@ -5,7 +5,7 @@ import Testing
 @testable import Trellis
 
 /// The cases of the public suite of tests for HTTP caches, with calls of a session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CacheSuiteTests {
     @Test(arguments: SuiteTables.runs)
     func aCaseIsFollowedUnlessAReasonIsListed(_ run: SuiteRun) async throws {
