@@ -126,11 +126,14 @@ trap 'exit 130' INT TERM HUP
 
 # --- Tests
 
+# The tests that open no socket and run no other program, except these suites of TrellisTests.
+pure='^(ConventionTests|TrellisTests|TrellisConfigurationTests)\.'
+impure='^TrellisTests\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|'
+impure+='DirectCallStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
+impure+='ShellQuoting|StreamValidation|StuckEngine|StuckProbe)Tests/'
 # Each of these runs in a process of its own, one test after the other: all at once in one process, tests that compute would keep tests that
 # wait from being resumed. Several processes run side by side. The soaks count descriptors, and so need a process of their own anyway.
-shards=('^IntegrationTests\.[A-G]' '^IntegrationTests\.[H-P]' '^IntegrationTests\.[Q-Z]' '^CurlEngineTests\.' '^SoakTests\.')
-# The tests that open no socket.
-pure='^(ConventionTests|TrellisTests|TrellisFoundationTests|TrellisConfigurationTests|TrellisServiceTests)\.'
+shards=('^IntegrationTests\.[A-G]' '^IntegrationTests\.[H-P]' '^IntegrationTests\.[Q-Z]' '^CurlEngineTests\.' '^SoakTests\.' "$impure")
 
 tests='' order=--no-parallel names=() processes=() other_builds=
 
@@ -280,10 +283,10 @@ sanitized() { # thread | address
     options+=("--sanitize=$1" --scratch-path ".build-$1")
     export TSAN_OPTIONS="exitcode=66:${TSAN_OPTIONS:-}" ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
     export TRELLIS_SOAK_REQUESTS=${TRELLIS_SOAK_REQUESTS:-100000}
-    unset TRELLIS_TEST_ALL
+    unset TRELLIS_TEST_ALL TRELLIS_SOAK_ORIGINS_REQUESTS
     step "build with the $1 sanitizer" build || return
     tests=$(swift build "${options[@]}" --show-bin-path)/trellisPackageTests.xctest
-    start_tests "pure tests, $1 sanitizer" '' --filter "$pure"
+    start_tests "pure tests, $1 sanitizer" '' --filter "$pure" --skip "$impure"
     all_tests "the system's $(libcurl_version), $1 sanitizer" ''
     [ -z "$current" ] || all_tests "the current $(libcurl_version "$current"), $1 sanitizer" "$current"
     wait_for_tests
@@ -299,7 +302,7 @@ tests=$(swift build "${options[@]}" --show-bin-path)/trellisPackageTests.xctest
 if is all; then export TRELLIS_TEST_ALL=1 TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
 
 step "formatting" formatting
-[ -n "$filter" ] || start_tests "pure tests" '' --filter "$pure"
+[ -n "$filter" ] || start_tests "pure tests" '' --filter "$pure" --skip "$impure"
 wait_for_tests
 is quick && finish
 

@@ -94,7 +94,8 @@ class Stream:
         """Waits until the client's kernel has all bytes so far: for a client that does not answer a PING."""
         socket = self.connection.writer.get_extra_info("socket")
         await self.connection.writer.drain()
-        while struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, bytes(4)))[0]:
+        # A socket that is closed has no number.
+        while (number := socket.fileno()) >= 0 and struct.unpack("i", fcntl.ioctl(number, termios.TIOCOUTQ, bytes(4)))[0]:
             await asyncio.sleep(0.001)
 
     def end(self):

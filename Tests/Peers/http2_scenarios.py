@@ -182,10 +182,12 @@ async def goaway_pinged(stream, key):
 
 
 async def has_sent(stream, key):
-    """Lets `sent` with KEY go on once the client's kernel has everything."""
+    """Lets `sent` with KEY go on once the client's kernel has everything, or the client has left."""
     if key:
-        await stream.delivered()
-        _begun[key].set()
+        try:
+            await stream.delivered()
+        finally:
+            _begun[key].set()
 
 
 async def sent(stream, key):

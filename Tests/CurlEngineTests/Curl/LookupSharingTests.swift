@@ -9,16 +9,14 @@ import TrellisTesting
 struct LookupSharingTests {
     @Test func equalNamesOfSeveralEnginesShareOneLookup() async {
         await #expect(processExitsWith: .success) {
-            let mayRespond = LoopbackServer.Gate()
-            let world = try await LookupWorld(engines: 2, LookupWorld.responding(after: mayRespond))
-            let options = try world.get("h")
+            let world = try await LookupWorld(engines: 2)
+            let options = try world.getOverIPv4("h")
             let ends = await withTaskGroup { group in
                 for number in 0..<8 { group.addTask { await world.runs[number % 2].perform(options).text } }
                 await world.names.untilAsked(1)
                 await world.untilWaiting(7)
                 expectInProcess(world.limit.runningCount == 1, "\(world.limit.runningCount)")
                 world.names.release()
-                await world.open(mayRespond, afterLookups: 1)
                 return await group.reduce(into: [String]()) { $0.append($1) }
             }
             expectInProcess(ends == Array(repeating: "hello", count: 8), "\(ends)")
@@ -31,14 +29,13 @@ struct LookupSharingTests {
 
     @Test func anEngineUsesTheAddressesThatAnotherOneHasLookedUp() async {
         await #expect(processExitsWith: .success) {
-            let mayRespond = LoopbackServer.Gate()
-            let world = try await LookupWorld(engines: 2, LookupWorld.responding(after: mayRespond))
+            let world = try await LookupWorld(engines: 2)
             world.names.release()
-            let options = try world.get("h")
-            async let first = world.runs[0].perform(options).text
-            await world.open(mayRespond, afterLookups: 1)
-            let texts = [await first, await world.runs[1].perform(options).text]
-            expectInProcess(texts == ["hello", "hello"], "\(texts)")
+            let options = try world.getOverIPv4("h")
+            for run in world.runs {
+                let text = await run.perform(options).text
+                expectInProcess(text == "hello", text)
+            }
             expectInProcess(world.names.names == ["h.lookup.test"], "\(world.names.names)")
             expectInProcess(world.server.acceptedCount == 2, "\(world.server.acceptedCount) connections")
             await world.finish()
@@ -68,7 +65,7 @@ struct LookupSharingTests {
     @Test func aLookupWhoseTransferIsCancelledServesAnotherEngine() async {
         await #expect(processExitsWith: .success) {
             let world = try await LookupWorld(engines: 2)
-            let options = try world.get("h")
+            let options = try world.getOverIPv4("h")
             let outcome = EngineRun.Outcome()
             await world.runs[0].onEngine { world.runs[0].start(options, outcome) }
             await world.names.untilAsked(1)

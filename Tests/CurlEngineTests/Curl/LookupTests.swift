@@ -13,9 +13,8 @@ struct LookupTests {
 
     @Test func atMostSixteenLookupsRunAtOnceAndEqualNamesShareOne() async {
         await #expect(processExitsWith: .success) {
-            let mayRespond = LoopbackServer.Gate()
-            let world = try await World(World.responding(after: mayRespond))
-            let options = try (0..<80).map { try world.get("h\($0 % 40)") }
+            let world = try await World()
+            let options = try (0..<80).map { try world.getOverIPv4("h\($0 % 40)") }
             // The threads that have started other processes have the engine's name too.
             let others = ProcessFacts.threads(named: "trellis-engine").count
             let ends = await withTaskGroup { group in
@@ -31,7 +30,6 @@ struct LookupTests {
                 world.names.releaseHeld()
                 await world.names.untilAsked(32)
                 world.names.release()
-                await world.open(mayRespond, afterLookups: 40)
                 return await group.reduce(into: [String]()) { $0.append($1) }
             }
             expectInProcess(ends == Array(repeating: "hello", count: 80), "\(ends)")
@@ -115,7 +113,7 @@ struct LookupTests {
         await #expect(processExitsWith: .success) {
             let world = try await World()
             let run = world.runs[0]
-            let options = try (0..<17).map { try world.get("h\($0)") }
+            let options = try (0..<17).map { try world.getOverIPv4("h\($0)") }
             await run.onEngine {
                 let outcomes = options.map { _ in EngineRun.Outcome() }
                 for (options, outcome) in zip(options, outcomes) { run.start(options, outcome) }
@@ -160,14 +158,10 @@ struct LookupTests {
 
     @Test func aNameThatIsKnownIsNotLookedUpAgain() async {
         await #expect(processExitsWith: .success) {
-            let mayRespond = LoopbackServer.Gate()
-            let world = try await World(World.responding(after: mayRespond))
+            let world = try await World()
             world.names.release()
-            let options = try world.get("h")
-            async let first = world.runs[0].perform(options)
-            await world.open(mayRespond, afterLookups: 1)
-            _ = await first
-            for _ in 0..<2 { _ = await world.runs[0].perform(options) }
+            let options = try world.getOverIPv4("h")
+            for _ in 0..<3 { _ = await world.runs[0].perform(options) }
             let texts = await withTaskGroup { group in
                 for _ in 0..<20 { group.addTask { await world.runs[0].perform(options).text } }
                 return await group.reduce(into: [String]()) { $0.append($1) }

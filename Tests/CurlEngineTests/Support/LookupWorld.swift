@@ -34,29 +34,26 @@ struct LookupWorld: Sendable {
         }
     }
 
-    /// Returns the script of a server that does not respond before a gate is open.
-    ///
-    /// Of a name whose transfer ends before the lookup has the addresses of both kinds, libcurl 8.20 and later know nothing afterwards, and
-    /// the next transfer looks it up again. A test of what is known opens the gate when the lookups are complete.
-    static func responding(after gate: LoopbackServer.Gate) -> @Sendable (LoopbackServer.Connection) throws -> Void {
-        { connection in
-            while try connection.nextRequest() != nil {
-                try connection.wait(for: gate)
-                try connection.write(hello)
-            }
-        }
-    }
-
-    /// Waits until a number of names were looked up, and lets the server respond.
-    func open(_ gate: LoopbackServer.Gate, afterLookups count: Int) async {
-        await names.untilAsked(count)
-        await untilNoneRuns()
-        gate.open()
-    }
-
     func get(_ host: String, path: String = "/") throws -> TransferOptions {
         try EngineRun.get("http://\(host).lookup.test:\(server.port)\(path)")
     }
+
+    /// Returns a request for which libcurl looks up the addresses of one kind.
+    ///
+    /// From 8.20 on, libcurl looks up the two kinds apart, and gives up the second lookup when it is connected to an address of the first:
+    /// then it does not know the name, and looks it up again for the next transfer. Which comes first depends on the system's threads.
+    func getOverIPv4(_ host: String) throws -> TransferOptions {
+        let options = try get(host)
+        return TransferOptions(
+            url: options.url, route: Self.overIPv4, method: options.method, version: options.version,
+            mayBeReplayed: options.mayBeReplayed)
+    }
+
+    private static let overIPv4: TransferRoute = {
+        var parts = TransferRoute.Parts()
+        parts.family = .ipv4
+        return TransferRoute(parts)
+    }()
 
     /// Waits until no lookup has a turn: an engine that ends returns its turns a moment after its end.
     func untilNoneRuns() async { while limit.runningCount > 0, !Task.isCancelled { await Task.yield() } }
