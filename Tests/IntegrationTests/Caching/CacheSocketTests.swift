@@ -129,9 +129,10 @@ struct CacheSocketTests {
     /// The request for whose response another waits is cancelled in the middle of its body.
     @Test(arguments: [false, true]) func aCancelledRequestHandsOver(_ isOnDisk: Bool) async throws {
         let count = Locked(0)
-        let gate = LoopbackServer.Gate()
+        let (begun, gate) = (LoopbackServer.Gate(), LoopbackServer.Gate())
         let server = try LoopbackServer.http { _ in
             let isFirst = count.next() == 1
+            begun.open()
             guard isFirst else { return .init(headers: [.cacheControl: "max-age=600"], body: Data("whole".utf8)) }
             return .init(
                 body: .raw { connection in
@@ -142,7 +143,7 @@ struct CacheSocketTests {
         let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCollapsedWait: .seconds(600)))
         let url = server.url("/a")
         let leader = Task { try await session.data(url) }
-        try await server.waitUntilRequested(count: 1)
+        try await begun.opened()
         let waiters = (1...3).map { _ in Task { try await get(session, url) } }
         while cache.exchanges.waitingCount < 3, !Task.isCancelled { await Task.yield() }
         leader.cancel()
