@@ -159,7 +159,7 @@ struct StreamPlacesTests {
         let url = try WireURL(parsing: peer.url("tls", "/ok/10"))
         let options = TransferOptions(
             url: url, trust: TransferTrust(server: rules, proxy: rules, number: 0), method: "POST",
-            body: .bytes(Array("text".utf8)), version: .http2OverTLS)
+            version: .http2OverTLS)
         for _ in 0..<3 {
             for closes in [false, true] {
                 let failure = await withCheckedContinuation { continuation in

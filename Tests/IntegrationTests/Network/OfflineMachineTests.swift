@@ -9,18 +9,19 @@ struct OfflineMachineTests {
     @Test func theRequestIsSentWhenTheNetworkIsThere() async throws {
         let machine = try TestMachine()
         let peer = try await Peer.started("other_machine.py", machine.other, "198.51.100.1").value
-        let failed = LoopbackServer.Gate()
+        let (reachability, isAway) = (machine.reachability, LoopbackServer.Gate())
         let session = await machine.session { configuration in
             configuration.steps.intercept(
-                with: Retrier { _, _ in
-                    failed.open()
-                    return .doNotRetry
+                with: OfflineRetrier {
+                    // The network comes after this look: a retrier that finds one does not wait.
+                    guard await reachability.status == .notReachable else { return false }
+                    isAway.open()
+                    return (try? await reachability.waitUntilReachable()) != nil
                 })
-            configuration.steps.intercept(with: OfflineRetrier(maximumWait: .seconds(3600), machine.reachability))
         }
         let url = try peer.url("http", scheme: "http", host: "198.51.100.1")
         async let text = session.string(Request(url, method: .post))
-        try await failed.opened()
+        try await isAway.opened()
         try machine.ip("address add 198.51.100.2/24 dev cable0")
         try machine.ip("route add default via 198.51.100.1")
         #expect(try await text == "198.51.100.2 1")
