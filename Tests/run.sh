@@ -246,7 +246,7 @@ headers() {
 # The servers are installed without their services, because the tests start them.
 servers() {
     RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server nginx-light tinyproxy-bin dnsmasq-base unbound squid dante-server microsocks \
-        socat openssh-server openssh-client libpacparser1 openssl iproute2 && echo "The servers are there."
+        curl socat openssh-server openssh-client libpacparser1 openssl iproute2 && echo "The servers are there."
 }
 python_peers() { .scripts/python-peers.sh || { .scripts/install.sh python3 python3-venv && .scripts/python-peers.sh; }; }
 current=
