@@ -138,15 +138,17 @@ struct VaryPartTests {
         return statuses
     }
 
+    /// In the everyday run, histories are played until stored responses were used in each way.
     @Test(arguments: [false, true], [false, true])
     func everyPartFitsItsRequest(_ isOnDisk: Bool, _ isShared: Bool) async throws {
         var (hits, joined, validated) = (0, 0, 0)
-        for seed in 1...(Scale.isFull ? 4 : 1) as ClosedRange<UInt64> {
+        var wereUsed: Bool { hits > 20 && joined > 3 && validated > 3 }
+        for seed in 1...8 as ClosedRange<UInt64> where Scale.isFull || !wereUsed {
             let statuses = try await play(seed: seed, isOnDisk: isOnDisk, isShared: isShared, 150)
             hits += statuses.count { $0.isHit }
             joined += statuses.count { $0.forwardReason == .partial && $0.forwardStatus?.code == 206 }
             validated += statuses.count { $0.forwardStatus?.code == 304 }
         }
-        #expect(hits > 20 && joined > 3 && validated > 3, "\(hits) hits, \(joined) joined, \(validated) validated")
+        #expect(wereUsed, "\(hits) hits, \(joined) joined, \(validated) validated")
     }
 }
