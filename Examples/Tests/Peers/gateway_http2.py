@@ -8,7 +8,7 @@ sys.path[:0] = [here, os.path.join(here, "..", "..", "..", "Tests", "Peers")]
 
 import h2.events  # noqa: E402
 from certificates import Authority  # noqa: E402
-from gateway_peers import LIMIT, Gateway, request, until, within_a_second  # noqa: E402
+from gateway_peers import CONTINUE_LIMIT, LIMIT, Gateway, request, until, within  # noqa: E402
 from http2_connection import Connection  # noqa: E402
 from peer import Connections  # noqa: E402
 
@@ -226,7 +226,7 @@ def run(gateway, is_secure):
     def refusal():
         got = gateway.get("/refused", "Content-Length: 5\r\nExpect: 100-continue\r\n", "PUT")
         return [got.status, got.informational]
-    check("a refusal in place of the 100", [413, []], within_a_second([413, []], refusal))
+    check("a refusal in place of the 100", [413, []], within(CONTINUE_LIMIT, [413, []], refusal))
 
     got = gateway.get("/cut")
     check("a stream that is reset is cut for the client", [200, b"hello", False], [got.status, got.body, got.is_complete])

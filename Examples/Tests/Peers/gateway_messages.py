@@ -2,7 +2,7 @@
 
 import gzip, socket, threading, time
 
-from gateway_peers import LIMIT, can_read, request, within_a_second
+from gateway_peers import CONTINUE_LIMIT, LIMIT, can_read, request, within
 
 
 def fields(message, *without):
@@ -223,7 +223,7 @@ def continuing(check, gateway, origin):
         answer = connection.response()
         return [is_early, permission.status, answer.informational, answer.body, origin.take()[-1].get("Expect")]
     wanted = [False, 100, [], b"hello", "100-continue"]
-    check("the body waits for the origin's 100", wanted, within_a_second(wanted, permitted))
+    check("the body waits for the origin's 100", wanted, within(CONTINUE_LIMIT, wanted, permitted))
 
     @origin.script
     def silent(connection, request):
@@ -244,7 +244,7 @@ def continuing(check, gateway, origin):
             return [answer.first[9:].decode(), answer.informational, answer.body, len(origin.take()), connection.rest()]
         origin.scripts["refuse"] = lambda connection, _: connection.answer("no", "", status) or True
         wanted = [status, [], b"no", 1, b""]
-        check("a %s in place of the 100" % status, wanted, within_a_second(wanted, refused))
+        check("a %s in place of the 100" % status, wanted, within(CONTINUE_LIMIT, wanted, refused))
 
 
 def streaming(check, gateway, origin):

@@ -286,14 +286,20 @@ def until(condition):
     return True
 
 
-def within_a_second(wanted, attempt):
-    """Returns the result of a function, which is called again if it is not the wanted one and has taken longer than a second. That is when
-    libcurl sends a body although the origin has not answered its Expect field, and a slow machine may need as long."""
+def within(seconds, wanted, attempt):
+    """Returns the result of a function, which is called again if it is not the wanted one and has taken longer than a limit of the gateway.
+    On a slow machine, that limit may have decided the result."""
     while True:
         begin = time.monotonic()
         result = attempt()
-        if result == wanted or time.monotonic() < begin + 1:
+        if result == wanted or time.monotonic() < begin + seconds:
             return result
+
+
+# The longest time for which libcurl holds a body back that the origin has not asked for with a 100, in seconds.
+CONTINUE_LIMIT = 1
+# The longest time for which a request waits for the response to an equal one, in seconds.
+SHARING_LIMIT = 5
 
 
 def until_stored(gateway, path, fields=""):
