@@ -57,7 +57,7 @@ extension Session {
     /// ```
     ///
     /// All limits of Trellis follow the clock. The system's time remains that of libcurl's own timers, such as the pauses between lookups
-    /// and between attempts to connect to the addresses of a name, and that of the times that libcurl measures (``Trellis/Metrics``).
+    /// and between attempts to connect to the addresses of a name, and that of the times that libcurl measures (`Metrics`).
     ///
     /// - Parameters:
     ///   - configuration: The session's configuration.
