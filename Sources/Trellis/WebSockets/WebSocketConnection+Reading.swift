@@ -296,8 +296,9 @@ extension WebSocketConnection {
     /// is not possible once the connection is failed.
     private func settle() async {
         guard mustSettle else { return }
+        let end = context.now().advanced(by: Self.settlingLimit)
         let timer = Task(executorPreference: connection.executor) { [context] in
-            guard (try? await context.wait(Self.settlingLimit)) != nil else { return }
+            guard (try? await context.wait(until: end)) != nil else { return }
             await self.endSettling()
         }
         await withContinuation { settling = $0 }

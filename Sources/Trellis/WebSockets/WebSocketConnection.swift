@@ -152,8 +152,9 @@ actor WebSocketConnection {
     private func startCloseTimer() {
         keepAlive.alarm?.cancel()
         deadlineTask?.cancel()
-        closeTimer = Task(executorPreference: connection.executor) { [options, context] in
-            guard (try? await context.wait(options.closeTimeout)) != nil else { return }
+        let end = context.now().advanced(by: options.closeTimeout)
+        closeTimer = Task(executorPreference: connection.executor) { [context] in
+            guard (try? await context.wait(until: end)) != nil else { return }
             await self.handle(.closeTimedOut)
         }
     }

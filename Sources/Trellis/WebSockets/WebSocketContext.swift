@@ -23,12 +23,9 @@ struct WebSocketContext: Sendable {
     /// Returns the current instant.
     func now() -> EngineInstant { clock.now() }
 
-    /// Waits on the session's clock.
+    /// Waits until an instant of the session's clock.
     ///
     /// - Throws: `CancellationError` in a cancelled task; an error if the session's threads have ended.
-    func wait(_ duration: Duration) async throws { try await wait(until: now().advanced(by: duration)) }
-
-    /// Waits until an instant of the session's clock, as ``wait(_:)`` does.
     func wait(until instant: EngineInstant) async throws {
         guard try await timekeeper().delay(until: instant) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }

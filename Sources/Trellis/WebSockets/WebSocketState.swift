@@ -41,7 +41,7 @@ struct WebSocketState: Hashable, Sendable {
         case completePings
         /// Sends a Close frame, after which nothing is sent but answers to pings.
         case sendClose(WebSocketClosing)
-        /// Begins the time that closing may take.
+        /// Begins the time that closing may take. The Close frame is sent afterwards, so that a peer that has it finds the time running.
         case startCloseTimer
         /// Ends the messages, and every call that waits.
         case finish(Ending)
@@ -82,14 +82,14 @@ struct WebSocketState: Hashable, Sendable {
         case (.open, .receivedPong), (.closing, .receivedPong): return [.completePings]
         case (.open, .close(let closing)):
             phase = .closing
-            return [.sendClose(closing), .startCloseTimer]
+            return [.startCloseTimer, .sendClose(closing)]
         case (.open, .receivedClose(let closing)):
             phase = .ending
-            return [.sendClose(closing.reply), .finish(.closedByPeer(closing)), .startCloseTimer]
+            return [.startCloseTimer, .sendClose(closing.reply), .finish(.closedByPeer(closing))]
         case (.open, .violation(let violation)):
             phase = .ending
             let closing = WebSocketClosing(code: violation.code, reason: violation.message)
-            return [.sendClose(closing), .finish(.failed(violation)), .startCloseTimer]
+            return [.startCloseTimer, .sendClose(closing), .finish(.failed(violation))]
         case (.open, .pongIsMissing):
             // The server is probably out of reach: a closing handshake would only take time.
             phase = .ended
@@ -98,7 +98,7 @@ struct WebSocketState: Hashable, Sendable {
         case (.open, .deadlineReached):
             // The calls end at once. The server is told, and has the time that closing may take.
             phase = .ending
-            return [.sendClose(WebSocketClosing(code: .goingAway)), .finish(.timedOut), .startCloseTimer]
+            return [.startCloseTimer, .sendClose(WebSocketClosing(code: .goingAway)), .finish(.timedOut)]
         case (.open, .peerEnded): return end(.lost)
         case (.open, .transportFailed): return end(.transportFailed)
 

@@ -189,7 +189,7 @@ struct WebSocketDeadlineTests {
         var open = WebSocketState()
         let effects = open.handle(.deadlineReached)
         #expect(
-            effects == [.sendClose(WebSocketClosing(code: .goingAway)), .finish(.timedOut), .startCloseTimer]
+            effects == [.startCloseTimer, .sendClose(WebSocketClosing(code: .goingAway)), .finish(.timedOut)]
                 && open.phase == .ending)
         for event in [.deadlineReached, .receivedPing] as [WebSocketState.Event] {
             #expect(open.handle(event) == [] && open.phase == .ending)

@@ -37,12 +37,12 @@ struct WebSocketStateTests {
     static let open: [Row] = [
         Row([], .receivedPing, [.answerPing], .open),
         Row([], .receivedPong, [.completePings], .open),
-        Row([], .close(normal), [.sendClose(normal), .startCloseTimer], .closing),
+        Row([], .close(normal), [.startCloseTimer, .sendClose(normal)], .closing),
         Row(
             [], .receivedClose(bye),
-            [.sendClose(WebSocketClosing(code: .goingAway)), .finish(.closedByPeer(bye)), .startCloseTimer], .ending),
-        Row([], .receivedClose(none), [.sendClose(none), .finish(.closedByPeer(none)), .startCloseTimer], .ending),
-        Row([], .violation(violation), [.sendClose(told), .finish(.failed(violation)), .startCloseTimer], .ending),
+            [.startCloseTimer, .sendClose(WebSocketClosing(code: .goingAway)), .finish(.closedByPeer(bye))], .ending),
+        Row([], .receivedClose(none), [.startCloseTimer, .sendClose(none), .finish(.closedByPeer(none))], .ending),
+        Row([], .violation(violation), [.startCloseTimer, .sendClose(told), .finish(.failed(violation))], .ending),
         Row([], .pongIsMissing, [.sendClose(noPong), .finish(.noPong), .cut], .ended),
         Row([], .peerEnded, [.finish(.lost), .cut], .ended),
         Row([], .transportFailed, [.finish(.transportFailed), .cut], .ended),
