@@ -15,7 +15,6 @@ struct CURLEquivalenceTests {
         return path
     }()
 
-    // Computed: the leak sanitizer does not see the memory of a global `Data`.
     static var bodies: [RequestBody] {
         var form = MultipartFormData()
         form.append("@it's\n\"text\"; type=x", withName: "text")

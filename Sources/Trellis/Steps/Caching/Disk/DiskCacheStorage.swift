@@ -71,8 +71,9 @@ public final class DiskCacheStorage: CacheStorage {
     /// Indicates whether the ownership of the folder was decided: for callers that must not wait. The lock of the state is held while the
     /// folder is opened.
     private let isDecided = Atomic(false)
-    /// Is locked while the background work runs.
-    private let maintenance = Locked(())
+    /// Is locked while the background work runs. The value is not used, but has a size: `Void` would have the address of the mutex, which the
+    /// thread sanitizer takes for a race.
+    private let maintenance = Locked(false)
 
     /// Creates the storage of a folder. Nothing is read or written before the first use.
     ///
