@@ -7,7 +7,7 @@ extension SessionSetting {
     /// The settings of requests and their time limits.
     static let general: [SessionSetting] = [
         text("baseURL", "The URL against which relative URLs are resolved", isSecret: true) {
-            guard let url = URL(string: $1), ["http", "https"].contains(url.scheme?.lowercased()),
+            guard let url = URL(string: $1), url.scheme?.isHTTPScheme == true,
                 url.host()?.isEmpty == false
             else { throw SettingProblem("it is not an absolute URL with http or https and a host") }
             $0.configuration.baseURL = $1

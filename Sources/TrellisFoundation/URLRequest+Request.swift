@@ -24,7 +24,7 @@ extension URLRequest {
     public init(_ request: Request) throws {
         let request = try request.asRequest()
         guard let url = URL(string: request.url), url.host?.isEmpty == false,
-            ["http", "https"].contains(url.scheme?.lowercased())
+            url.scheme?.isHTTPScheme == true
         else {
             throw TrellisError(
                 .invalidRequest(.url("it is not an absolute http or https URL")), method: request.method,

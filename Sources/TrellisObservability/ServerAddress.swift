@@ -1,3 +1,5 @@
+import CurlEngine
+
 #if Observability
 /// The host and the port of a URL, as the attributes `server.address` and `server.port`.
 struct ServerAddress: Hashable, Sendable {
@@ -42,7 +44,7 @@ struct ServerAddress: Hashable, Sendable {
         }
         let lower = url.utf8.index(url.startIndex, offsetBy: range.lowerBound)
         let host = url[lower..<url.utf8.index(lower, offsetBy: range.count)]
-        self.init(address: hasUpperCase ? host.lowercased() : String(host), port: port)
+        self.init(address: hasUpperCase ? host.lowercasedASCII() : String(host), port: port)
     }
 
     /// Returns the number of decimal digits; `nil` for other bytes, for none, and for more than nine.

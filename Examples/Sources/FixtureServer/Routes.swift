@@ -62,8 +62,8 @@ enum Routes {
     /// Returns the body of the request, with the fields that describe it.
     private static func mirror(_ request: LoopbackServer.ReceivedRequest) -> Answer {
         let names = ["Content-Type", "Content-Encoding"]
-        let fields = request.fields.filter { field in names.contains { $0.lowercased() == field.name.lowercased() } }
-        return Answer(headers: fields.map { (name: "X-\($0.name)", value: $0.value) }, body: request.body)
+        let fields = names.compactMap { name in request[name].map { (name: "X-\(name)", value: $0) } }
+        return Answer(headers: fields, body: request.body)
     }
 
     /// Returns the method, the target, the field lines and the body length of a request, as text.

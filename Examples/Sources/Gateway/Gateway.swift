@@ -20,7 +20,7 @@ public struct Gateway: Sendable {
         fileprivate init?(_ error: IOError) {
             let code = error.errnoCode
             guard [EADDRINUSE, EADDRNOTAVAIL, EACCES].contains(code) else { return nil }
-            reason = String(cString: strerror(code)).lowercased()
+            reason = String(cString: strerror(code)).lowercasedASCII()
         }
     }
 

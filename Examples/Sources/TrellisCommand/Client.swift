@@ -200,11 +200,11 @@ struct Client {
 
     /// Returns advice on a failure that another command or an option explains; `nil` if there is none.
     private func advice(on failure: RequestFailure, _ url: String) -> String? {
-        let scheme = url[...].cut(at: ":")?.before.lowercased()
+        let scheme = url[...].cut(at: ":")?.before.lowercasedASCII()
         switch failure.kind {
         case "invalid_url" where scheme == "ws" || scheme == "wss": return " (a WebSocket: trellis ws URL)"
-        case "invalid_url" where Options.usualMethods.contains(url.uppercased()):
-            return " (a method needs a URL: trellis -X \(url.uppercased()) URL)"
+        case "invalid_url" where Options.usualMethod(url) != nil:
+            return " (a method needs a URL: trellis -X \(Options.usualMethod(url) ?? url) URL)"
         case "proxy" where options.proxy != nil: return " (--proxy names it)"
         case "proxy": return " (the environment names it: http_proxy, https_proxy or all_proxy)"
         default: return nil

@@ -34,7 +34,7 @@ struct OriginArgument: Sendable {
 
     init(_ argument: String) throws {
         let text = argument.hasSuffix("/") ? String(argument.dropLast()) : argument
-        guard let (scheme, rest) = text[...].cut(at: ":"), ["http", "https"].contains(scheme.lowercased()),
+        guard let (scheme, rest) = text[...].cut(at: ":"), ["http", "https"].contains(scheme.lowercasedASCII()),
             rest.hasPrefix("//"), !rest.dropFirst(2).utf8.contains(where: "/?#@\\ ".utf8.contains),
             URL(string: text)?.host?.isEmpty == false
         else {

@@ -48,7 +48,7 @@ extension Options {
             warnings.append("--user has no colon, so that the password is empty")
         }
         for name in ["Content-Length", "Transfer-Encoding"]
-        where headers.contains(where: { $0.name.lowercased() == name.lowercased() }) {
+        where headers.contains(where: { $0.name.lowercasedASCII() == name.lowercasedASCII() }) {
             warnings.append("the field \(name) of -H is ignored: it follows from the body")
         }
         return warnings
@@ -66,7 +66,7 @@ extension PinOptions {
     /// - Parameter mayUpgrade: Indicates whether the URLs may become those with TLS before they are requested.
     func requireTLS(of urls: [String], mayUpgrade: Bool) throws {
         guard !pins.isEmpty, !mayUpgrade else { return }
-        let schemes = urls.compactMap { $0[...].cut(at: ":")?.before.lowercased() }
+        let schemes = urls.compactMap { $0[...].cut(at: ":")?.before.lowercasedASCII() }
         guard let scheme = schemes.first(where: { $0 == "http" || $0 == "ws" }) else { return }
         throw ValidationError("--pin goes with \(scheme)s URLs: with \(scheme), there is no certificate.")
     }

@@ -79,7 +79,7 @@ extension Options {
         if let method {
             name = method
         } else if let word = methodArgument {
-            name = Self.usualMethods.contains(word.uppercased()) ? word.uppercased() : word
+            name = Self.usualMethod(word) ?? word
         }
         guard let method = HTTPRequest.Method(name) else {
             throw RequestFailure("invalid_request", "'\(name)' cannot be a method")
@@ -87,10 +87,11 @@ extension Options {
         return method
     }
 
-    /// The methods whose names may be written in lower case.
-    static let usualMethods: Set = [
-        "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY",
-    ]
+    /// Returns the usual method with a name in any case.
+    static func usualMethod(_ name: String) -> String? {
+        let names = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"]
+        return names.first { $0.lowercasedASCII() == name.lowercasedASCII() }
+    }
 }
 
 extension HeaderLine {

@@ -22,7 +22,7 @@ extension Options {
     /// Returns the origin of a URL, which several URLs may share.
     private static func origin(_ url: String) -> String {
         guard let parts = URL(string: url) else { return url }
-        return "\(parts.scheme ?? "")://\(parts.host ?? ""):\(parts.port ?? 0)".lowercased()
+        return "\(parts.scheme ?? "")://\(parts.host ?? ""):\(parts.port ?? 0)".lowercasedASCII()
     }
 
     private func authenticate(_ user: String, at url: String, _ steps: inout Steps) throws {

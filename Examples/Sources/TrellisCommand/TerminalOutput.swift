@@ -20,7 +20,7 @@ struct TerminalOutput: Output {
             text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + Self.withoutControls(field.value)
         }
         try await StandardOutput.write(text + "\n\n")
-        type = head.headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
+        type = head.headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercasedASCII() } ?? ""
         if type == "application/json" || type.hasSuffix("+json") { json = Data() }
     }
 

@@ -30,3 +30,10 @@ extension String {
         return String(decoding: bytes, as: UTF8.self)
     }
 }
+
+extension StringProtocol {
+    /// Returns the text with `A` to `Z` in lower case and every other byte as it is. `lowercased()` makes a `k` of the kelvin sign.
+    func lowercasedASCII() -> String {
+        String(decoding: utf8.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+}

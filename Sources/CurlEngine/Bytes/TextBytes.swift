@@ -79,6 +79,23 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
     }
 }
 
+extension StringProtocol {
+    /// Returns the text with `A` to `Z` in lower case and every other byte as it is: the case-insensitive tokens of protocols are ASCII,
+    /// where `lowercased()` makes a `k` of the kelvin sign. The result may be compared by `==` with a constant in lower case: no other text
+    /// is canonically equivalent to one.
+    package func lowercasedASCII() -> String { String(self).lowercasedASCII() }
+
+    /// Returns whether the bytes are the same apart from the case of ASCII letters.
+    package func hasSameToken(as other: some StringProtocol) -> Bool {
+        lowercasedASCII().hasSameBytes(as: other.lowercasedASCII())
+    }
+
+    /// The text without its spaces and tabs.
+    package var withoutBlanks: String {
+        String(decoding: utf8.filter { $0 != 0x20 && $0 != 0x09 }, as: UTF8.self)
+    }
+}
+
 extension String {
     /// Creates a text of two texts with an ASCII character between them, in one piece of memory.
     package init(_ first: String, _ mark: Unicode.Scalar, _ second: String) {
@@ -109,6 +126,15 @@ extension String {
         return one.hasSameBytes(as: two)
     }
 
+    /// Returns the text with `A` to `Z` in lower case, for the reason of ``hasSameBytes(as:)``. A text without them is returned itself.
+    package func lowercasedASCII() -> String {
+        let bytes = utf8.span
+        var start = 0
+        while start < bytes.count, bytes[start].lowercasedASCII == bytes[start] { start += 1 }
+        guard start < bytes.count else { return self }
+        return String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self)
+    }
+
     /// Returns whether the text contains these bytes, for the reason of ``hasSameBytes(as:)``.
     package func containsBytes(_ text: String) -> Bool {
         let (bytes, wanted) = (utf8.span, text.utf8.span)
@@ -130,6 +156,11 @@ extension String {
         for index in beginning.indices where text[index] != beginning[index] { return false }
         return true
     }
+}
+
+extension UInt8 {
+    /// The byte, with `A` to `Z` in lower case.
+    package var lowercasedASCII: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 }
 
 /// A text for keys that equals only texts with the same bytes.

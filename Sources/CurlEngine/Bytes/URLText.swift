@@ -11,7 +11,7 @@ struct URLText {
     func encoded() throws(WireURL.ParseFailure) -> String {
         let bytes = text.utf8
         guard let slashes = text.schemeMark else { return text }
-        let scheme = text[..<slashes.lowerBound].lowercased()
+        let scheme = text[..<slashes.lowerBound].lowercasedASCII()
         guard scheme == "http" || scheme == "https" else { return text }
         let rest = bytes[slashes.upperBound...]
         guard rest.first != UInt8(ascii: "/") else { throw .malformed("it has no host") }

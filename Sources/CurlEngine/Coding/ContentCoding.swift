@@ -14,7 +14,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// Creates the coding with a name from `Content-Encoding`, which is case-insensitive; `x-gzip` means gzip. `nil` if the name is
     /// unknown.
     package init?(name: some StringProtocol) {
-        let name = name.lowercased()
+        let name = name.lowercasedASCII()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 

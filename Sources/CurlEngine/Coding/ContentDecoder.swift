@@ -60,7 +60,7 @@ package final class ContentDecoder {
     /// - Returns: `nil` if there are too many codings, or one is unknown, or its library is missing. `identity` is ignored; a decoder
     ///   without any coding returns its input.
     package init?(codings: [String]) {
-        let names = codings.filter { $0.lowercased() != "identity" }
+        let names = codings.filter { $0.lowercasedASCII() != "identity" }
         guard names.count <= Self.maximumCodings else { return nil }
         var stages: [DecoderStage] = []
         for name in names.reversed() {

@@ -220,7 +220,7 @@ package struct EngineFailure: Error, Sendable {
 
     /// Returns whether the text describes chunks or fields that libcurl cannot read, rather than a failed connection.
     private static func isFraming(_ detail: String) -> Bool {
-        let detail = detail.lowercased()
+        let detail = detail.lowercasedASCII()
         guard !detail.containsBytes("recv failure"), !detail.containsBytes("ssl"), !detail.containsBytes("errno") else {
             return false
         }

@@ -194,7 +194,7 @@ struct HeadParser: ~Copyable {
             }
             // A list of equal values counts as one value (RFC 9112, section 6.3).
             let text = unsafe String(decoding: value, as: UTF8.self)
-            for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            for part in text.split(atByte: ",", omittingEmptySubsequences: false) {
                 var digits = part.drop { $0 == " " || $0 == "\t" }
                 while digits.last == " " || digits.last == "\t" { digits.removeLast() }
                 guard let length = Int64(digits), length >= 0, digits.first != "+", digits.first != "-" else {
@@ -204,8 +204,9 @@ struct HeadParser: ~Copyable {
                 contentLength = length
             }
         case 16 where unsafe name.isEqualIgnoringCase("content-encoding"):
-            for name in unsafe String(decoding: value, as: UTF8.self).lowercased().split(separator: ",") {
-                let name = name.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
+            for name in unsafe String(decoding: value, as: UTF8.self).lowercasedASCII().split(atByte: ",") {
+                let name = name.utf8.split { $0 == 0x20 || $0 == 0x09 }.map { String(Substring($0)) }.joined(
+                    separator: " ")
                 if !name.isEmpty, name != "identity" { contentCodings.append(name) }
             }
         case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"):

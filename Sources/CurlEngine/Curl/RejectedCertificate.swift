@@ -85,7 +85,7 @@ package struct RejectedCertificate: Hashable, Sendable {
 
     /// Creates the certificate of a server whose stapled OCSP response is missing or not valid, with libcurl's words.
     init(badStaple text: String) {
-        self.init(text.lowercased().containsBytes("revo") ? .revoked : .stapledResponse, host: "", text: text)
+        self.init(text.lowercasedASCII().containsBytes("revo") ? .revoked : .stapledResponse, host: "", text: text)
         depth = 0
     }
 

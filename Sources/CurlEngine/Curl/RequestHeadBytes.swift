@@ -35,7 +35,8 @@ struct RequestHeadBytes {
 
     /// The name of a line in lower case; it ends at the colon, or at the semicolon of an empty value.
     private static func name(of line: ArraySlice<UInt8>) -> String {
-        String(decoding: line.prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: ";") }, as: UTF8.self).lowercased()
+        String(decoding: line.prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: ";") }, as: UTF8.self)
+            .lowercasedASCII()
     }
 
     /// Adds a line of ``HeaderLines``, unless it omits a field.

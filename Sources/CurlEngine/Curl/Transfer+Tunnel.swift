@@ -28,7 +28,7 @@ extension Transfer {
         else { return }
         let text = unsafe String(decoding: line, as: UTF8.self)
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
-            text[..<colon].lowercased() == "proxy-authenticate"
+            text[..<colon].lowercasedASCII() == "proxy-authenticate"
         else { return }
         var value = text.utf8[colon...].dropFirst().drop { $0 <= 0x20 }
         while let last = value.last, last <= 0x20 { value = value.dropLast() }

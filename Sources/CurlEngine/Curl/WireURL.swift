@@ -59,7 +59,7 @@ package final class WireURL: @unchecked Sendable {
             throw .malformed("it contains a control character")
         }
         if let slashes = text.schemeMark {
-            let scheme = text[..<slashes.lowerBound].lowercased()
+            let scheme = text[..<slashes.lowerBound].lowercasedASCII()
             guard scheme == "http" || scheme == "https" else { throw .unsupportedScheme(scheme) }
         }
         let unchanged = isUnchanged ? try URLText(text).separated() : nil
@@ -81,7 +81,7 @@ package final class WireURL: @unchecked Sendable {
         let bytes = self.text.utf8
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
         // Scheme and host are case-insensitive (RFC 9110, section 4.2.3).
-        origin = self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)].lowercased()
+        origin = self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)].lowercasedASCII()
         canonicalText =
             self.text.hasBytePrefix(origin)
             ? self.text : origin + String(Substring(bytes.dropFirst(origin.utf8.count)))

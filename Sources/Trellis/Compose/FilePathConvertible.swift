@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// A path in the file system: a `String`, or a `URL` with the scheme `file` or without a scheme.
@@ -15,7 +16,7 @@ extension URL: FilePathConvertible {
     /// The decoded path of a URL with the scheme `file` or without a scheme. The URL of any other scheme has an empty path, which
     /// is an error where a file is read or written.
     public var filePath: String {
-        guard let scheme, scheme.lowercased() != "file" else { return path(percentEncoded: false) }
+        guard let scheme, scheme.lowercasedASCII() != "file" else { return path(percentEncoded: false) }
         return ""
     }
 }

@@ -30,13 +30,13 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         guard let type = scanner.token(), scanner.take("/"), let subtype = scanner.token() else { return nil }
         scanner.skipSpace()
         guard scanner.isAtEnd || scanner.isAt(";") else { return nil }
-        self.type = type.lowercased()
-        self.subtype = subtype.lowercased()
+        self.type = type.lowercasedASCII()
+        self.subtype = subtype.lowercasedASCII()
         var parameters: [Parameter] = []
         while scanner.skip(past: ";") {
             scanner.skipSpace()
             guard let name = scanner.token(), scanner.take("="), let value = scanner.tokenOrQuoted() else { continue }
-            parameters.append(Parameter(name: name.lowercased(), value: value))
+            parameters.append(Parameter(name: name.lowercasedASCII(), value: value))
         }
         self.parameters = parameters
     }

@@ -121,7 +121,7 @@ extension Request {
     var bodyWait: Duration? {
         guard let body else { return nil }
         if case .data(let data) = body.source, data.isEmpty { return nil }
-        return expectContinueTimeout ?? (headers[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
+        return expectContinueTimeout ?? (headers[.expect]?.lowercasedASCII() == "100-continue" ? .seconds(1) : nil)
     }
 
     mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {

@@ -65,8 +65,8 @@ public struct Checksum: Sendable {
 
     /// Parses `sha256:…` or `sha512:…` with hexadecimal digits; `nil` if it is anything else.
     public init?(_ text: String) {
-        let parts = text.split(separator: ":", maxSplits: 1)
-        guard parts.count == 2, let algorithm = Algorithm(rawValue: parts[0].lowercased()),
+        let parts = text.split(atByte: ":", maxSplits: 1)
+        guard parts.count == 2, let algorithm = Algorithm(rawValue: parts[0].lowercasedASCII()),
             let bytes = Hexadecimal.bytes(String(parts[1])), bytes.count == algorithm.length
         else { return nil }
         self.init(algorithm, bytes)

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The file name in a `Content-Disposition` (RFC 6266).
 struct ContentDisposition: Hashable, Sendable {
     /// The file name as the sender gave it, which is not safe: see ``FileName``.
@@ -17,7 +19,7 @@ struct ContentDisposition: Hashable, Sendable {
             rest = rest.dropFirst().drop(while: Self.isSpace)
             let value = rest.first == UInt8(ascii: "\"") ? Self.quoted(&rest) : Self.unquoted(&rest)
             // The first parameter of each name counts, and `filename*` has precedence over `filename` (RFC 6266, section 4.3).
-            switch String(decoding: name, as: UTF8.self).lowercased() {
+            switch String(decoding: name, as: UTF8.self).lowercasedASCII() {
             case "filename" where plain == nil: plain = String(decoding: value, as: UTF8.self)
             case "filename*" where extended == nil: extended = Self.extended(value)
             default: break
@@ -55,7 +57,7 @@ struct ContentDisposition: Hashable, Sendable {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
         guard let bytes = PercentDecoding.bytes(parts[2]) else { return nil }
-        switch String(decoding: parts[0], as: UTF8.self).lowercased() {
+        switch String(decoding: parts[0], as: UTF8.self).lowercasedASCII() {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         default: return nil

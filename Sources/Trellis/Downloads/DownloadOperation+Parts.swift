@@ -10,7 +10,7 @@ extension DownloadOperation {
             let total = representation.total, total >= 2 * DownloadSegments.smallest,
             // A response from the cache is read from there, not requested in parts.
             head.cacheStatus?.isFromCache != true,
-            head.headers[.acceptRanges]?.lowercased() == "bytes"
+            head.headers[.acceptRanges]?.lowercasedASCII() == "bytes"
         else { return nil }
         return total
     }

@@ -68,7 +68,7 @@ enum DownloadRangeRequest: Hashable, Sendable {
     /// Validates a 206: every field has to fit the request and the representation.
     private func decision(onPart fields: HTTPFields) -> Decision {
         guard case .part(let start, let end, let representation) = self else { return .askForWhole("not asked for") }
-        if let type = fields[.contentType], type.lowercased().hasBytePrefix("multipart/byteranges") {
+        if let type = fields[.contentType], type.lowercasedASCII().hasBytePrefix("multipart/byteranges") {
             return .askForWhole("several parts")
         }
         guard !Representation.isCoded(fields) else { return .askForWhole("a part of a coded body") }

@@ -25,7 +25,7 @@ struct Representation: Hashable, Sendable {
         resource = url.map(Self.resource)
         guard !Self.isCoded(fields) else { return }
         total = fields[.contentLength].flatMap { ContentRange.number($0) }
-        let ranges = fields[.acceptRanges]?.lowercased()
+        let ranges = fields[.acceptRanges]?.lowercasedASCII()
         validator = ranges == "none" ? nil : StrongValidator(fields)
     }
 
@@ -50,7 +50,7 @@ struct Representation: Hashable, Sendable {
     static func isCoded(_ fields: HTTPFields) -> Bool {
         guard let coding = fields[.contentEncoding] else { return false }
         return !FieldScanner.elements(of: coding).allSatisfy { element in
-            let name = element.filter { $0 != " " && $0 != "\t" }.lowercased()
+            let name = element.withoutBlanks.lowercasedASCII()
             return name.isEmpty || name == "identity"
         }
     }

@@ -28,7 +28,7 @@ struct EventSourceState {
     mutating func judge(status: Int, contentType: String?) -> Decision {
         if status == 204 { return .stop }
         guard status == 200 else { return .fail(.status(status)) }
-        let type = contentType?.prefix(beforeBytes: ";").filter { $0 != " " && $0 != "\t" }.lowercased()
+        let type = contentType?.prefix(beforeBytes: ";").withoutBlanks.lowercasedASCII()
         guard type == "text/event-stream" else {
             return .fail(.contentType(contentType, acceptable: ["text/event-stream"]))
         }

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The range of a representation that a response carries: the value of `Content-Range` (RFC 9110, section 14.4).
 enum ContentRange: Hashable, Sendable {
     /// The range of the bytes, and the size of the representation if that is known.
@@ -7,16 +9,16 @@ enum ContentRange: Hashable, Sendable {
 
     /// Parses a value strictly; `nil` if it is anything else, because bytes must not be written at an uncertain position.
     init?(_ text: String) {
-        var words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 2, words.removeFirst().lowercased() == "bytes" else { return nil }
-        let halves = words[0].split(separator: "/", omittingEmptySubsequences: false)
+        var words = text.split(atByte: " ", omittingEmptySubsequences: false)
+        guard words.count == 2, words.removeFirst().lowercasedASCII() == "bytes" else { return nil }
+        let halves = words[0].split(atByte: "/", omittingEmptySubsequences: false)
         guard halves.count == 2 else { return nil }
         if halves[0] == "*" {
             guard let total = Self.number(halves[1]) else { return nil }
             self = .unsatisfied(total: total)
             return
         }
-        let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+        let ends = halves[0].split(atByte: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
             last < .max
         else { return nil }

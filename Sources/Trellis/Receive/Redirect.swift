@@ -1,3 +1,4 @@
+import CurlEngine
 public import HTTPTypes
 
 /// A redirect that was followed before the final response.
@@ -26,8 +27,8 @@ public struct Redirect: Sendable, Hashable {
     /// Indicates whether the redirect leads to another origin (RFC 6454, section 4).
     var changesOrigin: Bool {
         let (from, to) = (URLReference(from), URLReference(to))
-        return from.scheme?.lowercased() != to.scheme?.lowercased()
-            || from.authority?.lowercased() != to.authority?.lowercased()
+        return !(from.scheme ?? "").hasSameToken(as: to.scheme ?? "")
+            || !(from.authority ?? "").hasSameToken(as: to.authority ?? "")
     }
 }
 

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// A metric that a server reports about its work on a response: an element of the field `Server-Timing` (W3C Server Timing,
@@ -80,7 +81,7 @@ extension ServerTiming {
             var value = ""
             if take("=") { value = (isAt("\"") ? quoted() : token()) ?? "" }
             skipToSeparator()
-            return (name.lowercased(), value)
+            return (name.lowercasedASCII(), value)
         }
 
         /// Takes a token of one or more characters (RFC 9110, section 5.6.2); `nil` if there is none.

@@ -48,7 +48,7 @@ struct WebSocketHandshake: Sendable {
     /// - Throws: A failure with the first field that is missing or wrong.
     func check(_ fields: HTTPFields, key: String) throws(TrellisError.WebSocketFailure) -> Agreement {
         let upgrades = fields[values: .upgrade]
-        guard upgrades.count == 1, upgrades[0].lowercased().hasSameBytes(as: "websocket") else {
+        guard upgrades.count == 1, upgrades[0].lowercasedASCII().hasSameBytes(as: "websocket") else {
             throw .handshake("the server's Upgrade is \(Self.quoted(upgrades)), not \"websocket\"")
         }
         let connections = fields[values: .connection]
@@ -100,7 +100,7 @@ struct WebSocketHandshake: Sendable {
     private static func tokens(_ value: String) -> [String] {
         value.split(atByte: ",").map { element in
             let bytes = element.utf8.drop { $0 == 0x20 || $0 == 0x09 }
-            return String(decoding: bytes.prefix { $0 != 0x20 && $0 != 0x09 }, as: UTF8.self).lowercased()
+            return String(decoding: bytes.prefix { $0 != 0x20 && $0 != 0x09 }, as: UTF8.self).lowercasedASCII()
         }
     }
 

@@ -38,7 +38,7 @@ public struct CassetteMatching: Sendable, Hashable {
 
     /// Returns the values of the fields with a name.
     static func values(of name: String, _ request: HARDocument.Request) -> [TextBytes] {
-        request.headers.filter { $0.name.lowercased() == name.lowercased() }.map { TextBytes($0.value) }
+        request.headers.filter { $0.name.hasSameToken(as: name) }.map { TextBytes($0.value) }
     }
 
     /// Returns the body, with its encoding: bytes in Base64 are not the text that looks the same.

@@ -43,10 +43,12 @@ public struct Scrubber: Sendable {
     ///   - names: The names, in any case.
     ///   - replacement: The value in place of the fields' values; `nil` removes the fields.
     public static func header(_ names: String..., replacement: String? = "REDACTED") -> Scrubber {
-        let names = Set(names.map { $0.lowercased() })
+        let names = Set(names.map { TextBytes($0.lowercasedASCII()) })
         let scrub = { @Sendable (fields: inout [HARDocument.Field]) -> Void in
-            guard let replacement else { return fields.removeAll { names.contains($0.name.lowercased()) } }
-            for index in fields.indices where names.contains(fields[index].name.lowercased()) {
+            guard let replacement else {
+                return fields.removeAll { names.contains(TextBytes($0.name.lowercasedASCII())) }
+            }
+            for index in fields.indices where names.contains(TextBytes(fields[index].name.lowercasedASCII())) {
                 fields[index].value = replacement
             }
         }

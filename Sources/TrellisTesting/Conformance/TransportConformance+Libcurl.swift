@@ -60,7 +60,7 @@ extension TransportConformance {
         ) {
             self.connection = connection
             self.request = request
-            isBodyComplete = isComplete || request["Transfer-Encoding"]?.lowercased() != "chunked"
+            isBodyComplete = isComplete || request["Transfer-Encoding"]?.lowercasedASCII() != "chunked"
         }
 
         /// Plays the steps. Returns whether the connection may carry another request.

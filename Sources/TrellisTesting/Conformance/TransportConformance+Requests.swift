@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Trellis
@@ -7,8 +8,8 @@ extension TransportConformance {
     static var requestCases: [Case] {
         [
             Case(name: "sends method, target and fields") { request in
-                let fields = request.fields.filter { $0.name.lowercased().hasPrefix("x-") }
-                    .map { "\($0.name.lowercased())=\($0.value)" }
+                let fields = request.fields.filter { $0.name.lowercasedASCII().hasBytePrefix("x-") }
+                    .map { "\($0.name.lowercasedASCII())=\($0.value)" }
                 return [
                     .head(200, [:]), .text(([request.method, request.target] + fields).joined(separator: " ")), .end,
                 ]
@@ -75,7 +76,7 @@ extension TransportConformance {
                 }
             },
             Case(name: "sends the fields behind a request's body", needs: .requestTrailers) { request in
-                let trailers = request.trailers.map { "\($0.name.lowercased())=\($0.value)" }
+                let trailers = request.trailers.map { "\($0.name.lowercasedASCII())=\($0.value)" }
                 return [.head(200, [:]), .body(request.body + Data(" \(trailers)".utf8)), .end]
             } check: { host in
                 guard let name = HTTPField.Name("X-Sum") else { return }

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 public import Trellis
@@ -80,7 +81,7 @@ public enum TransportConformance {
 
         /// The value of the first field with a name, in any case; `nil` if there is none.
         public subscript(name: String) -> String? {
-            fields.first { $0.name.lowercased() == name.lowercased() }?.value
+            fields.first { $0.name.hasSameToken(as: name) }?.value
         }
     }
 

@@ -183,7 +183,7 @@ private struct HTTP2Peer {
     private var headBlock: [UInt8] {
         // The field `:status` is the eighth one of the static table.
         [0x08] + Self.literal("\(response.status)")
-            + response.headers.flatMap { [0x00] + Self.literal($0.name.lowercased()) + Self.literal($0.value) }
+            + response.headers.flatMap { [0x00] + Self.literal($0.name.lowercasedASCII()) + Self.literal($0.value) }
     }
 
     private static func literal(_ text: String) -> [UInt8] {

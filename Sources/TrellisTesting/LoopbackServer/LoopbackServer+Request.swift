@@ -50,12 +50,12 @@ extension LoopbackServer {
         public subscript(name: String) -> String? {
             let values = values(of: name)
             guard !values.isEmpty else { return nil }
-            return values.joined(separator: name.lowercased() == "cookie" ? "; " : ", ")
+            return values.joined(separator: name.hasSameToken(as: "cookie") ? "; " : ", ")
         }
 
         /// Returns the values of all fields with this name, in order.
         public func values(of name: String) -> [String] {
-            fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+            fields.filter { $0.name.hasSameToken(as: name) }.map(\.value)
         }
     }
 
@@ -167,7 +167,7 @@ extension LoopbackServer.Connection {
             if storing { request.body.append(contentsOf: bytes) }
             try whenReceived(request.bodyLength)
         }
-        if head.values(of: "Transfer-Encoding").first?.lowercased() == "chunked" {
+        if head.values(of: "Transfer-Encoding").first?.lowercasedASCII() == "chunked" {
             while case let size = try readChunkSize(), size > 0 {
                 try readPieces(of: size, receive)
                 _ = try read(exactly: 2)

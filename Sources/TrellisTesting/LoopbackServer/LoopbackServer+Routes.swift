@@ -138,7 +138,7 @@ extension LoopbackServer.Connection {
         _ handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response
     ) throws {
         while let (head, faults) = try nextHead(schedule) {
-            if head["Expect"]?.lowercased() == "100-continue" { try write("HTTP/1.1 100 Continue\r\n\r\n") }
+            if head["Expect"]?.lowercasedASCII() == "100-continue" { try write("HTTP/1.1 100 Continue\r\n\r\n") }
             let request = try readBody(of: head, storing: storesBodies, faults)
             let answer: LoopbackServer.Response
             do {
@@ -185,7 +185,7 @@ extension LoopbackServer.Connection {
 
 extension LoopbackServer.ReceivedRequest {
     /// Indicates whether the connection may carry another request.
-    var keepsConnection: Bool { version != "HTTP/1.0" && self["Connection"]?.lowercased() != "close" }
+    var keepsConnection: Bool { version != "HTTP/1.0" && self["Connection"]?.lowercasedASCII() != "close" }
 }
 
 /// Returns the usual reason phrase of a status; a placeholder for unusual ones, as clients ignore the phrase.

@@ -25,9 +25,9 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
 
     /// Returns the condition that the host of the URL is a certain one, in any case, with any scheme and port.
     public static func host(_ host: String) -> RouteCondition {
-        let expected = host.lowercased()
+        let expected = host.lowercasedASCII()
         return RouteCondition("host \(expected)") { request in
-            let actual = request.transportRequest.wire.url.host.lowercased()
+            let actual = request.transportRequest.wire.url.host.lowercasedASCII()
             return actual.hasSameBytes(as: expected) ? nil : RouteMismatch("host", expected, actual)
         }
     }

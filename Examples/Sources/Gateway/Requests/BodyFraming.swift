@@ -17,7 +17,7 @@ enum BodyFraming: Hashable, Sendable {
         }
         if let coding = codings.first {
             guard !isHTTP1_0 else { throw .malformed("HTTP/1.0 has no Transfer-Encoding") }
-            guard codings.count == 1, coding.lowercased() == "chunked" else {
+            guard codings.count == 1, coding.lowercasedASCII() == "chunked" else {
                 throw Refusal(.notImplemented, "the gateway knows no transfer coding but chunked")
             }
             self = .chunked

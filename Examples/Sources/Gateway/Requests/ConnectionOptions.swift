@@ -12,18 +12,11 @@ struct ConnectionOptions {
     ]
 
     init(_ fields: HTTPFields) {
-        names = Set(
-            fields[values: .connection].flatMap { $0.split(separator: ",") }.map { name in
-                String(name.drop(while: \.isBlank).reversed().drop(while: \.isBlank).reversed()).lowercased()
-            })
+        names = Set(fields.elements(of: .connection))
     }
 
     /// Returns whether a field concerns only the connection.
     func contains(_ name: HTTPField.Name) -> Bool {
         Self.known.contains(name.canonicalName) || names.contains(name.canonicalName)
     }
-}
-
-extension Character {
-    fileprivate var isBlank: Bool { self == " " || self == "\t" }
 }

@@ -14,7 +14,7 @@ struct Origin: Sendable {
         guard head.framing == .chunked, Self.sendsTrailers else { return false }
         return switch version {
         case .http1Only: true
-        case .automatic, .http3Preferred: !url.lowercased().hasPrefix("https:") || head.fields.contains(.trailer)
+        case .automatic, .http3Preferred: !url.lowercasedASCII().hasPrefix("https:") || head.fields.contains(.trailer)
         case .http2PriorKnowledge, .http3Only: false
         }
     }

@@ -53,10 +53,7 @@ extension RequestHead {
 
     /// Indicates whether the client and those before it take the trailers of a response (RFC 9110, section 10.1.4).
     fileprivate var acceptsTrailers: Bool {
-        !isHTTP1_0
-            && fields[values: .te].flatMap { $0.split(separator: ",") }.contains { coding in
-                coding.filter { $0 != " " && $0 != "\t" }.lowercased() == "trailers"
-            }
+        !isHTTP1_0 && fields.elements(of: .te).contains("trailers")
     }
 }
 
@@ -70,7 +67,9 @@ extension HTTPFields {
 
     /// Indicates whether the request has passed this gateway, or one of the same name, more often than makes sense.
     var showsLoop: Bool {
-        let names = self[values: .via].flatMap { $0.split(separator: ",") }
-        return names.count { $0.split(separator: " ").dropFirst().first == Substring(GatewayName.pseudonym) } >= 10
+        let name = Array(GatewayName.pseudonym.utf8)
+        return elements(of: .via).count { hop in
+            hop.utf8.split { $0 == 0x20 || $0 == 0x09 }.dropFirst().first?.elementsEqual(name) == true
+        } >= 10
     }
 }

@@ -66,7 +66,7 @@ struct RequestHead: Sendable {
 
     /// Indicates whether the client waits for a 100 before it sends the body (RFC 9110, section 10.1.1).
     var expectsContinue: Bool {
-        framing.hasBody && !isHTTP1_0 && fields[.expect]?.lowercased() == "100-continue"
+        framing.hasBody && !isHTTP1_0 && fields[.expect]?.lowercasedASCII() == "100-continue"
     }
 
     /// Indicates whether the client may send another request on the connection (RFC 9112, section 9.3). HTTP/1.0 clients get one response.

@@ -21,7 +21,7 @@ enum RequestTarget: Hashable, Sendable {
             self = .path(String(decoding: bytes, as: UTF8.self))
             return
         }
-        let scheme = String(decoding: bytes.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self).lowercased()
+        let scheme = String(decoding: bytes.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self).lowercasedASCII()
         let rest = bytes.dropFirst(scheme.utf8.count)
         let authority = rest.dropFirst(3).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         guard ["http", "https"].contains(scheme), rest.starts(with: "://".utf8), !authority.isEmpty,

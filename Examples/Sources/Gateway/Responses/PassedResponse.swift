@@ -12,7 +12,7 @@ enum PassedResponse {
     static func head(of response: Response) throws -> HTTPResponse {
         var fields = HTTPFields(passed(response.headers))
         let codings = response.headers[values: .transferEncoding]
-        guard codings.allSatisfy({ $0.lowercased() == "chunked" }) else { throw UnknownCoding() }
+        guard codings.allSatisfy({ $0.lowercasedASCII() == "chunked" }) else { throw UnknownCoding() }
         let lengths = fields[values: .contentLength]
         // The length of a chunked body is that of its chunks (RFC 9112, section 6.3); and a 204 has none (RFC 9110, section 8.6).
         if !codings.isEmpty || response.status.code == 204 {

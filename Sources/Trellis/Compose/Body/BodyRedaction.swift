@@ -101,7 +101,7 @@ package enum BodyRedaction {
 
     /// Returns whether the name of a member marks its text as a secret. The type of a token is none (RFC 6749, section 5.1).
     private static func isSecretMember(_ name: String) -> Bool {
-        let name = name.lowercased()
+        let name = name.lowercasedASCII()
         return secretMembers.contains(name) || SecretFields.marksSecret(name) && !name.hasByteSuffix("type")
     }
 }

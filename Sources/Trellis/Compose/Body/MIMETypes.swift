@@ -43,7 +43,7 @@ struct MIMETypes: Sendable {
     /// Returns the type of a file with a name; `nil` if the extension is unknown.
     func type(ofFileNamed name: String) -> String? {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
-        return types[name[name.utf8.index(after: dot)...].lowercased()]
+        return types[name[name.utf8.index(after: dot)...].lowercasedASCII()]
     }
 
     private static func text(ofFileAt path: String) -> String {
@@ -57,7 +57,7 @@ struct MIMETypes: Sendable {
             let words = line.prefix { $0 != UInt8(ascii: "#") }.split { $0 == 9 || $0 == 13 || $0 == 32 }
             guard words.count > 1, let type = mediaType(words[0]) else { continue }
             for word in words.dropFirst() {
-                let ending = String(Substring(word)).lowercased()
+                let ending = String(Substring(word)).lowercasedASCII()
                 if types[ending] == nil { types[ending] = type }
             }
         }
@@ -69,7 +69,7 @@ struct MIMETypes: Sendable {
         for line in text.utf8.split(separator: 10) {
             let words = line.split(separator: UInt8(ascii: ":"), maxSplits: 3)
             guard words.count >= 3, let type = mediaType(words[1]), words[2].starts(with: "*.".utf8) else { continue }
-            let ending = String(Substring(words[2].dropFirst(2))).lowercased()
+            let ending = String(Substring(words[2].dropFirst(2))).lowercasedASCII()
             if types[ending] == nil { types[ending] = type }
         }
         return types

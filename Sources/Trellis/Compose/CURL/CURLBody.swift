@@ -62,7 +62,7 @@ struct CURLBody {
 
     /// Returns whether a `Content-Encoding` names a coding other than `identity`, which is none.
     private static func hasCoding(_ value: String?) -> Bool {
-        value.map { $0.lowercased() != "identity" && !$0.isEmpty } ?? false
+        value.map { $0.lowercasedASCII() != "identity" && !$0.isEmpty } ?? false
     }
 
     /// The `Content-Encoding` that the command applies to the body.

@@ -48,7 +48,7 @@ extension TLSConfiguration {
         var settings = CURLSettings()
         guard let clientIdentity else { return settings }
         if let path = clientIdentity.certificate.path {
-            let isPKCS12 = [".p12", ".pfx"].contains { path.lowercased().hasByteSuffix($0) }
+            let isPKCS12 = [".p12", ".pfx"].contains { path.lowercasedASCII().hasByteSuffix($0) }
             // curl takes the text after a colon as the passphrase.
             settings.add("\(prefix)cert", path.replacingColons)
             if isPKCS12 { settings.add("\(prefix)cert-type", "P12") }

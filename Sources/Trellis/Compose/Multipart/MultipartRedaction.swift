@@ -37,7 +37,7 @@ struct MultipartRedaction {
     }
 
     /// Returns whether a `Content-Type` is that of a multipart body, be it malformed.
-    static func isMultipart(_ type: String) -> Bool { type.lowercased().containsBytes("multipart/") }
+    static func isMultipart(_ type: String) -> Bool { type.lowercasedASCII().containsBytes("multipart/") }
 
     /// Returns the bytes of a body without secrets, and a remark if a part of it is left out because it may hold some. The body may end
     /// early.
@@ -58,7 +58,7 @@ struct MultipartRedaction {
     private static func boundary(in type: String) -> String? {
         for parameter in type.split(atByte: ";").dropFirst() {
             guard let sign = parameter.firstIndex(ofByte: "="),
-                trimmed(parameter[..<sign].utf8).lowercased() == "boundary"
+                trimmed(parameter[..<sign].utf8).lowercasedASCII() == "boundary"
             else { continue }
             let value = trimmed(parameter[parameter.utf8.index(after: sign)...].utf8)
             let boundary = value.split(atByte: "\"").first.map { String($0) } ?? ""
@@ -142,7 +142,7 @@ struct MultipartRedaction {
             let sign = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
             let name = Self.trimmed(line[..<sign])
             let value = Self.trimmed(line[sign...].dropFirst())
-            switch name.lowercased() {
+            switch name.lowercasedASCII() {
             case "content-disposition": isSecret = isSecret || Self.namesSecret(value)
             case "content-type": type = value
             case let field where Self.codingFields.contains(field): codings.append(value)
@@ -173,11 +173,12 @@ struct MultipartRedaction {
     static func namesSecret(_ disposition: String) -> Bool {
         // The line breaks are those of a field in several lines.
         var scanner = FieldScanner(disposition.replacing(byte: "\r", with: " ").replacing(byte: "\n", with: " "))
-        let kind = scanner.token()?.lowercased() ?? ""
+        let kind = scanner.token()?.lowercasedASCII() ?? ""
         var hasName = false
         while scanner.skip(past: ";") {
             scanner.skipSpace()
-            guard let parameter = scanner.token()?.lowercased(), parameter.split(atByte: "*").first == "name" else {
+            guard let parameter = scanner.token()?.lowercasedASCII(), parameter.split(atByte: "*").first == "name"
+            else {
                 continue
             }
             scanner.skipSpace()
@@ -188,7 +189,7 @@ struct MultipartRedaction {
             hasName = true
         }
         if hasName { return false }
-        return !kindsWithoutNames.contains(kind) || SecretFields.marksSecret(disposition.lowercased())
+        return !kindsWithoutNames.contains(kind) || SecretFields.marksSecret(disposition.lowercasedASCII())
     }
 
     /// Takes the name of a part; returns `nil` if it cannot be read, or if another reader may read it otherwise. Some senders do not quote
@@ -239,7 +240,7 @@ struct MultipartRedaction {
     static func redacted(
         _ content: Data, type: String, codings: [String], depth: Int = 0
     ) -> (body: Data, remark: String?) {
-        let codings = codings.map { $0.lowercased() }.filter { !noCodings.contains($0) }
+        let codings = codings.map { $0.lowercasedASCII() }.filter { !noCodings.contains($0) }
         if codings.isEmpty { return withoutSecrets(content, type: type, depth: depth) }
         let base64 = Data(content.filter { !isBlank($0) })
         guard codings == ["base64"], let decoded = Data(base64Encoded: base64) else {

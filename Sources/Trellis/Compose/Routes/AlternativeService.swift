@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// Another place at which the resources of an origin can be had (RFC 7838, section 2): a protocol, a host and a port.
 public struct AlternativeService: Sendable, Hashable {
     /// The protocol by its ALPN identifier, such as `h3` (RFC 7301).
@@ -10,7 +12,7 @@ public struct AlternativeService: Sendable, Hashable {
     /// Creates a service. The host is converted to lower case.
     public init(protocolID: String, host: String, port: Int) {
         self.protocolID = protocolID
-        self.host = host.lowercased()
+        self.host = host.lowercasedASCII()
         self.port = port
     }
 

@@ -98,7 +98,7 @@ enum RouteText {
         guard isPlain, !hasColon || literal != nil,
             let url = try? WireURL(parsing: "http://\(literal ?? text)/")
         else { throw .invalidRoute("'\(text)' is not a host") }
-        return url.host.lowercased()
+        return url.host.lowercasedASCII()
     }
 
     /// Returns a port.

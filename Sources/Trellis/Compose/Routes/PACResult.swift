@@ -32,12 +32,12 @@ struct PACResult: Sendable {
 
     private static func proxy(_ words: [String]) -> Proxy? {
         let scheme: String
-        switch words[0].uppercased() {
-        case "DIRECT": return words.count == 1 ? .direct : nil
-        case "PROXY", "HTTP": scheme = "http"
-        case "HTTPS": scheme = "https"
-        case "SOCKS", "SOCKS4": scheme = "socks4"
-        case "SOCKS5": scheme = "socks5h"
+        switch words[0].lowercasedASCII() {
+        case "direct": return words.count == 1 ? .direct : nil
+        case "proxy", "http": scheme = "http"
+        case "https": scheme = "https"
+        case "socks", "socks4": scheme = "socks4"
+        case "socks5": scheme = "socks5h"
         default: return nil
         }
         // A host and a port, and no other part of a URL.
@@ -46,9 +46,9 @@ struct PACResult: Sendable {
     }
 
     private static func replaced(_ proxy: Proxy, by others: [Proxy]) -> Proxy {
-        guard let name = proxy.engine?.name.lowercased() else { return proxy }
+        guard let name = proxy.engine?.name else { return proxy }
         return others.first { other in
-            other.engine?.name.lowercased() == name
+            other.engine?.name.hasSameToken(as: name) == true
                 && (proxy.kind == other.kind || proxy.kind.isSOCKS && other.kind.isSOCKS)
         } ?? proxy
     }

@@ -123,6 +123,6 @@ extension PACScript {
         // Without brackets, as browsers do it.
         let host = url.host.hasBytePrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         return ProxyScriptRunner.Question(
-            url: isWhole ? url.text : url.origin + "/", host: host.lowercased(), ownAddress: ownAddress)
+            url: isWhole ? url.text : url.origin + "/", host: host.lowercasedASCII(), ownAddress: ownAddress)
     }
 }

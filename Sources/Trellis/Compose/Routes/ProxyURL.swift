@@ -18,14 +18,14 @@ struct ProxyURL {
         do throws(WireURL.ParseFailure) {
             guard !text.isEmpty else { throw .empty }
             guard let mark = text.schemeMark else { throw .relative }
-            let scheme = text[..<mark.lowerBound].lowercased()
+            let scheme = text[..<mark.lowerBound].lowercasedASCII()
             guard let kind = scheme == "socks" ? .socks4 : Proxy.Kind(rawValue: scheme), kind != .direct else {
                 throw .unsupportedScheme(scheme)
             }
             // libcurl parses the other parts in the same way for every scheme that it knows.
             let wire = try WireURL(parsing: "http" + text[mark.lowerBound...])
             let path = wire.text.dropFirst(wire.origin.utf8.count)
-            let isSocket = kind.isSOCKS && wire.host.lowercased() == "localhost" && path != "/"
+            let isSocket = kind.isSOCKS && wire.host.lowercasedASCII() == "localhost" && path != "/"
             let isPlain = (path == "/" || isSocket) && !text.containsBytes("#") && !text.containsBytes("?")
             guard isPlain || ignoresPath else {
                 throw .malformed("it has a path, a query or a fragment")

@@ -11,8 +11,8 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates an origin from its parts. Scheme and host are converted to lower case.
     public init(scheme: String, host: String, port: Int) {
-        self.scheme = scheme.lowercased()
-        self.host = host.lowercased()
+        self.scheme = scheme.lowercasedASCII()
+        self.host = host.lowercasedASCII()
         self.port = port
     }
 

@@ -40,7 +40,8 @@ extension String {
         }
         let isAddress = first == UInt8(ascii: "[")
         guard isAddress || !host.utf8.contains(UInt8(ascii: ":")) else { return nil }
-        guard hasPort || isAddress || host.lowercased() == "localhost" || host.utf8.contains(UInt8(ascii: ".")) else {
+        guard hasPort || isAddress || host.lowercasedASCII() == "localhost" || host.utf8.contains(UInt8(ascii: "."))
+        else {
             return nil
         }
         return "\(scheme)://\(self)"

@@ -79,7 +79,7 @@ enum SecretFields {
 
     /// Returns the text between the targets of links without secrets: the parameter `anchor` is a URL as well.
     private static func redactedParameters(_ text: Substring) -> String {
-        let mayHoldURL = text.utf8.contains { "?@".utf8.contains($0) } || text.lowercased().containsBytes("anchor")
+        let mayHoldURL = text.utf8.contains { "?@".utf8.contains($0) } || text.lowercasedASCII().containsBytes("anchor")
         return mayHoldURL ? URLRedaction.redact(String(text)) : String(text)
     }
 

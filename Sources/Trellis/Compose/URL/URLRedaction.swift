@@ -68,7 +68,7 @@ package enum URLRedaction {
     /// Returns `true` if the name of a query or form item, percent-encoded or not, indicates that its value is a secret: the
     /// complete name, or its last segment that is no index (`user[pass]`, `user.pass`, `pass[0]`).
     static func isSecret(_ name: Substring) -> Bool {
-        let name = decoded(name).lowercased()
+        let name = decoded(name).lowercasedASCII()
         let segments = name.utf8.split { ".[]".utf8.contains($0) }
         let last = segments.last { segment in !segment.allSatisfy { 0x30...0x39 ~= $0 } }
         return secretNames.contains(name) || SecretFields.marksSecret(name)

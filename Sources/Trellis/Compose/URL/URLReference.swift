@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// A URL or a relative reference in its five parts (RFC 3986, section 4.1 and appendix B), as text: the parts are not decoded,
 /// encoded or checked.
 struct URLReference: Hashable, Sendable {
@@ -105,4 +107,9 @@ struct URLReference: Hashable, Sendable {
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
+}
+
+extension String {
+    /// Indicates whether the text is the scheme `http` or `https`, in any case (RFC 9110, section 4.2.3).
+    package var isHTTPScheme: Bool { ["http", "https"].contains(lowercasedASCII()) }
 }

@@ -4,7 +4,7 @@ extension String {
     /// The URL with the scheme `http` in place of `ws`, and `https` in place of `wss`.
     var withHTTPScheme: String {
         guard let mark = schemeMark else { return self }
-        switch self[..<mark.lowerBound].lowercased() {
+        switch self[..<mark.lowerBound].lowercasedASCII() {
         case "ws": return "http" + self[mark.lowerBound...]
         case "wss": return "https" + self[mark.lowerBound...]
         default: return self
@@ -14,7 +14,7 @@ extension String {
     /// The URL with the scheme `ws` in place of `http`, and `wss` in place of `https`.
     var withWebSocketScheme: String {
         guard let mark = schemeMark else { return self }
-        switch self[..<mark.lowerBound].lowercased() {
+        switch self[..<mark.lowerBound].lowercasedASCII() {
         case "http": return "ws" + self[mark.lowerBound...]
         case "https": return "wss" + self[mark.lowerBound...]
         default: return self

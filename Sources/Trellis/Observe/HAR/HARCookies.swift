@@ -19,7 +19,7 @@ enum HARCookies {
         (cookie.httpOnly, cookie.secure) = (false, false)
         for piece in pieces.dropFirst() {
             let (name, value) = parts(piece)
-            switch name.lowercased() {
+            switch name.lowercasedASCII() {
             case "path": cookie.path = value
             case "domain": cookie.domain = value
             case "expires": cookie.expires = value.flatMap(instant)

@@ -64,7 +64,7 @@ package enum HARMessages {
 
     /// Returns the version of HTTP with a name. Browsers name the versions by their protocols (RFC 7301, section 6).
     private static func version(_ name: String) -> HTTPVersion {
-        switch name.lowercased() {
+        switch name.lowercasedASCII() {
         case "http/1.0": .http1_0
         case "http/2", "http/2.0", "h2": .http2
         case "http/3", "http/3.0", "h3": .http3
@@ -174,7 +174,7 @@ extension HARDocument.Request {
     /// Sets the properties that follow from the URL and the fields.
     package mutating func derive() {
         queryString = HARMessages.items(of: url)
-        cookies = headers.filter { $0.name.lowercased() == "cookie" }.flatMap { HARCookies.sent($0.value) }
+        cookies = headers.filter { $0.name.lowercasedASCII() == "cookie" }.flatMap { HARCookies.sent($0.value) }
     }
 
     /// Sets a body in memory, without its content codings.
@@ -212,9 +212,9 @@ extension HARDocument.Request {
 extension HARDocument.Response {
     /// Sets the properties that follow from the fields.
     package mutating func derive() {
-        cookies = headers.filter { $0.name.lowercased() == "set-cookie" }.map { HARCookies.received($0.value) }
-        redirectURL = headers.first { $0.name.lowercased() == "location" }?.value ?? ""
-        content.mimeType = headers.first { $0.name.lowercased() == "content-type" }?.value ?? ""
+        cookies = headers.filter { $0.name.lowercasedASCII() == "set-cookie" }.map { HARCookies.received($0.value) }
+        redirectURL = headers.first { $0.name.lowercasedASCII() == "location" }?.value ?? ""
+        content.mimeType = headers.first { $0.name.lowercasedASCII() == "content-type" }?.value ?? ""
     }
 
     /// Sets the body.

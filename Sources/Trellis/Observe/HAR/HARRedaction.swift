@@ -52,7 +52,7 @@ package enum HARRedaction {
 
     /// Removes the secret of a field. The names of cookies and their attributes are kept.
     package static func redact(_ field: inout HARDocument.Field) {
-        switch field.name.lowercased() {
+        switch field.name.lowercasedASCII() {
         case "cookie": field.value = HARCookies.redacted(sent: field.value)
         case "set-cookie": field.value = HARCookies.redacted(received: field.value)
         case let lowercased:

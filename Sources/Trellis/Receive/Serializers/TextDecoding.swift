@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// The conversion of bytes to text in the encodings that are common on the web. FoundationEssentials supports few of them.
@@ -91,7 +92,7 @@ extension String.Encoding {
     /// Creates the encoding with a name from the IANA registry of character sets, compared without regard to case; `nil` if the name is
     /// not supported.
     init?(charset name: String) {
-        switch name.lowercased() {
+        switch name.lowercasedASCII() {
         case "utf-8", "utf8", "csutf8", "unicode-1-1-utf-8": self = .utf8
         case "utf-16", "utf16", "csutf16": self = .utf16
         case "utf-16be", "csutf16be": self = .utf16BigEndian

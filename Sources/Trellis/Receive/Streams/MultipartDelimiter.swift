@@ -58,7 +58,7 @@ extension MultipartDelimiter {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` if the type is not `multipart`, of kind
     ///   ``TrellisError/Kind/serialization`` if the type has no boundary of 1 to 256 bytes.
     init(contentType: String?) throws(TrellisError) {
-        guard let contentType, contentType.lowercased().hasBytePrefix("multipart/") else {
+        guard let contentType, contentType.lowercasedASCII().hasBytePrefix("multipart/") else {
             throw .wrongStream(contentType, acceptable: "multipart/*")
         }
         guard let boundary = Self.parameter("boundary", in: contentType), !boundary.isEmpty, boundary.count <= 256
@@ -78,7 +78,7 @@ extension MultipartDelimiter {
             while let last = key.last, isBlank(last) { key.removeLast() }
             rest = rest.dropFirst().drop(while: isBlank)
             let value = rest.first == UInt8(ascii: "\"") ? takeQuoted(&rest) : takeToken(&rest)
-            if String(decoding: key, as: UTF8.self).lowercased() == name { return value }
+            if String(decoding: key, as: UTF8.self).lowercasedASCII() == name { return value }
         }
         return nil
     }

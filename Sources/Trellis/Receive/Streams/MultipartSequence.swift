@@ -27,7 +27,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator {
         do throws(TrellisError) {
             let boundary = try MultipartDelimiter(contentType: contentType)
-            let mayStop = contentType?.lowercased().hasBytePrefix("multipart/x-mixed-replace") ?? false
+            let mayStop = contentType?.lowercasedASCII().hasBytePrefix("multipart/x-mixed-replace") ?? false
             let parser = MultipartParser(boundary, maximumHeadSize: limit, mayStopAnywhere: mayStop)
             return Iterator(state: .reading(MultipartReader(BodyReader(parser, body))))
         } catch {

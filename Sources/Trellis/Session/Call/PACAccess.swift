@@ -152,11 +152,9 @@ struct PACAccess: ProxyScriptAccess {
 
     /// Returns the time for which a response is fresh (RFC 9111, section 4.2.1): from a minute to a day, and an hour if it does not say.
     static func lifetime(_ headers: HTTPFields) -> Duration {
-        let directives = (headers[.cacheControl] ?? "").lowercased().split(separator: ",").map { directive in
-            directive.filter { !$0.isWhitespace }
-        }
+        let directives = (headers[.cacheControl] ?? "").lowercasedASCII().split(atByte: ",").map(\.withoutBlanks)
         if directives.contains("no-store") || directives.contains("no-cache") { return .seconds(60) }
-        guard let age = directives.first(where: { $0.hasPrefix("max-age=") }) else { return .seconds(3600) }
+        guard let age = directives.first(where: { $0.hasBytePrefix("max-age=") }) else { return .seconds(3600) }
         let digits = age.dropFirst(8).filter { $0 != "\"" }
         guard !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return .seconds(60) }
         return .seconds(min(max(Int(digits) ?? 86_400, 60), 86_400))

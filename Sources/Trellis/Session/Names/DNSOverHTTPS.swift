@@ -200,7 +200,7 @@ public struct DNSOverHTTPS: NameResolver {
         guard (200...299).contains(response.status.code) else { throw DNSFailure.status(response.status.code) }
         let type = response.headers[.contentType]
         let essence = type?.prefix(beforeBytes: ";").split(atByte: " ").first
-        guard essence?.lowercased() == Self.type else { throw DNSFailure.contentType(type) }
+        guard essence?.lowercasedASCII() == Self.type else { throw DNSFailure.contentType(type) }
         let answer = try DNSAnswer([UInt8](body), to: query)
         let age = response.headers[.age].flatMap { UInt32($0) } ?? 0
         let rest = answer.timeToLive > age ? answer.timeToLive - age : 0

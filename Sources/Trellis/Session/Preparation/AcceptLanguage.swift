@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// The languages that the environment of the process asks for, as the value of an `Accept-Language` field.
@@ -28,19 +29,20 @@ public enum AcceptLanguage {
 
     /// Returns the tag of a locale's name, `language[_TERRITORY][.codeset][@modifier]`; `nil` if the name has no language.
     static func tag(of locale: Substring) -> String? {
-        let modifier = locale.split(separator: "@").dropFirst().first?.lowercased() ?? ""
+        let modifier = locale.split(separator: "@").dropFirst().first?.lowercasedASCII() ?? ""
         let name = locale.prefix { $0 != "." && $0 != "@" }
         let parts = name.split(omittingEmptySubsequences: false) { $0 == "_" || $0 == "-" }
         guard let language = parts.first, (2...3).contains(language.count), isAlphanumeric(language, letters: true)
         else {
             return nil
         }
-        var subtags = [language.lowercased()]
+        var subtags = [language.lowercasedASCII()]
         if let script = scripts[modifier] { subtags.append(script) }
         for part in parts.dropFirst() where (2...8).contains(part.count) && isAlphanumeric(part, letters: false) {
             // Country codes are written in capitals, script codes with one capital.
             subtags.append(
-                part.count == 4 ? part.capitalizedASCII : part.count < 4 ? part.uppercased() : part.lowercased())
+                part.count == 4 ? part.capitalizedASCII : part.count < 4 ? part.uppercasedASCII : part.lowercasedASCII()
+            )
         }
         if modifier == "valencia" { subtags.append(modifier) }
         return subtags.joined(separator: "-")
@@ -55,5 +57,9 @@ public enum AcceptLanguage {
 }
 
 extension Substring {
-    fileprivate var capitalizedASCII: String { prefix(1).uppercased() + dropFirst().lowercased() }
+    fileprivate var uppercasedASCII: String {
+        String(decoding: utf8.map { 0x61...0x7A ~= $0 ? $0 & 0xDF : $0 }, as: UTF8.self)
+    }
+
+    fileprivate var capitalizedASCII: String { prefix(1).uppercasedASCII + dropFirst().lowercasedASCII() }
 }

@@ -52,7 +52,7 @@ extension Session {
     /// Returns the settings of the session that no option of curl expresses.
     private func remarks(on request: Request, _ host: String) -> [String] {
         var remarks: [String] = []
-        if request.url.lowercased().hasBytePrefix("https:"),
+        if request.url.lowercasedASCII().hasBytePrefix("https:"),
             (try? configuration.serverTrustManager?.serverTrustEvaluator(forHost: host)) != nil
         {
             remarks.append("curl does not ask the evaluator of \(host), such as pins")

@@ -1,3 +1,5 @@
+import CurlEngine
+
 extension AuthenticationChallenge {
     /// Returns the challenges of one field, in their order.
     ///
@@ -28,7 +30,7 @@ extension AuthenticationChallenge {
         scanner.skipSpace()
         guard let value = scanner.tokenOrQuoted() else { return nil }
         scanner.skipSpace()
-        return scanner.isAtEnd ? (name.lowercased(), value) : nil
+        return scanner.isAtEnd ? (name.lowercasedASCII(), value) : nil
     }
 
     /// A challenge that is still being put together from its elements.

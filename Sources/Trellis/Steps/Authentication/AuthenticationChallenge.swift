@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// A way to authenticate that a server offers in its `WWW-Authenticate` fields (RFC 9110, section 11.6.1).
@@ -20,7 +21,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     public var realm: String? { parameters["realm"] }
 
     /// Returns whether the challenge is of this scheme, compared without regard to case.
-    public func isScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
+    public func isScheme(_ name: String) -> Bool { scheme.hasSameToken(as: name) }
 }
 
 extension Response {

@@ -35,16 +35,16 @@ struct DigestChallenge: Hashable, Sendable {
         self.algorithm = algorithm
         algorithmName = parameters["algorithm"]
         opaque = parameters["opaque"]
-        let names = parameters["qop"].map { FieldScanner.elements(of: $0.lowercased()) } ?? []
+        let names = parameters["qop"].map { FieldScanner.elements(of: $0.lowercasedASCII()) } ?? []
         protections = names.compactMap { name in
             var scanner = FieldScanner(name)
             return scanner.token().flatMap(Protection.init)
         }
         // A `qop` that lists unknown protections only cannot be satisfied.
         guard protections.isEmpty == (parameters["qop"] == nil) else { return nil }
-        isStale = parameters["stale"]?.lowercased() == "true"
-        hashesUser = parameters["userhash"]?.lowercased() == "true"
-        isUTF8 = parameters["charset"]?.lowercased() == "utf-8"
+        isStale = parameters["stale"]?.lowercasedASCII() == "true"
+        hashesUser = parameters["userhash"]?.lowercasedASCII() == "true"
+        isUTF8 = parameters["charset"]?.lowercasedASCII() == "utf-8"
     }
 
     /// Returns the first challenge that can be answered here: the server lists challenges in order of preference (RFC 7616,

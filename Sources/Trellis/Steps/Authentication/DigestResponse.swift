@@ -102,8 +102,8 @@ struct DigestAlgorithm: Hashable, Sendable {
 
     /// Creates the algorithm of a name, in any case; `nil` if the name is unknown. Without a name the algorithm is MD5.
     init?(_ name: String?) {
-        var name = name?.lowercased() ?? "md5"
-        isSession = name.hasSuffix("-sess")
+        var name = name?.lowercasedASCII() ?? "md5"
+        isSession = name.hasByteSuffix("-sess")
         if isSession { name.removeLast("-sess".count) }
         switch name {
         case "md5": hash = .md5

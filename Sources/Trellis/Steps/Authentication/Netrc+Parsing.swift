@@ -1,3 +1,5 @@
+import CurlEngine
+
 extension Netrc {
     /// Creates the entries by parsing the text of a file.
     ///
@@ -62,7 +64,9 @@ private struct NetrcParser {
         }
     }
 
-    private static func beginsEntry(_ token: String) -> Bool { ["machine", "default"].contains(token.lowercased()) }
+    private static func beginsEntry(_ token: String) -> Bool {
+        ["machine", "default"].contains(token.lowercasedASCII())
+    }
 
     private static func plain(_ rest: inout Substring.UTF8View) -> String {
         let token = rest.prefix { $0 > 0x20 }
@@ -96,7 +100,7 @@ private struct NetrcParser {
 
     private mutating func take(_ token: String) {
         switch expectation {
-        case .keyword: return begin(token.lowercased())
+        case .keyword: return begin(token.lowercasedASCII())
         case .machine: entries.append(Netrc.Entry(machine: token))
         case .login: change { $0.login = token }
         case .password: change { $0.password = token }

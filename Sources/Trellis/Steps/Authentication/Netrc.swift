@@ -49,7 +49,8 @@ public struct Netrc: Sendable, Hashable, RedactedDescription {
 
     /// Returns the name of a host in lower case, an IPv6 address without its brackets.
     private static func name(_ host: String) -> String {
-        host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast().lowercased() : host.lowercased()
+        host.hasPrefix("[") && host.hasSuffix("]")
+            ? host.dropFirst().dropLast().lowercasedASCII() : host.lowercasedASCII()
     }
 }
 

@@ -175,7 +175,7 @@ struct CacheDirectives: Hashable, Sendable {
         let argument = isAssigned ? scanner.tokenOrQuoted() : nil
         let hasArgument = argument != nil
         scanner.skipSpace()
-        add(name.lowercased(), argument, isWellFormed: scanner.isAtEnd && hasArgument == isAssigned)
+        add(name.lowercasedASCII(), argument, isWellFormed: scanner.isAtEnd && hasArgument == isAssigned)
         if hasArgument == isAssigned {
             // A quotation mark behind a name or an argument quotes nothing, and hides no directive either.
             if !scanner.isAtEnd { readWithoutQuotation(Self.rest(of: element, behind: name)) }

@@ -135,7 +135,7 @@ enum ConnectionFields {
             if field.name == .transferEncoding { named.append("content-length") }
             guard field.name == .connection else { continue }
             for element in FieldScanner.elements(of: field.value) {
-                named.append(String(Substring(element.utf8.trimmingBlanks)).lowercased())
+                named.append(String(Substring(element.utf8.trimmingBlanks)).lowercasedASCII())
             }
         }
         // Removing the few is faster than making a list of the others.

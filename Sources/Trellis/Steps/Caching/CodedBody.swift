@@ -22,7 +22,7 @@ struct CodedBody: Sendable {
     static func codings(_ headers: HTTPFields) -> [String] {
         guard headers.contains(.contentEncoding) else { return [] }
         return headers[values: .contentEncoding].flatMap { FieldScanner.elements(of: $0) }
-            .map { String(Substring($0.utf8.trimmingBlanks)).lowercased() }
+            .map { String(Substring($0.utf8.trimmingBlanks)).lowercasedASCII() }
             .filter { !$0.isEmpty && !$0.hasSameBytes(as: "identity") }
     }
 

@@ -11,7 +11,7 @@ enum RequestedRange: Hashable, Sendable {
     /// Reads the `Range` of a request; `nil` without one, or if the request asks for several ranges or something else, so that the complete
     /// representation is the response (RFC 9110, section 14.2).
     init?(_ headers: HTTPFields) {
-        guard let text = headers.single(.range), text.lowercased().hasBytePrefix("bytes=") else { return nil }
+        guard let text = headers.single(.range), text.lowercasedASCII().hasBytePrefix("bytes=") else { return nil }
         let ends = text.dropFirst(6).split(atByte: "-", omittingEmptySubsequences: false)
         guard ends.count == 2 else { return nil }
         let (first, last) = (ContentRange.number(ends[0]), ContentRange.number(ends[1]))

@@ -68,7 +68,7 @@ struct VarySelection: Hashable, Sendable {
         var elements = FieldScanner.elements(of: lines.joined(separator: ", "))
             .map { String(Substring($0.utf8.trimmingBlanks)) }
         if hasInsignificantOrder(name) {
-            elements = elements.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
+            elements = elements.map { $0.lowercasedASCII().withoutBlanks }
             elements.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         }
         return TextBytes(elements.joined(separator: ","))

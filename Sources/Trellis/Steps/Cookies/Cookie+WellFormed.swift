@@ -1,3 +1,5 @@
+import CurlEngine
+
 extension Cookie {
     /// The largest size of name and value together, in bytes (RFC 6265bis, section 5.6, step 5).
     static let maximumSize = 4096
@@ -45,9 +47,4 @@ enum CookiePrefix {
         var bytes = text.utf8.makeIterator()
         return prefix.allSatisfy { expected in bytes.next().map { $0.lowercasedASCII == expected } ?? false }
     }
-}
-
-extension UInt8 {
-    /// The byte, with `A` to `Z` in lower case.
-    var lowercasedASCII: UInt8 { self >= 0x41 && self <= 0x5a ? self | 0x20 : self }
 }

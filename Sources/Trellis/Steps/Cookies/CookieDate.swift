@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// The parser of the date of an `Expires` attribute; accepts nearly all formats that servers have sent since 1994

@@ -16,7 +16,7 @@ enum CookieDomain {
         guard !name.utf8.split(separator: dot, omittingEmptySubsequences: false).contains(where: \.isEmpty) else {
             return nil
         }
-        return domain.lowercased()
+        return domain.lowercasedASCII()
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
@@ -102,7 +102,7 @@ public struct CookieURL: Sendable, Hashable {
 
     /// Creates the value from a parsed URL.
     package init(_ url: WireURL) {
-        host = url.host.lowercased()
+        host = url.host.lowercasedASCII()
         let rest = url.text.utf8.dropFirst(url.origin.utf8.count)
         let path = rest.prefix { $0 != UInt8(ascii: "?") }
         self.path = path.first == UInt8(ascii: "/") ? String(Substring(path)) : "/"

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// The text of a cookie file in Netscape's format, as curl reads and writes it: one line for each cookie, of seven fields
@@ -41,8 +42,8 @@ struct NetscapeCookies {
     /// Returns whether the fields of a line have the form of a cookie, regardless of their contents.
     private static func isLine(_ fields: [ArraySlice<UInt8>]) -> Bool {
         guard fields.count >= 6 else { return false }
-        let words = [1, 3, 4].map { String(decoding: fields[$0], as: UTF8.self).uppercased() }
-        return ["TRUE", "FALSE"].contains(words[0]) && ["TRUE", "FALSE"].contains(words[1]) && Int64(words[2]) != nil
+        let words = [1, 3, 4].map { String(decoding: fields[$0], as: UTF8.self).lowercasedASCII() }
+        return ["true", "false"].contains(words[0]) && ["true", "false"].contains(words[1]) && Int64(words[2]) != nil
     }
 
     private static func cookie(_ fields: [String], _ isHTTPOnly: Bool, _ now: Date) -> Cookie? {
@@ -52,7 +53,8 @@ struct NetscapeCookies {
         let isIPv6 = domain.utf8.contains(UInt8(ascii: ":")) && !domain.hasPrefix("[")
         return Cookie(
             name: fields[5], value: fields.count > 6 ? fields[6] : "", domain: isIPv6 ? "[\(domain)]" : domain,
-            isHostOnly: fields[1].uppercased() != "TRUE", path: fields[2], isSecure: fields[3].uppercased() == "TRUE",
+            isHostOnly: fields[1].lowercasedASCII() != "true", path: fields[2],
+            isSecure: fields[3].lowercasedASCII() == "true",
             isHTTPOnly: isHTTPOnly,
             expires: seconds == 0 ? nil : Date(timeIntervalSince1970: min(max(Double(seconds), 0), Cookie.endOfTime)),
             created: now)

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// The parsed value of a `Set-Cookie` field (RFC 6265bis, section 5.6). ``Cookie/init(_:from:at:suffixes:)`` decides about its

@@ -50,10 +50,10 @@ extension Request {
     @inline(never)
     private static func parsedHost(of url: String) -> String {
         let reference = URLReference(url)
-        guard let authority = reference.authority?.lowercased() else { return "" }
+        guard let authority = reference.authority?.lowercasedASCII() else { return "" }
         let host =
             authority.lastIndex(ofByte: "@").map { String(authority[authority.utf8.index(after: $0)...]) } ?? authority
-        let port = reference.scheme?.lowercased() == "https" ? ":443" : ":80"
+        let port = reference.scheme?.lowercasedASCII() == "https" ? ":443" : ":80"
         if host.hasSuffix(port) { return String(host.dropLast(port.count)) }
         return host.hasSuffix(":") ? String(host.dropLast()) : host
     }

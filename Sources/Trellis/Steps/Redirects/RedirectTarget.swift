@@ -58,7 +58,7 @@ struct RedirectTarget: Sendable {
         // Octets that are not UTF-8 have become this character, so that the intended target is unknown.
         guard !location.unicodeScalars.contains("\u{fffd}") else { throw refused("its Location is not UTF-8 text") }
         guard let scheme = reference.scheme else { return }
-        guard ["http", "https"].contains(scheme.lowercased()) else {
+        guard scheme.isHTTPScheme else {
             throw refused("its scheme is \(scheme.prefix(32)), not http or https")
         }
         // libcurl treats `https:/a/b` as the host `a`, and browsers treat it as a path.

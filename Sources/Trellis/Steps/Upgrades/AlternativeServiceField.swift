@@ -52,7 +52,7 @@ enum AlternativeServiceField: Hashable, Sendable {
             scanner.skipSpace()
             // Parameters that are not known are ignored.
             guard let name = scanner.token(), scanner.take("="), let value = scanner.tokenOrQuoted() else { return nil }
-            switch name.lowercased() {
+            switch name.lowercasedASCII() {
             case "ma":
                 guard let seconds = DeltaSeconds.parse(value) else { return nil }
                 service.maxAge = seconds

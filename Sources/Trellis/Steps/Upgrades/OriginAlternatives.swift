@@ -29,13 +29,13 @@ struct OriginAlternatives: StoredRecord, Hashable {
         services = advertised.compactMap { part in
             guard AlternativeServiceFormat.protocols[part.protocolID] != nil, part.maxAge > age else { return nil }
             let service = AlternativeService(
-                protocolID: part.protocolID, host: part.host ?? url.host.lowercased(), port: part.port)
+                protocolID: part.protocolID, host: part.host ?? url.host.lowercasedASCII(), port: part.port)
             return Known(
                 service: service, end: CurlTimestamp.date(part.maxAge - age, after: now), persists: part.persists)
         }
     }
 
-    static func key(_ url: WireURL) -> String { "\(url.host.lowercased()):\(url.port)" }
+    static func key(_ url: WireURL) -> String { "\(url.host.lowercasedASCII()):\(url.port)" }
 
     var end: Date { services.map(\.end).max() ?? .distantPast }
 

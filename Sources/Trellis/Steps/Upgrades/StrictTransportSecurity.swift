@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The parsed value of a `Strict-Transport-Security` field (RFC 6797, section 6.1).
 struct StrictTransportSecurity: Hashable, Sendable {
     /// The time for which the host is to be reached over https alone, in seconds; 0 ends an earlier request for that.
@@ -20,7 +22,7 @@ struct StrictTransportSecurity: Hashable, Sendable {
         var includesSubdomains = false
         while true {
             scanner.skipSpace()
-            if let name = scanner.token()?.lowercased() {
+            if let name = scanner.token()?.lowercasedASCII() {
                 guard names.insert(name).inserted, let value = Self.value(&scanner) else { return nil }
                 switch (name, value) {
                 case ("max-age", let value?):

@@ -24,12 +24,12 @@ extension Route {
         let target = target(of: url)
         if target != RouteTarget(url) { parts.connectTo = target.description }
         if let next = proxy.nextHop {
-            let host = next.host.lowercased()
+            let host = next.host.lowercasedASCII()
             let known = addresses.find(host, Int(next.port))
             parts.proxyAddresses = try Self.addresses(known, of: host, family, isSeparate, isProxy: true)
         }
         if let second = proxy.secondHop, IPAddress(second.host) == nil {
-            let host = second.host.lowercased()
+            let host = second.host.lowercasedASCII()
             if let known = addresses.find(host, Int(second.port)) {
                 parts.secondProxyAddresses = .fixed(try Self.usable(known, of: host, family))
             }
@@ -102,7 +102,7 @@ struct RouteTarget: Hashable, CustomStringConvertible {
     }
 
     /// Creates the target of a URL itself.
-    init(_ url: WireURL) { self.init(host: url.host.lowercased(), port: url.port) }
+    init(_ url: WireURL) { self.init(host: url.host.lowercasedASCII(), port: url.port) }
 
     var description: String { "\(host):\(port)" }
 }

@@ -46,7 +46,7 @@ extension RouteTable {
 
     /// Returns a host if it is a name that a resolver can know.
     private static func name(_ host: String) -> String? {
-        let name = host.lowercased()
+        let name = host.lowercasedASCII()
         return NameLookups.isLocal(name) || IPAddress(name) != nil ? nil : name
     }
 

@@ -37,7 +37,7 @@ final class ServerTrustTable: Sendable {
 extension WireURL {
     /// The host in lower case, with IPv6 addresses without brackets.
     var bareHost: String {
-        let host = host.lowercased()
+        let host = host.lowercasedASCII()
         return host.hasBytePrefix("[") ? String(host.dropFirst().dropLast()) : host
     }
 }

@@ -54,7 +54,7 @@ final class CacheLookup: Sendable {
     /// The answer to a Digest challenge differs for each request (RFC 7616, section 3.4): its user and its realm count.
     private static func stableCredentials(_ field: HTTPField) -> String {
         let whole = "\(field.value) \(field.octetsBeyondUTF8 ?? [])"
-        guard field.octetsBeyondUTF8 == nil, field.value.prefix(7).lowercased().hasSameBytes(as: "digest ") else {
+        guard field.octetsBeyondUTF8 == nil, field.value.prefix(7).lowercasedASCII().hasSameBytes(as: "digest ") else {
             return whole
         }
         let answers = AuthenticationChallenge.parse(field.value)
@@ -83,7 +83,7 @@ final class CacheLookup: Sendable {
 
     /// Returns a host and port in lower case, without a port that is empty or the default one (RFC 9110, section 4.2.3).
     private static func canonicalAuthority(_ text: String, isSecure: Bool) -> String {
-        let authority = String(Substring(text[...].utf8.trimmingBlanks)).lowercased()
+        let authority = String(Substring(text[...].utf8.trimmingBlanks)).lowercasedASCII()
         for port in [":", isSecure ? ":443" : ":80"] where authority.hasByteSuffix(port) {
             return String(Substring(authority.utf8.dropLast(port.utf8.count)))
         }
