@@ -67,7 +67,7 @@ public actor CookieFile: CookieStorage {
         self.path = path
         self.now = now
         store = CookieStore(limits: limits)
-        contents = CookieFileContents(path: path, limits: limits)
+        contents = CookieFileContents(path: path, limits: limits.usable)
     }
 
     // MARK: Storage

@@ -11,12 +11,19 @@ public struct CookieLimits: Sendable, Hashable {
     /// with the last in order, so that a server and its siblings cannot make each other's requests too large to be sent.
     public var fieldSize: Int
 
-    /// Creates limits, with the defaults for those that are not given.
+    /// Creates limits, with the defaults for those that are not given. A limit below zero is zero.
     public init(perDomain: Int = 180, total: Int = 3_000, fieldSize: Int = 128 << 10) {
         self.perDomain = perDomain
         self.total = total
         self.fieldSize = fieldSize
     }
+
+    /// The limits from zero to a half of the largest number, so that twice a limit can be computed.
+    var usable: CookieLimits {
+        CookieLimits(perDomain: Self.usable(perDomain), total: Self.usable(total), fieldSize: Self.usable(fieldSize))
+    }
+
+    private static func usable(_ limit: Int) -> Int { min(max(limit, 0), Int.max / 2) }
 
     /// The number of cookies above which a domain is among the first to lose some.
     static let fairShare = 50

@@ -38,7 +38,7 @@ struct CookieStore: Sendable {
     private var secureNames: [String: [String: Int]] = [:]
 
     init(limits: CookieLimits = CookieLimits(), suffixes: PublicSuffixes = .system) {
-        self.limits = limits
+        self.limits = limits.usable
         self.suffixes = suffixes
     }
 

@@ -26,6 +26,13 @@ struct CookieFileEventTests {
         session = Session(configuration: configuration, transport: transport, clock: TestClock())
     }
 
+    @Test func noLimitIsALimitOfAFileThatFails() async throws {
+        let cookies = CookieFile(path: folder.path("none") + "/cookies.txt", limits: CookieLimits(total: .max))
+        await cookies.store(["a=1"], from: "http://a.example/")
+        #expect(await cookies.failure != nil)
+        #expect(await cookies.all.map(\.name) == ["a"])
+    }
+
     /// Sends requests, and returns the lines of the log about the file, after all lines of the requests were written.
     private func failures(_ paths: [String]) async throws -> [String] {
         for path in paths { _ = try await session.data("http://a.example/\(path)") }

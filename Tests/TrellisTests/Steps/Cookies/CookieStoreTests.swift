@@ -145,6 +145,13 @@ struct CookieStoreTests {
         #expect(await jar.all.map(\.name) == (count - 180..<count).map { "n\($0)" })
     }
 
+    @Test(arguments: [CookieLimits(perDomain: -1), CookieLimits(total: -1), CookieLimits(total: .min)])
+    func aLimitBelowZeroIsZero(limits: CookieLimits) async {
+        let jar = jar(limits)
+        await jar.store(["a=1", "b=1"], from: "http://example.org/")
+        #expect(await jar.all.isEmpty)
+    }
+
     @Test func ofADomainTheInsecureOnesGoFirst() async {
         let jar = jar(CookieLimits(perDomain: 3))
         await jar.store(["s=1; Secure", "i=1"], from: "https://example.org/")
