@@ -162,9 +162,12 @@ int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
   start->body = body;
   start->context = context;
   // Threads inherit the signal mask, including libcurl's resolver threads, so that none of them handles a signal of the program.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // The signals of a crash are not blocked: the system would end the process without the handler that reports the crash.
+  static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (size_t index = 0; index < sizeof(crashes) / sizeof(*crashes); index++) sigdelset(&blocked, crashes[index]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

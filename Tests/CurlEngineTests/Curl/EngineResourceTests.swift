@@ -27,6 +27,25 @@ struct EngineResourceTests {
         }
     }
 
+    /// The system would end the process without the handler that reports the crash.
+    @Test func theSignalsOfACrashAreNotBlocked() async {
+        await #expect(processExitsWith: .success) {
+            let engine = EngineExecutor()
+            await withContinuation { continuation in engine.submit { continuation.resume() } }
+            let blocked = ProcessFacts.threads(named: "trellis-engine").compactMap(ProcessFacts.blockedSignals)
+            expectInProcess(blocked.count == 1)
+            for mask in blocked {
+                for signal in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP] {
+                    expectInProcess(mask & 1 << UInt64(signal - 1) == 0, "\(signal)")
+                }
+                for signal in [SIGPIPE, SIGTERM, SIGINT, SIGCHLD] {
+                    expectInProcess(mask & 1 << UInt64(signal - 1) != 0, "\(signal)")
+                }
+            }
+            await engine.shutDown()
+        }
+    }
+
     @Test func nothingIsThereBeforeTheFirstWork() async {
         await #expect(processExitsWith: .success) {
             let session = Session()

@@ -24,6 +24,13 @@ enum ProcessFacts {
         descriptors.count { $0.contains("[eventpoll]") || $0.contains("[eventfd]") }
     }
 
+    /// Returns the signals that a thread blocks: the first signal is the lowest bit.
+    static func blockedSignals(ofThread identifier: String) -> UInt64? {
+        let status = contents("/proc/self/task/\(identifier)/status") ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") }
+        return line.flatMap { UInt64($0.dropFirst(7).drop { $0 == "\t" }, radix: 16) }
+    }
+
     /// Returns the number of times that a thread has given up the processor to wait.
     static func voluntarySwitches(ofThread identifier: String) -> Int? {
         let status = contents("/proc/self/task/\(identifier)/status") ?? ""
