@@ -39,11 +39,8 @@ final class MultiHandle {
         self.configuration = configuration
         addressChanges = configuration.followsNetworkChanges ? RouteSocket(.addresses) : nil
         unsafe defaultHeaderList = configuration.defaultHeaderLines.packed()
-        guard unsafe defaultHeaderList != nil || configuration.defaultHeaderLines.count == 0 else {
-            unsafe curl_multi_cleanup(multi)
-            if let share = unsafe shares.own { unsafe curl_share_cleanup(share) }
-            return nil
-        }
+        // The object is complete, so `deinit` releases what it has.
+        guard unsafe defaultHeaderList != nil || configuration.defaultHeaderLines.count == 0 else { return nil }
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe ccurl_multi_set_socket_function(multi, Callbacks.socket, this)
         unsafe ccurl_multi_set_timer_function(multi, Callbacks.timer, this)
