@@ -65,7 +65,13 @@ final class MultiHandle {
     }
 
     /// Makes libcurl use none of its present connections for further requests, as soon as it supports that (8.16).
-    func leaveConnections() { set(ccurl_multi_network_changed, ccurl_clear_connections) }
+    ///
+    /// libcurl forgets the addresses of names as well, also those that it was given: until 8.19 the two options are one bit, and from 8.20
+    /// on the value 1 means everything.
+    func leaveConnections() {
+        set(ccurl_multi_network_changed, ccurl_clear_connections)
+        loadedAddresses = LoadedAddresses()
+    }
 
     /// Indicates whether the pool has room for connections that the engine has closed.
     private var hasRoomForClosed = false

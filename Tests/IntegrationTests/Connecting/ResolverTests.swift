@@ -1,8 +1,9 @@
-import CurlEngine
 import Foundation
 import Testing
 import Trellis
 import TrellisTesting
+
+@testable import CurlEngine
 
 /// A session asks its resolver for the addresses of names.
 @Suite(.timeLimit(.minutes(3)))
@@ -99,6 +100,35 @@ struct ResolverTests {
         address.withLock { $0 = "127.0.0.9" }
         _ = try await session.data("http://a.invalid:\(server.port)/")
         #expect(server.acceptedCount == 1)
+        await session.shutdown()
+    }
+
+    /// From 8.16 on, libcurl forgets addresses together with its connections.
+    @Test func addressesOutliveTheConnectionsThatAnEngineLeaves() async throws {
+        let server = try LoopbackServer { connection in
+            while let head = try connection.readHead() {
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+                // The client leaves in the middle of this body.
+                if head.target == "/held" { while !(try connection.read().isEmpty) {} }
+                try connection.write("whole")
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.engines = .fixed(1)
+        configuration.route.addresses = try StaticAddresses("fixed.invalid:*:127.0.0.1")
+        let session = Session(configuration: configuration)
+        let url = "http://fixed.invalid:\(server.port)"
+        let held = try await session.stream("\(url)/held")
+        #expect(try await session.string("\(url)/idle") == "whole")
+        let executor = try #require(session.executors.first as? EngineExecutor)
+        await withContinuation { continuation in
+            executor.submit {
+                executor.engineLoop.giveUpIdleConnections()
+                continuation.resume()
+            }
+        }
+        #expect(try await session.string("\(url)/again") == "whole")
+        withExtendedLifetime(held) {}
         await session.shutdown()
     }
 
