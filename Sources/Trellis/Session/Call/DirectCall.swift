@@ -185,7 +185,7 @@ final class DirectCall: Sendable {
     private func beginExchange(_ request: Request, _ caching: ImmediateCache) throws -> Beginning {
         if let begunTurn { return .sending(try makeExchange(request, begunTurn.lookup.request, begunTurn)) }
         let whole = addingCookies(to: request)
-        let lookup = try CacheLookup(whole, caching.cache, session.preparation, hasLeft: false)
+        let lookup = try CacheLookup(whole, asked: request, caching.cache, session.preparation, hasLeft: false)
         let limit = whole.maximumBodySize ?? session.configuration.maximumBodySize
         switch DirectCacheTurn.begin(lookup, caching, limit: limit) {
         case .sending(let turn): return .sending(try makeExchange(request, whole, turn))

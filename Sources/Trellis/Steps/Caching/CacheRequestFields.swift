@@ -13,6 +13,9 @@ struct CacheRequestFields: Sendable {
         static let ifChanged = Presence(rawValue: 8)
         /// `If-Match` and `If-Unmodified-Since`, which only the origin can decide (RFC 9111, section 4.3.2).
         static let ifUnchanged = Presence(rawValue: 16)
+        /// A secret field that is not a `Cookie`.
+        static let secret = Presence(rawValue: 32)
+        static let cookie = Presence(rawValue: 64)
 
         /// The fields that make a request conditional (RFC 9110, section 13.1).
         static let conditions: Presence = [.ifRange, .ifChanged, .ifUnchanged]
@@ -29,14 +32,18 @@ struct CacheRequestFields: Sendable {
         var presence: Presence = []
         var hasDirectives = false
         for field in headers {
+            if field.indexingStrategy == .disallow { presence.insert(.secret) }
             switch field.name.canonicalName {
-            case "authorization": presence.insert(.authorization)
+            // The fields of nearly all requests are no secrets.
+            case "accept", "accept-encoding", "accept-language", "content-type", "user-agent": break
+            case "authorization": presence.formUnion([.authorization, .secret])
+            case "cookie": presence.insert(.cookie)
             case "range": presence.insert(.range)
             case "if-range": presence.insert(.ifRange)
             case "if-none-match", "if-modified-since": presence.insert(.ifChanged)
             case "if-match", "if-unmodified-since": presence.insert(.ifUnchanged)
             case "cache-control", "pragma": hasDirectives = true
-            default: break
+            default: if SecretFields.isSecret(field) { presence.insert(.secret) }
             }
         }
         self.headers = headers

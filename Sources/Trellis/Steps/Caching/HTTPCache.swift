@@ -16,9 +16,10 @@ private import Synchronization
 /// content codings are removed when they are read. Responses are stored when their bodies have been read completely.
 /// ``Request/cacheMode`` decides for a request.
 ///
-/// In the cache of one user, the responses to requests with different credentials (`Authorization`) are separate, and so are those to
-/// requests with another destination than the host of their URL (``Route``). Sessions with different client certificates, or with
-/// different rules for the trust in servers, must have different caches.
+/// In the cache of one user, the responses to requests with different secrets are separate: `Authorization`, a `Cookie` of the caller's
+/// own, and fields such as `X-API-Key`, whose names or marks show that their values are secret. So are the responses to requests with
+/// another destination than the host of their URL (``Route``). Sessions with different client certificates, with the cookie jars of
+/// different users, or with different rules for the trust in servers, must have different caches.
 public final class HTTPCache: Sendable {
     /// The storage of the responses. The default is a ``MemoryCacheStorage``.
     public let storage: any CacheStorage
@@ -71,7 +72,7 @@ public final class HTTPCache: Sendable {
 
     // MARK: Removing
 
-    /// Removes the responses to a URL, for all credentials. Those that the storage cannot remove are not used.
+    /// Removes the responses to a URL, for all secrets. Those that the storage cannot remove are not used.
     ///
     /// - Throws: The errors of the storage. A URL that cannot be requested has no responses.
     public func remove(_ url: some URLConvertible) async throws {

@@ -37,6 +37,78 @@ struct CacheSafetyTests {
         #expect(try await world.storedCount == 0)
     }
 
+    private static func field(_ name: String, _ value: String) throws -> HTTPField {
+        HTTPField(name: try #require(HTTPField.Name(name)), value: value)
+    }
+
+    /// An origin that answers a private cache need not say which of a user's secrets its response is for.
+    @Test(arguments: ["X-API-Key", "Cookie", "X-Auth-Token", "PRIVATE-TOKEN", "X-Marked"], [false, true])
+    func secretsSeparateResponses(_ name: String, _ isDefault: Bool) async throws {
+        func world(_ value: String, sharing: HTTPCache?) throws -> (World, HTTPField) {
+            var field = try Self.field(name, value)
+            if name == "X-Marked" { field.indexingStrategy = .disallow }
+            let world = World { configuration in
+                if let sharing { configuration.steps.cache = sharing }
+                if isDefault { configuration.defaultHeaders.append(field) }
+            } _: { request in World.response(request[name.lowercased()] ?? "none", [.cacheControl: "private, max-age=60"]) }
+            return (world, field)
+        }
+        let none = World { _ in World.response("none") }
+        _ = try await none.get()
+        for value in ["one", "two"] {
+            let (world, field) = try world(value, sharing: none.cache)
+            let request = isDefault ? Request(World.url) : Request(World.url).withHeader(field)
+            #expect(try await world.get(request) == [value, "trellis; fwd=uri-miss; ttl=60; stored"])
+            #expect(try await world.get(request) == [value, "trellis; hit; ttl=60"])
+        }
+        #expect(try await none.get() == ["none", "trellis; hit; ttl=60"])
+    }
+
+    /// The rules of a cache of many users are those of RFC 9111: `Vary` and `private` separate, and no secret does.
+    @Test func secretsDoNotSeparateTheResponsesOfACacheOfManyUsers() async throws {
+        let world = World(policy: CachePolicy(sharing: .shared)) { _ in World.response("one") }
+        for (name, value) in [("X-API-Key", "a"), ("Cookie", "b=c"), ("X-API-Key", "d")] {
+            _ = try await world.get(Request(World.url).withHeader(try Self.field(name, value)))
+        }
+        #expect(world.transport.requests.count == 1)
+    }
+
+    /// The cookies of a jar change with each visit; a `Cookie` of the caller's own separates responses also where the jar adds to it.
+    @Test(arguments: [false, true])
+    func cookiesOfTheJarSeparateNoResponses(_ waits: Bool) async throws {
+        let count = Locked(0)
+        let world = World { configuration in
+            configuration.steps.cookies = CookieJar()
+            // A step around the hop leads through the call's task.
+            if waits { configuration.steps.aroundHop.append(.step { request, _, next in try await next(request) }) }
+        } _: { _ in
+            World.response("one", [.cacheControl: "max-age=60", .setCookie: "a=\(count.next())"])
+        }
+        #expect(try await world.get()[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+        for own in ["b=1", "b=2"] {
+            let request = Request(World.url, headers: [.cookie: own])
+            #expect(try await world.get(request)[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+            #expect(try await world.get(request)[1] == "trellis; hit; ttl=60")
+        }
+        #expect(world.transport.requests.map { $0.headers[.cookie] } == [nil, "b=1; a=1", "b=2; a=2"])
+    }
+
+    /// A change often has a secret more than what it changes, such as a token against forgery.
+    @Test func aChangeInvalidatesWhatWasStoredWithFewerSecrets() async throws {
+        let world = World { _ in World.response("one") }
+        let stored: [HTTPFields] = [[:], [.authorization: "Bearer a"], [.cookie: "b=c"], [.authorization: "Bearer d"]]
+        for fields in stored { _ = try await world.get(Request(World.url, headers: fields)) }
+        var change = Request(World.url, method: .post, headers: [.authorization: "Bearer a", .cookie: "b=c"])
+        change.headers.append(try Self.field("X-CSRF-Token", "e"))
+        _ = try await world.get(change)
+        for fields in stored {
+            let isOther = fields[.authorization] == "Bearer d"
+            let status = try await world.get(Request(World.url, headers: fields))[1]
+            #expect(status == (isOther ? "trellis; hit; ttl=60" : "trellis; fwd=uri-miss; ttl=60; stored"))
+        }
+    }
+
     /// A change with credentials also concerns the stored response to requests without credentials.
     @Test func aChangeWithCredentialsInvalidatesWhatWasStoredWithout() async throws {
         let world = World { _ in World.response("one") }

@@ -14,16 +14,23 @@ final class CacheLookup: Sendable {
     let key: CacheKey?
     /// The rules of the cache.
     let policy: CachePolicy
+    /// The secrets of the request, which separate the responses to it in the cache of one user, each as a text.
+    private let secrets: [String]
 
-    /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
+    /// - Parameters:
+    ///   - request: The request as it is sent, with the cookies of the session.
+    ///   - asked: The request without them.
+    ///   - hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
     init(
-        _ request: Request, _ cache: HTTPCache, _ preparation: RequestPreparation, hasLeft: Bool
+        _ request: Request, asked: Request, _ cache: HTTPCache, _ preparation: RequestPreparation, hasLeft: Bool
     ) throws(TrellisError) {
         let url = try preparation.url(of: request)
         let fields = try preparation.cacheFields(of: request, url, hasLeft: hasLeft)
         let policy = cache.policy
-        let partition = Self.partition(of: request, url, fields, policy, preparation.routes)
+        let secrets = policy.isShared ? [] : Self.secrets(of: fields, request, asked: asked)
+        let partition = Self.partition(of: request, url, fields, secrets, preparation.routes)
         key = partition.map { CacheKey(url: url.canonicalText, partition: $0) }
+        self.secrets = secrets
         decodes = request.decodesContent ?? preparation.configuration.decodesContent
         self.request = request
         self.url = url
@@ -31,30 +38,43 @@ final class CacheLookup: Sendable {
         self.policy = policy
     }
 
-    /// Returns the partition of a request: empty, or a digest of its credentials, of its destination and of a host of its own; `nil` if
-    /// there is no digest.
-    private static func partition(
-        of request: Request, _ url: WireURL, _ fields: CacheRequestFields, _ policy: CachePolicy, _ routes: RouteTable
-    ) -> String? {
-        var parts: [String] = []
-        if !policy.isShared, fields.presence.contains(.authorization) {
-            parts = fields.headers[fields: .authorization].map { stableCredentials($0) }
+    /// Returns the secret fields of a request, each as a text with its name. The cookies of a jar are not among them: they
+    /// change with each login and visit, and a jar, as a browser's, is that of one user.
+    private static func secrets(of fields: CacheRequestFields, _ request: Request, asked: Request) -> [String] {
+        var secrets: [HTTPField] = []
+        if fields.presence.contains(.secret) {
+            secrets = fields.headers.filter { $0.name != .cookie && SecretFields.isSecret($0) }
         }
+        if fields.presence.contains(.cookie) {
+            // Cookies of the jar take the place of a default field.
+            let areJars = request.headers.contains(.cookie) && !asked.headers.contains(.cookie)
+            if !areJars { secrets += (asked.headers.contains(.cookie) ? asked.headers : fields.headers)[fields: .cookie] }
+        }
+        return secrets.map { "\($0.name.canonicalName) \(stableValue($0))" }.sorted()
+    }
+
+    /// Returns the partition of a request: empty, or a digest of secrets, of its destination and of a host of its own; `nil` if there is
+    /// no digest.
+    private static func partition(
+        of request: Request, _ url: WireURL, _ fields: CacheRequestFields, _ secrets: [String], _ routes: RouteTable
+    ) -> String? {
         let destination = routes.destination(of: request, url)
         let host = ownHost(in: fields.headers, url)
-        guard !parts.isEmpty || destination != nil || host != nil else { return "" }
-        parts += ["", destination ?? ""]
+        guard !secrets.isEmpty || destination != nil || host != nil else { return "" }
+        var parts = secrets + ["", destination ?? ""]
         if let host { parts.append(host) }
         let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
         return MessageDigest.hash(text, .sha256).map { String($0.prefix(32)) }
     }
 
-    /// Returns the credentials of a field, as a text that is the same for all requests with them. It is not empty.
+    /// Returns the value of a secret field, as a text that is the same for all requests with the secret.
     ///
     /// The answer to a Digest challenge differs for each request (RFC 7616, section 3.4): its user and its realm count.
-    private static func stableCredentials(_ field: HTTPField) -> String {
+    private static func stableValue(_ field: HTTPField) -> String {
         let whole = "\(field.value) \(field.octetsBeyondUTF8 ?? [])"
-        guard field.octetsBeyondUTF8 == nil, field.value.prefix(7).lowercasedASCII().hasSameBytes(as: "digest ") else {
+        guard field.name == .authorization, field.octetsBeyondUTF8 == nil,
+            field.value.prefix(7).lowercasedASCII().hasSameBytes(as: "digest ")
+        else {
             return whole
         }
         let answers = AuthenticationChallenge.parse(field.value)
@@ -90,15 +110,20 @@ final class CacheLookup: Sendable {
         return authority
     }
 
-    /// Returns the partitions in which the response to an unsafe request invalidates: that of the request, and that of requests without
-    /// credentials.
+    /// Returns the partitions in which the response to an unsafe request invalidates: the partition of the request, and those of requests
+    /// without secrets, with one of its secrets, and with all of them but one. A change often needs one secret more than what it changes,
+    /// such as a token against forgery.
     ///
-    /// The partition of other credentials is the cache of another user. An invalidation reaches the caches that the request travels
+    /// The partition of other secrets is the cache of another user. An invalidation reaches the caches that the request travels
     /// through, and no others (RFC 9111, section 4.4).
-    func invalidPartitions(_ key: CacheKey, _ routes: RouteTable) -> [String] {
-        guard fields.presence.contains(.authorization), !policy.isShared else { return [key.partition] }
-        let plain = CacheRequestFields(fields.headers.filter { $0.name != .authorization })
-        return [key.partition] + [Self.partition(of: request, url, plain, policy, routes)].compactMap { $0 }
+    func invalidPartitions(_ key: CacheKey, _ routes: RouteTable) -> Set<String> {
+        guard !secrets.isEmpty else { return [key.partition] }
+        var selections: [[String]] = [[]]
+        for index in secrets.indices {
+            selections.append([secrets[index]])
+            selections.append(Array(secrets[..<index] + secrets[(index + 1)...]))
+        }
+        return Set(selections.compactMap { Self.partition(of: request, url, fields, $0, routes) } + [key.partition])
     }
 
     // MARK: The decision

@@ -7,7 +7,7 @@ extension CacheTurn {
     /// The response to a request that must not be sent, and for which nothing is stored (RFC 9111, section 5.2.1.7).
     var unsatisfiable: StepResponse {
         let head = ResponseHead(status: .gatewayTimeout, headers: HTTPFields())
-        let response = Response(head: head, url: request.url, metrics: metrics(.unsatisfiable))
+        let response = Response(head: head, url: url.text, metrics: metrics(.unsatisfiable))
         return StepResponse(response: response, body: Data())
     }
 

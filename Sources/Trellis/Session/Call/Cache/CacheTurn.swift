@@ -29,7 +29,7 @@ struct CacheTurn {
     init(_ pipeline: Pipeline, _ cache: HTTPCache, _ request: Request, asked: Request) throws {
         (self.pipeline, self.cache, self.asked) = (pipeline, cache, asked)
         lookup = try CacheLookup(
-            request, cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
+            request, asked: asked, cache, pipeline.session.preparation, hasLeft: pipeline.context.hasLeftOrigin)
     }
 
     /// Returns the response to the request: a stored one, or that of the server.

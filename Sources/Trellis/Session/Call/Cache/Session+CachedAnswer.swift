@@ -28,10 +28,12 @@ extension Session {
             guard let complete = try? preparation.completingURL(of: request) else { return .call }
             completed = complete
         }
+        let asked = completed
         if hits.hasCookies, let jar = hits.cookies { completed = jar.addingCookies(to: completed) }
-        guard let lookup = try? CacheLookup(completed, hits.immediate.cache, preparation, hasLeft: false) else {
-            return .call
-        }
+        guard
+            let lookup = try? CacheLookup(
+                completed, asked: asked, hits.immediate.cache, preparation, hasLeft: false)
+        else { return .call }
         let limit = completed.maximumBodySize ?? configuration.maximumBodySize
         switch DirectCacheTurn.begin(lookup, hits.immediate, limit: limit) {
         case .waiting: return .call
