@@ -56,8 +56,9 @@ struct VarySelection: Hashable, Sendable {
         fields.allSatisfy { Self.normalized(request, $0.name) == $0.value }
     }
 
-    /// Returns the value of a field without what makes no difference: the number of its lines, blanks around commas, and for some fields
-    /// the case and the order of the elements. A comma counts also without an element: the field need not be a list.
+    /// Returns the value of a field without what makes no difference: the number of its lines, blanks around commas, and in
+    /// `Accept-Language` and `Accept-Encoding` the case and all blanks, in the latter also the order of the elements. A comma counts also
+    /// without an element: the field need not be a list.
     private static func normalized(_ request: HTTPFields, _ name: HTTPField.Name) -> TextBytes? {
         let lines = request[values: name]
         guard !lines.isEmpty else { return nil }
@@ -67,15 +68,11 @@ struct VarySelection: Hashable, Sendable {
         // Several lines are one value (RFC 9110, section 5.3).
         var elements = FieldScanner.elements(of: lines.joined(separator: ", "))
             .map { String(Substring($0.utf8.trimmingBlanks)) }
-        if hasInsignificantOrder(name) {
+        if name == .acceptLanguage || name == .acceptEncoding {
             elements = elements.map { $0.lowercasedASCII().withoutBlanks }
-            elements.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         }
+        // To some servers, the order of languages is one of preference (RFC 9110, section 12.5.4).
+        if name == .acceptEncoding { elements.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
         return TextBytes(elements.joined(separator: ","))
-    }
-
-    /// Returns whether the elements of a field are preferences with weights, in any case and order (RFC 9110, section 12.5).
-    private static func hasInsignificantOrder(_ name: HTTPField.Name) -> Bool {
-        name == .acceptLanguage || name == .acceptEncoding
     }
 }

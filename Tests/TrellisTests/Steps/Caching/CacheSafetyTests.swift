@@ -37,6 +37,12 @@ struct CacheSafetyTests {
         #expect(try await world.storedCount == 0)
     }
 
+    private struct Passing: RequestStep {
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            try await next(request)
+        }
+    }
+
     private static func field(_ name: String, _ value: String) throws -> HTTPField {
         HTTPField(name: try #require(HTTPField.Name(name)), value: value)
     }
@@ -80,7 +86,7 @@ struct CacheSafetyTests {
         let world = World { configuration in
             configuration.steps.cookies = CookieJar()
             // A step around the hop leads through the call's task.
-            if waits { configuration.steps.aroundHop.append(.step { request, _, next in try await next(request) }) }
+            if waits { configuration.steps.aroundHop.append(Passing()) }
         } _: { _ in
             World.response("one", [.cacheControl: "max-age=60", .setCookie: "a=\(count.next())"])
         }

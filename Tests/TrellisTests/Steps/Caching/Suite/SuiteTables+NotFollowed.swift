@@ -13,6 +13,8 @@ extension SuiteTables {
             "Without Last-Modified, the condition is compared with Date, which is later (RFC 9111, section 4.3.2).",
         "vary-normalise-lang-select":
             "The cache does not choose among languages in place of the origin (RFC 9111, section 4.1).",
+        "vary-normalise-lang-order":
+            "To some servers, the order of languages is one of preference (RFC 9110, section 12.5.4).",
         "partial-store-partial-reuse-partial": partOfAnotherLength,
         "partial-store-partial-reuse-partial-byterange": partOfAnotherLength,
         "partial-store-partial-reuse-partial-absent": partOfAnotherLength,
