@@ -19,15 +19,14 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     ///
     /// - Parameters:
     ///   - now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
-    ///   - isExact: Indicates whether names must be written as in these forms, and the zone as `GMT`: `UTC` is accepted otherwise.
-    init?(_ text: String, now: HTTPDate, isExact: Bool = false) {
+    ///   - acceptsUTC: Indicates whether the zone may be written as `UTC`.
+    init?(_ text: String, now: HTTPDate, acceptsUTC: Bool = true) {
         let bytes = text.utf8.span
         if let date = HTTPDate(fixed: bytes) {
             self = date
             return
         }
-        if isExact, !HTTPDateScanner.hasExactNames(text) { return nil }
-        var scanner = HTTPDateScanner(text)
+        var scanner = HTTPDateScanner(text, acceptsUTC: acceptsUTC)
         guard let name = scanner.letters() else { return nil }
         let isShort = HTTPDateScanner.shortDays.contains(name)
         let seconds: Int64?

@@ -9,18 +9,12 @@ struct HTTPDateScanner {
     ]
 
     private var rest: Substring.UTF8View
+    private let acceptsUTC: Bool
 
-    init(_ text: String) { rest = text[...].utf8 }
+    /// - Parameter acceptsUTC: Indicates whether the zone may be written as `UTC`.
+    init(_ text: String, acceptsUTC: Bool) { (rest, self.acceptsUTC) = (text[...].utf8, acceptsUTC) }
 
     var isAtEnd: Bool { rest.isEmpty }
-
-    /// Returns whether each word of a text is `GMT`, or has a capital letter at its beginning alone.
-    static func hasExactNames(_ text: String) -> Bool {
-        text.utf8.split { !(0x61...0x7a).contains($0 | 0x20) }.allSatisfy { word in
-            word.elementsEqual("GMT".utf8)
-                || word.first.map { $0 & 0x20 == 0 } ?? false && word.dropFirst().allSatisfy { $0 & 0x20 != 0 }
-        }
-    }
 
     // MARK: Forms, after the name of the day
 
@@ -96,6 +90,6 @@ struct HTTPDateScanner {
     /// Takes the time zone, and returns whether it is valid. All dates of HTTP are in GMT; some servers write UTC.
     private mutating func zone() -> Bool {
         let zone = letters()
-        return zone == "gmt" || zone == "utc"
+        return zone == "gmt" || acceptsUTC && zone == "utc"
     }
 }

@@ -93,8 +93,8 @@ extension DecidingFields {
         hasEntityTag = entityTag.single != nil
         age = ageLine.flatMap { Self.firstNumber(of: $0) }
         if expires.arePresent {
-            // An ambiguous date is none (RFC 9111, section 5.3).
-            let end = expires.single.flatMap { HTTPDate($0, now: now.date, isExact: true) }
+            // An ambiguous date is none (RFC 9111, section 5.3), and neither is one in another zone than GMT (section 4.2).
+            let end = expires.single.flatMap { HTTPDate($0, now: now.date, acceptsUTC: false) }
             self.expires = end.map { Expiry.at($0) } ?? .invalid
         }
     }

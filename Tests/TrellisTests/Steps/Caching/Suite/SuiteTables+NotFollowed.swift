@@ -21,9 +21,6 @@ extension SuiteTables {
         "partial-store-partial-reuse-partial-suffix": partOfAnotherLength,
         "partial-store-partial-complete":
             "Without a strong validator, the parts may be of two representations (RFC 9110, section 15.3.7.3).",
-        "freshness-expires-wrong-case-weekday": "Dates are case-sensitive (RFC 9110, section 5.6.7).",
-        "freshness-expires-wrong-case-month": "Dates are case-sensitive (RFC 9110, section 5.6.7).",
-        "freshness-expires-wrong-case-tz": "Dates are case-sensitive (RFC 9110, section 5.6.7).",
 
         // MARK: Informative in the suite
 
