@@ -21,6 +21,13 @@ struct URLText {
         return String(text[..<slashes.upperBound]) + authority + Self.encode(bytes[end...])
     }
 
+    /// Indicates whether the text has a query, and the query is empty.
+    var hasEmptyQuery: Bool {
+        let beforeFragment = text.utf8.prefix { $0 != 0x23 }
+        guard let mark = beforeFragment.firstIndex(of: 0x3f) else { return false }
+        return beforeFragment.index(after: mark) == beforeFragment.endIndex
+    }
+
     /// The target of a URL with neither path nor query: that of `OPTIONS` for the server as a whole (RFC 9112, section 3.2.4).
     static let serverTarget = "*"
 

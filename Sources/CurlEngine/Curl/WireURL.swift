@@ -73,7 +73,10 @@ package final class WireURL: @unchecked Sendable {
         unsafe handle = parts.handle
         unsafe parts.handle = nil
         defer { unsafe ccurl_url_free(&parts) }
-        unsafe self.text = String(cString: url).replacingRoot(by: unchanged?.target)
+        let known = unsafe String(cString: url).replacingRoot(by: unchanged?.target)
+        // libcurl sends an empty query (RFC 3986, section 6.2.3: it may name another resource), and leaves it out of its text.
+        let lacksQuery = unchanged == nil && URLText(encoded).hasEmptyQuery && known.utf8.last != UInt8(ascii: "?")
+        self.text = lacksQuery ? known + "?" : known
         unsafe self.scheme = String(cString: scheme)
         isSecure = self.scheme == "https"
         unsafe self.host = String(cString: host)
@@ -133,7 +136,7 @@ package final class WireURL: @unchecked Sendable {
             if byte == UInt8(ascii: "?"), query == nil { query = index }
             previous = byte
         }
-        // libcurl drops an empty query.
+        // libcurl leaves an empty query out of its text.
         return query == bytes.count - 1 ? nil : query ?? bytes.count
     }
 

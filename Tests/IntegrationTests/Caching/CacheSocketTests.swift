@@ -45,6 +45,16 @@ struct CacheSocketTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// An origin may tell `/a?` from `/a`, and so does the cache.
+    @Test func anEmptyQueryIsSentAndSeparatesResponses() async throws {
+        let server = try LoopbackServer.http { request in
+            .init(headers: [.cacheControl: "max-age=600"], body: Data(request.target.utf8))
+        }
+        let (session, _) = session(isOnDisk: false)
+        for target in ["/a", "/a?", "/a", "/a?"] { #expect(try await get(session, server.url(target))[0] == target) }
+        #expect(server.requests.count == 2)
+    }
+
     @Test(arguments: [false, true]) func aStaleResponseIsValidatedOnOneConnection(_ isOnDisk: Bool) async throws {
         let server = try LoopbackServer.http { request in
             let fields: HTTPFields = [.cacheControl: "max-age=0", .eTag: "\"1\""]

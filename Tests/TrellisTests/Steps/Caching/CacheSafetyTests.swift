@@ -210,6 +210,15 @@ struct CacheSafetyTests {
         #expect(try await world.get()[1] == "trellis; hit; ttl=60")
     }
 
+    /// RFC 3986, section 6.2.3: an empty query may name another resource than none.
+    @Test func anEmptyQuerySeparatesResponses() async throws {
+        let world = World { request in World.response(request.url) }
+        for url in [World.url, World.url + "?"] {
+            #expect(try await world.get(Request(url))[1] == "trellis; fwd=uri-miss; ttl=60; stored")
+            #expect(try await world.get(Request(url)) == [url, "trellis; hit; ttl=60"])
+        }
+    }
+
     @Test func theHostIsTheSameInAnyCase() async throws {
         let world = World { _ in World.response("one") }
         _ = try await world.get(Request("http://LOCALHOST:80/a#b"))
