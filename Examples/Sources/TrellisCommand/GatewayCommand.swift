@@ -14,7 +14,8 @@ struct GatewayCommand: Subcommand {
             Every request goes to the origin with its method, path, query, fields and body, and every response comes back as it is: \
             nothing is followed, decoded or repeated, except that libcurl sends a request again that an HTTP/2 origin has refused \
             unprocessed. The trailers of responses are passed on, and those of requests with libcurl 8.7 or newer. Via, Age and \
-            Cache-Status are added. An origin that cannot be reached is a 502, and one that does not respond in time a 504. \
+            Cache-Status are added. An origin that cannot be reached is a 502, and one that does not respond in time a 504; for a day \
+            after the end of its freshness, a stored response is used instead, unless it forbids that. \
             SIGTERM and SIGINT let the responses under way go on to their end.
 
               trellis gateway --listen 127.0.0.1:8080 --origin http://localhost:3000 --cache memory
@@ -103,7 +104,8 @@ struct GatewayCommand: Subcommand {
         settings.originVersion = http.policy
         settings.cache = storage.map { storage in
             let policy = CachePolicy(
-                sharing: `private` ? .private : .shared, targetedFieldNames: targeted?.names ?? [])
+                sharing: `private` ? .private : .shared, targetedFieldNames: targeted?.names ?? [],
+                maximumStaleness: Self.maximumStaleness)
             return HTTPCache(storage: storage, policy: policy)
         }
         settings.connectTimeout = .seconds(connectTimeout)
@@ -132,6 +134,9 @@ struct GatewayCommand: Subcommand {
         if let storage = storage as? DiskCacheStorage { await storage.close() }
         return ExitStatus.done
     }
+
+    /// The time for which a stale response takes the place of an origin that cannot be reached: a day.
+    private static let maximumStaleness: Duration = .seconds(86_400)
 
     private var storage: (any CacheStorage)? {
         guard let cache else { return nil }

@@ -174,7 +174,8 @@ def stale(check, gateway, origin):
     got = {name: gateway.get("/" + name) for name in names}
     check("stale-if-error answers for an origin that fails", [[200, b"1", True]] * 2,
           [[got[name].status, got[name].body, "stale-if-error" in "".join(got[name].all("Cache-Status"))] for name in ("erring", "tagged")])
-    check("must-revalidate, and what has no such permission, do not", [502, 502], [got["strict"].status, got["plain"].status])
+    check("so does what has no such permission, and is not stale for long; must-revalidate does not", [502, 200, b"1", True],
+          [got["strict"].status, got["plain"].status, got["plain"].body, "detail=unreachable" in own_status(got["plain"])])
     count, refreshed = [0], threading.Event()
 
     def background(connection, request):

@@ -24,19 +24,30 @@ public struct CachePolicy: Sendable, Hashable {
     /// The longest time for which a request waits for the response to an equal one that was sent before it: 5 seconds by default. With
     /// zero, every request is sent.
     public var maximumCollapsedWait: Duration = .seconds(5)
+    /// The longest time after the end of its freshness for which a response takes the place of a failure to reach the origin (RFC 9111,
+    /// section 4.2.4), if neither the response nor the request has a `stale-if-error`. Zero, and so never, by default. No response is used
+    /// against its `must-revalidate` or `no-cache`, in the cache of many users against its `proxy-revalidate` or `s-maxage`, or where the
+    /// request demands a fresher one.
+    public var maximumStaleness: Duration = .zero
 
     /// Creates the rules with the defaults for all values that are not given.
     public init(
         sharing: Sharing = .private, targetedFieldNames: [HTTPField.Name] = [], heuristicShare: Double = 0.1,
         maximumHeuristicLifetime: Duration = .seconds(86_400),
-        maximumCollapsedWait: Duration = .seconds(5)
+        maximumCollapsedWait: Duration = .seconds(5), maximumStaleness: Duration = .zero
     ) {
         self.sharing = sharing
         self.targetedFieldNames = targetedFieldNames
         self.heuristicShare = heuristicShare
         self.maximumHeuristicLifetime = maximumHeuristicLifetime
         self.maximumCollapsedWait = maximumCollapsedWait
+        self.maximumStaleness = maximumStaleness
     }
 
     var isShared: Bool { sharing == .shared }
+
+    /// Returns whether a response may take the place of a failure to reach the origin some milliseconds after the end of its freshness.
+    func allowsStaleness(of milliseconds: Int64) -> Bool {
+        maximumStaleness > .zero && .milliseconds(milliseconds) <= maximumStaleness
+    }
 }

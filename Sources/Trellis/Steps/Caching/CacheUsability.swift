@@ -17,6 +17,8 @@ struct CacheUsability: Hashable, Sendable {
     let age: Int64
     /// The time in seconds for which the response stays fresh; negative if it is stale.
     let timeToLive: Int64
+    /// Indicates whether a directive of the response or of the request allows the use in spite of a failure.
+    var isAllowedByDirective = false
 
     /// Creates the answer.
     ///
@@ -35,21 +37,39 @@ struct CacheUsability: Hashable, Sendable {
         outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, facts.policy)
     }
 
-    /// Creates the answer for a stored response in place of a failure; `nil` if the response must not be used (RFC 5861, section 4).
+    /// Creates the answer for a stored response in place of a failure; `nil` if the response must not be used.
     ///
-    /// - Parameter request: The directives of the request.
-    init?(ifError facts: CacheFacts, _ request: CacheDirectives, at now: CacheTime) {
+    /// A directive allows that (RFC 5861, section 4), or the origin cannot be reached, and the policy allows it (RFC 9111, section 4.2.4).
+    ///
+    /// - Parameters:
+    ///   - request: The directives of the request.
+    ///   - mode: The mode of the request.
+    ///   - isUnreachable: Indicates whether there was no response.
+    init?(
+        ifError facts: CacheFacts, _ request: CacheDirectives, _ mode: CacheMode, isUnreachable: Bool, at now: CacheTime
+    ) {
         let freshness = facts.freshness
-        let seconds = freshness.directives.seconds(.staleIfError).number ?? request.seconds(.staleIfError).number
-        guard let seconds, let milliseconds = facts.age(at: now), !Self.mustBeFresh(freshness, facts.policy)
-        else {
-            return nil
-        }
+        guard mode != .noCache, let milliseconds = facts.age(at: now), !Self.mustBeFresh(freshness, facts.policy)
+        else { return nil }
         let rest = facts.rest(atAge: milliseconds)
-        guard -rest <= seconds * 1000 else { return nil }
+        let seconds = freshness.directives.seconds(.staleIfError).number ?? request.seconds(.staleIfError).number
+        if let seconds {
+            guard -rest <= seconds * 1000 else { return nil }
+        } else {
+            guard isUnreachable, Self.acceptsStale(request, rest), facts.policy.allowsStaleness(of: -rest) else {
+                return nil
+            }
+        }
+        isAllowedByDirective = seconds != nil
         outcome = .staleAllowed
         age = milliseconds / 1000
         timeToLive = CacheFacts.seconds(ofRest: rest)
+    }
+
+    /// Returns whether no directive of a request demands a response that is fresher.
+    private static func acceptsStale(_ request: CacheDirectives, _ rest: Int64) -> Bool {
+        guard !request.contains(.noCache), isRestrictedByNothing(request) else { return false }
+        return request.seconds(.maxStale).number.map { -rest <= $0 * 1000 } ?? true
     }
 
     private static func outcome(

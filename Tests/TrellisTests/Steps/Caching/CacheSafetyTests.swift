@@ -56,7 +56,9 @@ struct CacheSafetyTests {
             let world = World { configuration in
                 if let sharing { configuration.steps.cache = sharing }
                 if isDefault { configuration.defaultHeaders.append(field) }
-            } _: { request in World.response(request[name.lowercased()] ?? "none", [.cacheControl: "private, max-age=60"]) }
+            } _: { request in
+                World.response(request[name] ?? "none", [.cacheControl: "private, max-age=60"])
+            }
             return (world, field)
         }
         let none = World { _ in World.response("none") }

@@ -147,8 +147,14 @@ struct CacheStorabilityTests {
             .rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: en, DE;q=0.5"],
             ["Accept-Language: EN,de;q=0.5"], true
         ),
-        (.rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: de, en"], ["Accept-Language: en, de"], false),
-        (.rfc9110("12.5.3"), ["Vary: Accept-Encoding"], ["Accept-Encoding: gzip, BR"], ["Accept-Encoding: br,gzip"], true),
+        (
+            .rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: de, en"],
+            ["Accept-Language: en, de"], false
+        ),
+        (
+            .rfc9110("12.5.3"), ["Vary: Accept-Encoding"], ["Accept-Encoding: gzip, BR"],
+            ["Accept-Encoding: br,gzip"], true
+        ),
         (.rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: en"], ["Accept-Language: en, de"], false),
         (
             .rfc9110("12.5.4"), ["Vary: Accept-Language"], ["Accept-Language: en;q=0.5"],

@@ -73,7 +73,8 @@ struct StaleIfErrorTests {
         let facts = CacheSamples.facts(
             CacheSamples.head(["Cache-Control: \(row.stored)"]), CachePolicy(sharing: row.sharing))
         let request = CacheRequestFields(CacheSamples.fields(["Cache-Control: \(row.request)"])).directives
-        let usability = CacheUsability(ifError: facts, request, at: CacheSamples.time(row.after))
+        let usability = CacheUsability(
+            ifError: facts, request, .default, isUnreachable: false, at: CacheSamples.time(row.after))
         #expect(usability?.timeToLive == row.timeToLive)
         #expect(usability.map { $0.outcome == .staleAllowed } ?? true)
     }
@@ -109,6 +110,60 @@ struct StaleIfErrorTests {
         #expect((result[1] == used) == isUsed, "\(result[1])")
         #expect(world.transport.requests.count == 2)
         #expect(world.cache.statistics.staleCount == (isUsed ? 1 : 0))
+    }
+
+    /// A stored response some time after its reception, under a policy that allows 100 seconds: the time for which it stays fresh if it may
+    /// take the place of an origin that cannot be reached.
+    static let unreachable: [Row] = [
+        Row(.rfc9111("4.2.4"), "max-age=60", after: 160, -100), Row(.rfc9111("4.2.4"), "max-age=60", after: 160.1, nil),
+        Row(.rfc9111("4.2.4"), "max-age=60", after: 160, -100, sharing: .shared),
+        Row(.rfc9111("5.2.2.2"), "max-age=60, must-revalidate", after: 61, nil),
+        Row(.rfc9111("5.2.2.4"), "max-age=60, no-cache", after: 1, nil),
+        Row(.rfc9111("5.2.2.8"), "max-age=60, proxy-revalidate", after: 61, nil, sharing: .shared),
+        Row(.rfc9111("5.2.2.8"), "max-age=60, proxy-revalidate", after: 61, -1),
+        Row(.rfc9111("5.2.2.10"), "s-maxage=60", after: 61, nil, sharing: .shared),
+        Row(.rfc9111("5.2.1.1"), "max-age=60", "max-age=60", after: 61, nil),
+        Row(.rfc9111("5.2.1.2"), "max-age=60", "max-stale=1", after: 61, -1),
+        Row(.rfc9111("5.2.1.2"), "max-age=60", "max-stale=1", after: 62, nil),
+        Row(.rfc9111("5.2.1.3"), "max-age=60", "min-fresh=1", after: 61, nil),
+        Row(.rfc9111("5.2.1.4"), "max-age=60", "no-cache", after: 1, nil),
+        // The limit of a directive counts alone.
+        Row(.rfc5861("4"), "max-age=60, stale-if-error=1", after: 70, nil),
+        Row(.rfc5861("4"), "max-age=60", "stale-if-error=1", after: 70, nil),
+    ]
+
+    @Test(arguments: unreachable)
+    func aStaleResponseIsAllowedWhereTheOriginCannotBeReached(_ row: Row) {
+        let head = CacheSamples.head(["Cache-Control: \(row.stored)"])
+        let request = CacheRequestFields(CacheSamples.fields(["Cache-Control: \(row.request)"])).directives
+        func usability(
+            _ limit: Duration, _ mode: CacheMode = .default, isUnreachable: Bool = true
+        ) -> CacheUsability? {
+            let facts = CacheSamples.facts(head, CachePolicy(sharing: row.sharing, maximumStaleness: limit))
+            return CacheUsability(
+                ifError: facts, request, mode, isUnreachable: isUnreachable, at: CacheSamples.time(row.after))
+        }
+        #expect(usability(.seconds(100))?.timeToLive == row.timeToLive)
+        // Not unless the policy says so, not for a response that is an error, and not for a caller who asks for a validation.
+        #expect(usability(.zero) == nil && usability(.seconds(100), isUnreachable: false) == nil)
+        #expect(usability(.seconds(100), .noCache) == nil)
+    }
+
+    @Test(arguments: [Duration.zero, .seconds(40), .seconds(39)])
+    func aStaleResponseTakesThePlaceOfAnOriginThatCannotBeReached(_ limit: Duration) async throws {
+        let count = Locked(0)
+        let world = World(policy: CachePolicy(sharing: .shared, maximumStaleness: limit), clock: TestClock()) { _ in
+            guard count.next() == 1 else { throw TransportFailure(.connectionFailed(.unreachable("down"))) }
+            return World.response("one")
+        }
+        _ = try await world.get()
+        world.pass(100)
+        if limit == .seconds(40) {
+            #expect(try await world.get() == ["one", "trellis; fwd=stale; ttl=-40; detail=unreachable"])
+        } else {
+            await #expect(throws: TrellisError.self) { try await world.get() }
+        }
+        #expect(world.cache.statistics.staleCount == (limit == .seconds(40) ? 1 : 0))
     }
 
     /// The directive of a request counts for that request alone.

@@ -48,7 +48,8 @@ final class CacheLookup: Sendable {
         if fields.presence.contains(.cookie) {
             // Cookies of the jar take the place of a default field.
             let areJars = request.headers.contains(.cookie) && !asked.headers.contains(.cookie)
-            if !areJars { secrets += (asked.headers.contains(.cookie) ? asked.headers : fields.headers)[fields: .cookie] }
+            let own = asked.headers.contains(.cookie) ? asked.headers : fields.headers
+            if !areJars { secrets += own[fields: .cookie] }
         }
         return secrets.map { "\($0.name.canonicalName) \(stableValue($0))" }.sorted()
     }

@@ -156,7 +156,7 @@ extension CacheTurn {
         return (head, true)
     }
 
-    /// Returns a stale stored response in place of a failure (RFC 5861, section 4); `nil` if that is not allowed.
+    /// Returns a stale stored response in place of a failure (RFC 5861, section 4; RFC 9111, section 4.2.4); `nil` if that is not allowed.
     ///
     /// - Parameters:
     ///   - failure: The status of the response that is the failure; `nil` if there was none.
@@ -167,13 +167,14 @@ extension CacheTurn {
         if Task.isCancelled || lookup.fields.presence.contains(.ifUnchanged) { return nil }
         guard let entry = lookup.latest(of: lookup.matching(entries)),
             let usability = CacheUsability(
-                ifError: entry.facts(cache.policy), lookup.fields.directives, at: cache.now),
+                ifError: entry.facts(cache.policy), lookup.fields.directives, request.cacheMode,
+                isUnreachable: failure == nil, at: cache.now),
             let use = lookup.use(entry, usability)
         else { return nil }
         var status = CacheStatus(reason)
         status.forwardCode = failure
         status.secondsToLive = usability.timeToLive
-        status.detail = "stale-if-error"
+        status.detail = usability.isAllowedByDirective ? "stale-if-error" : "unreachable"
         status.isStaleIfError = true
         do {
             return try await response(entry, use, status, after: nil, exchange)
