@@ -21,6 +21,16 @@ struct StoredHead: Hashable, Sendable {
         (self.requestTime, self.responseTime) = (requestTime, responseTime)
     }
 
+    /// Creates the head of a response that has been received now.
+    ///
+    /// - Parameter start: The instant before the exchange. The time that the exchange then waited for its turn is no age: it had not been
+    ///   sent (RFC 9111, section 4.2.3).
+    init(_ response: Response, start: CacheTime, _ cache: HTTPCache) {
+        let queued = response.metrics.queuedTime / 1_000_000
+        let sent = CacheTime(milliseconds: start.milliseconds.addingWithLimit(queued))
+        self.init(response.head, requestTime: sent, responseTime: cache.now, decidingLengths: cache.decidingLengths)
+    }
+
     /// Creates the head of a response that has been received.
     ///
     /// - Parameter decidingLengths: The lengths of the names of the fields that decide (``ReceivedFields/decidingLengths(_:)``).

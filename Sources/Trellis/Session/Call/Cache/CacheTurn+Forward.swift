@@ -58,9 +58,10 @@ extension CacheTurn {
     }
 
     /// Returns the head of a response that was just received.
+    ///
+    /// - Parameter start: The instant before the exchange.
     func head(of answer: StepResponse, _ start: CacheTime) -> StoredHead {
-        StoredHead(
-            answer.response.head, requestTime: start, responseTime: cache.now, decidingLengths: cache.decidingLengths)
+        StoredHead(answer.response, start: start, cache)
     }
 
     /// Returns the conditions for the validation of a stored response; none if the request has conditions of its own.

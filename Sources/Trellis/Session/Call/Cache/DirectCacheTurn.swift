@@ -91,8 +91,7 @@ final class DirectCacheTurn: HeadValidator {
     ) throws(TrellisError) -> (Data, Response) {
         var status = CacheStatus(reason)
         status.key = lookup.key?.url
-        let head = StoredHead(
-            response.head, requestTime: start, responseTime: cache.now, decidingLengths: cache.decidingLengths)
+        let head = StoredHead(response, start: start, cache)
         let decoded: Data
         do {
             decoded = try response.isBodyCut ? body : self.decoded(body, head, limit)
