@@ -63,11 +63,13 @@ extension Options {
 extension PinOptions {
     /// Checks that pins are not given for URLs without TLS, for which there is no certificate.
     ///
-    /// - Parameter mayUpgrade: Indicates whether the URLs may become those with TLS before they are requested.
+    /// - Parameter mayUpgrade: Indicates whether the URLs may become those with TLS before they are requested. Otherwise they are refused
+    ///   when they are.
     func requireTLS(of urls: [String], mayUpgrade: Bool) throws {
         guard !pins.isEmpty, !mayUpgrade else { return }
-        let schemes = urls.compactMap { $0[...].cut(at: ":")?.before.lowercasedASCII() }
-        guard let scheme = schemes.first(where: { $0 == "http" || $0 == "ws" }) else { return }
+        guard let scheme = ["http", "ws"].first(where: { scheme in urls.contains { $0.hasScheme(scheme) } }) else {
+            return
+        }
         throw ValidationError("--pin goes with \(scheme)s URLs: with \(scheme), there is no certificate.")
     }
 }

@@ -7,7 +7,7 @@ struct PinOptions: ParsableArguments {
         name: .customLong("pin"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Fail unless one of the keys in the server's certificate chain has one of these pins, as --show-certificates prints them; "
-                + "repeatable, or a list with semicolons. With --insecure, the key of the server alone counts.",
+                + "repeatable, or a list with semicolons. Without TLS, nothing is sent. With --insecure, the key of the server alone counts.",
             valueName: "sha256//BASE64"),
         transform: PinArgument.init)
     var pins: [PinArgument] = []
@@ -28,7 +28,7 @@ struct PinOptions: ParsableArguments {
         return trust?.report(isRefused: isRefused) ?? "trellis: there are no certificates to show"
     }
 
-    /// Adds the options to the configuration of connections.
+    /// Adds the options to the configuration of connections, as the last step around each hop: with pins, nothing is sent without TLS.
     ///
     /// - Parameter isInsecure: Indicates whether nothing is verified.
     func apply(to configuration: inout SessionConfiguration, isInsecure: Bool) throws {
@@ -37,6 +37,19 @@ struct PinOptions: ParsableArguments {
         configuration.serverTrustManager = ServerTrustManager(
             everyHost: try PublicKeysTrustEvaluator(
                 keys: Set(pins.flatMap(\.pins)), allowsSinglePin: true, performDefaultValidation: !isInsecure))
+        configuration.steps.aroundHop.append(TLSRequirement())
+    }
+}
+
+/// The refusal of each request without TLS, in which no pin could be compared. It runs when a host that asks for https has got it, for
+/// each retry and redirect, and for the handshake of a WebSocket.
+private struct TLSRequirement: RequestStep {
+    func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+        guard request.url.hasScheme("https") else {
+            throw RequestFailure(
+                "pin_mismatch", "nothing was sent: without TLS, there is no certificate to compare with --pin")
+        }
+        return try await next(request)
     }
 }
 

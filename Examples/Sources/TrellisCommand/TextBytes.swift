@@ -21,6 +21,14 @@ extension Substring {
 }
 
 extension String {
+    /// Returns whether a URL has this scheme, given in lower case, in whatever case it is written (RFC 3986, section 3.1).
+    func hasScheme(_ scheme: String) -> Bool {
+        guard let written = self[...].cut(at: ":")?.before.utf8 else { return false }
+        return written.elementsEqual(scheme.utf8) {
+            $0 == $1 || ($0 ^ 0x20 == $1 && UInt8(ascii: "a")...UInt8(ascii: "z") ~= $1)
+        }
+    }
+
     /// The text, with the bytes that a URL cannot contain percent-encoded.
     var percentEncoded: String {
         let digits = Array("0123456789ABCDEF".utf8)

@@ -49,4 +49,30 @@ import Testing
         let pin = "sha256//\(Self.other)"
         try await expectUsageError(["\(url)/", "--pin", pin], saying: "--pin goes with https URLs")
     }
+
+    /// A host that has not asked for https is not asked in clear, whether it is the first one or that of a redirect.
+    @Test func nothingIsSentInClear() async throws {
+        let folder = try TemporaryFolder(), pin = "sha256//\(Self.other)"
+        for more in [[], ["-o", "file"], ["--stream", "sse"], ["--stream", "lines"], ["--har", "all.har"]] {
+            let run = try await report(["\(url)/", "--pin", pin, "--hsts", "hsts.txt"] + more, status: 1, in: folder)
+            #expect(run.report.values("error.kind", "status") == ["pin_mismatch", .null], "\(more)")
+            #expect(run.errors.lines(with: "without TLS").count == 1, "\(run.errors)")
+        }
+        let socket = url.replacing("http:", with: "ws:")
+        let run = try await client(
+            ["ws", "\(socket)/", "--pin", pin, "--hsts", "hsts.txt", "--report", "json"], in: folder)
+        #expect(run.status == 1)
+        #expect(run.report.values("error.kind", "status") == ["pin_mismatch", .null])
+    }
+
+    /// The pin is compared once the URL is one of https.
+    @Test func aKnownHostIsAskedWithThePin() async throws {
+        let folder = try TemporaryFolder(), host = "localhost:\(try await Secure.port("strict"))"
+        let options = ["-4", "--cacert", try await Secure.file("strict.pem"), "--hsts", "hsts.txt"]
+        let first = try await client(options + ["https://\(host)/"], in: folder)
+        #expect(first.text == "secure" && first.status == 0)
+        let pin = try await Secure.pin("strict")
+        let next = try await report(options + ["http://\(host)/x", "--pin", pin], in: folder)
+        #expect(next.report["url"] == .string("https://\(host)/x"))
+    }
 }
