@@ -114,8 +114,8 @@ struct ConversationOptions: Subcommand {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.resolver = names.resolver(trust, cacert: cacert)
         configuration.proxy = Options.proxyConfiguration(proxy, noProxy)
+        configuration.resolver = names.resolver(trust, cacert: cacert, proxy: configuration.proxy)
         configuration.hsts = hsts
         try pinning.apply(to: &configuration, isInsecure: insecure)
         return configuration

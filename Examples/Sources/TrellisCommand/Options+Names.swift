@@ -40,7 +40,8 @@ struct NameOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Look up names by asking this server by DNS over HTTPS, whose own name the system or --resolve knows.",
+            "Look up names by asking this server by DNS over HTTPS, through the proxy if there is one. The system or --resolve knows "
+                + "the server's own name, unless the proxy looks it up.",
             valueName: "URL"))
     var doh: String?
 
@@ -66,18 +67,20 @@ struct NameOptions: ParsableArguments {
     var route: Route { (try? makeRoute()) ?? Route() }
 
     /// Returns the resolver that the options describe, if there is one. Its server is always verified, and gets no client certificate: both
-    /// are options for the servers of requests. The fixed addresses, the own address and the version of IP hold for it too; its socket is
-    /// not that of the requests.
+    /// are options for the servers of requests. The proxies, the fixed addresses, the own address and the version of IP hold for it too;
+    /// its socket is not that of the requests.
     ///
     /// - Parameters:
     ///   - trust: The versions of TLS.
     ///   - cacert: The file of further authorities that are trusted.
-    func resolver(_ trust: TrustOptions, cacert: String?) -> (any NameResolver)? {
+    ///   - proxy: The proxies of the requests.
+    func resolver(_ trust: TrustOptions, cacert: String?, proxy: ProxyConfiguration) -> (any NameResolver)? {
         guard let doh else { return nil }
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.tls.clientIdentity = nil
+        configuration.proxy = proxy
         let route = route
         configuration.route.addresses = route.addresses
         configuration.route.source = route.source

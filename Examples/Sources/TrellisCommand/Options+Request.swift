@@ -22,8 +22,8 @@ extension Options {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.resolver = names.resolver(trust, cacert: cacert)
         configuration.proxy = Self.proxyConfiguration(proxy, noProxy)
+        configuration.resolver = names.resolver(trust, cacert: cacert, proxy: configuration.proxy)
         return configuration
     }
 

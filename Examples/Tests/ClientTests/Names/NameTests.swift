@@ -32,6 +32,24 @@ import Testing
         #expect(run.text == "hello world" && run.status == 0, "\(run.errors)")
     }
 
+    /// The request needs no proxy, so that its name is looked up here.
+    @Test(arguments: [[], ["ws"]]) func aDNSServerIsAskedThroughTheProxy(_ command: [String]) async throws {
+        let arguments = [
+            "\(command.isEmpty ? "http" : "ws")://far.invalid:\(Self.port)/", "--doh", "\(url)/dns-query", "--proxy",
+            "127.0.0.1:1", "--no-proxy", "far.invalid",
+        ]
+        let run = try await client(command + arguments + ["--report", "json"])
+        #expect(run.report["error"]["kind"] == "dns" && run.status == 1)
+        let direct = try await client(command + arguments.dropLast() + ["*", "--report", "json"])
+        #expect(direct.report["status"] == 200)
+    }
+
+    @Test(.enabled(if: Programs.has("microsocks"))) func theProxyLeadsToADNSServer() async throws {
+        let proxy = "socks5://ada:s3cret@127.0.0.1:\(try await SOCKSTests.proxy.value.line)"
+        let run = try await client(["http://far.invalid:\(Self.port)/", "--doh", "\(url)/dns-query", "--proxy", proxy])
+        #expect(run.text == "hello world" && run.status == 0, "\(run.errors)")
+    }
+
     @Test func aDNSServerThatIsNone() async throws {
         let run = try await report(["http://far.invalid:\(Self.port)/", "--doh", "\(url)/echo"], status: 1)
         #expect(run.report["error"]["kind"] == "dns")
