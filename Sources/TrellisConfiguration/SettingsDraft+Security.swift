@@ -107,19 +107,22 @@ extension SettingsDraft {
         guard try hasSettings(of: "resolver.", needing: "resolver.url", unless: present != nil),
             let url = resolver.url ?? present?.url
         else { return }
-        let own = present?.configuration ?? Self.resolverConfiguration(configuration.tls)
+        let own = present?.configuration ?? Self.resolverConfiguration(configuration)
         let method = present?.method ?? .post
         // Without addresses first, so that an error is that of the URL.
         try settingErrors(to: "resolver.url") { _ = try DNSOverHTTPS(url, method: method) }
         configuration.resolver = try settingErrors(to: "resolver.bootstrap") {
-            try DNSOverHTTPS(url, method: method, bootstrap: resolver.bootstrap, configuration: own)
+            var made = try DNSOverHTTPS(url, method: method, bootstrap: resolver.bootstrap, configuration: own)
+            made.endsWithService = true
+            return made
         }
     }
 
-    /// Returns the settings of the session of a resolver, which trusts what the session trusts.
-    private static func resolverConfiguration(_ tls: TLSConfiguration) -> SessionConfiguration {
+    /// Returns the settings of the session of a resolver, which trusts what the session trusts, and goes through its proxies.
+    private static func resolverConfiguration(_ given: SessionConfiguration) -> SessionConfiguration {
         var configuration = SessionConfiguration()
-        configuration.tls = tls
+        configuration.tls = given.tls
+        configuration.proxy = given.proxy
         // The identity is meant for the servers of requests. A DNS server may ask for one too.
         configuration.tls.clientIdentity = nil
         return configuration

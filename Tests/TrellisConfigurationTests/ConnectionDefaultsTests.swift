@@ -149,5 +149,22 @@ struct ConnectionDefaultsTests {
         #expect(moved.url == "https://other.example/" && moved.method == .get)
         #expect(moved.configuration.timeouts.connect == .seconds(3))
     }
+
+    @Test func aNewResolverUsesTheProxyAndEndsWithTheService() async throws {
+        let settings: [String: SettingValue] = [
+            "resolver.url": .string("https://dns.example/q"), "proxy.url": .string("http://proxy.example:3128"),
+        ]
+        let configuration = try await Self.configuration(settings) { _ in }
+        let resolver = try #require(configuration.resolver as? DNSOverHTTPS)
+        #expect(resolver.endsWithService)
+        guard case .always(let proxies, _) = resolver.configuration.proxy.rule else {
+            Issue.record("the resolver uses no proxy")
+            return
+        }
+        #expect(proxies == [try Proxy("http://proxy.example:3128")])
+        let present = try DNSOverHTTPS("https://dns.example/q")
+        let kept = try await Self.configuration([:]) { $0.resolver = present }
+        #expect((kept.resolver as? DNSOverHTTPS)?.endsWithService == false)
+    }
 }
 #endif

@@ -40,6 +40,8 @@ public struct DNSOverHTTPS: NameResolver {
     public let url: String
     /// The method of the requests.
     public let method: Method
+    /// Indicates whether nobody but the service of a session knows the resolver, so that the service ends it with its session.
+    package var endsWithService = false
     private let session: Session
     /// The settings of the resolver's own session.
     package var configuration: SessionConfiguration { session.configuration }
