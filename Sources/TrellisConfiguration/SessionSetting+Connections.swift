@@ -81,7 +81,8 @@ extension SessionSetting {
             "route.addressFamily", of: families, default: "any", "The versions of IP that are used"
         ) { $0.configuration.route.addressFamily = $1 },
         text(
-            "resolver.url", "The URL of the server for DNS over HTTPS, in place of the system's names; asked through the proxy",
+            "resolver.url",
+            "The URL of the server for DNS over HTTPS, in place of the system's names; asked through the proxy",
             isSecret: true
         ) { $0.resolver.url = $1 },
         texts("resolver.bootstrap", "The addresses of that server") { $0.resolver.bootstrap = $1 },

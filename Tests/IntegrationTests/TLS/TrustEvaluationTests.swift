@@ -166,6 +166,26 @@ struct TrustEvaluationTests {
         await pinned.shutdown()
     }
 
+    /// The certificate of a host is known for the request that waits, whatever number of hosts comes in between.
+    @Test func manyOtherHostsDoNotResetAnEvaluation() async throws {
+        let reference = Locked<Session?>(nil)
+        let asked = Asked { trust in
+            guard trust.host == "127.0.0.1", let session = reference.withLock({ $0 }) else { return }
+            await withTaskGroup(of: Void.self) { group in
+                // Nothing listens on this port.
+                for number in 0..<1100 {
+                    group.addTask { _ = try? await session.data("https://127.1.\(number / 250).\(number % 250):1/") }
+                }
+            }
+        }
+        let session = session(asked)
+        reference.withLock { $0 = session }
+        _ = try await peer.get(session, peer.url("chain"))
+        #expect(asked.all.count == 1)
+        reference.withLock { $0 = nil }
+        await session.shutdown()
+    }
+
     @Test(arguments: [("h2", "/ok"), ("chain", "/")])
     func manyCallsAtOnceShareAnEvaluation(_ port: String, _ path: String) async throws {
         let asked = Asked()

@@ -114,6 +114,9 @@ struct PACAccess: ProxyScriptAccess {
             _ = try await preparation.loadTrust(for: request, now: now) { limit }
         }
         var evaluations = 0
+        // The acceptance is that of a host, which the table keeps while it is held.
+        var asked: PendingServerTrust?
+        defer { withExtendedLifetime(asked) {} }
         while true {
             let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
             do {
@@ -126,6 +129,7 @@ struct PACAccess: ProxyScriptAccess {
                         .serverTrust(.changingCertificates(host: pending.trust.host, evaluations: evaluations)))
                 }
                 evaluations += 1
+                asked = pending
                 try await evaluate(pending, preparation.configuration.timeouts, start)
             }
         }

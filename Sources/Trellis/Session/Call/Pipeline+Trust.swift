@@ -11,6 +11,9 @@ extension Pipeline {
     @inline(never)
     func sendEvaluated(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         var evaluations = 0
+        // The acceptance is that of a host, which the table keeps while it is held.
+        var asked: PendingServerTrust?
+        defer { withExtendedLifetime(asked) {} }
         while true {
             do {
                 return try await sendOnce(request, permit)
@@ -23,6 +26,7 @@ extension Pipeline {
                                 .changingCertificates(host: pending.trust.host, evaluations: evaluations))))
                 }
                 evaluations += 1
+                asked = pending
                 try await evaluate(pending, for: request, after: error)
             }
         }

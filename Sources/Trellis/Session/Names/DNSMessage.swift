@@ -170,11 +170,13 @@ private struct DNSReader {
 
     /// Returns a name, which may end with a pointer to an earlier one (RFC 1035, section 4.1.4).
     ///
-    /// Each pointer must lead to a position before the part of the name that it ends, so that no name leads back to itself.
+    /// Each pointer must lead to a position before the part of the name that it ends, so that no name leads back to itself. There are no
+    /// more pointers than a name has labels (section 2.3.4), each of which needs at least two of its 255 bytes.
     mutating func name() throws(DNSFailure) -> DNSName {
         var name = DNSName()
         var (place, start) = (position, position)
         var end: Int?
+        var pointers = 0
         while true {
             guard place < message.count else { throw .malformed("a name ends early") }
             let length = Int(message[place])
@@ -192,6 +194,8 @@ private struct DNSReader {
                 guard place + 1 < message.count else { throw .malformed("a name ends early") }
                 let target = (length & 0x3F) << 8 | Int(message[place + 1])
                 guard target < start else { throw .malformed("a name does not lead back") }
+                pointers += 1
+                guard pointers <= 127 else { throw .malformed("a name has too many pointers") }
                 if end == nil { end = place + 2 }
                 (place, start) = (target, target)
             default: throw .malformed("a name has a label of an unknown kind")

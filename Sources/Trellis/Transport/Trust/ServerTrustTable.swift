@@ -2,13 +2,24 @@ import CurlEngine
 
 /// The evaluations of a session's hosts, with the certificates that evaluators have accepted.
 final class ServerTrustTable: Sendable {
-    /// The number of hosts whose evaluations are kept.
+    /// A host, with the number of the last request to it.
+    private struct Host {
+        var evaluation: HostTrust
+        var lastUse: UInt64
+    }
+
+    private struct Hosts {
+        var byName: [String: Host] = [:]
+        var uses: UInt64 = 0
+    }
+
+    /// The number of hosts whose evaluations are kept. Those that a request holds are kept above that, too.
     private static let limit = 1024
 
     private let manager: ServerTrustManager
     /// Indicates whether an evaluator may wait, so that requests need a call with a task.
     let mayWait: Bool
-    private let hosts = Locked<[String: HostTrust]>([:])
+    private let hosts = Locked(Hosts())
 
     init(_ manager: ServerTrustManager) {
         self.manager = manager
@@ -22,15 +33,36 @@ final class ServerTrustTable: Sendable {
         guard url.isSecure else { return nil }
         // Names of hosts are compared without regard to case (RFC 9110, section 4.2.3).
         let host = url.bareHost
-        if let known = hosts.withLock({ $0[host] }) { return known }
+        if let known = hosts.withLock({ Self.known(host, &$0) }) { return known }
         guard let evaluator = try manager.serverTrustEvaluator(forHost: host) else { return nil }
         return hosts.withLock { hosts in
-            if let known = hosts[host] { return known }
-            if hosts.count >= Self.limit { hosts = [:] }
+            if let known = Self.known(host, &hosts) { return known }
+            if hosts.byName.count >= Self.limit { Self.removeUnused(&hosts) }
             let evaluation = HostTrust(host, evaluator)
-            hosts[host] = evaluation
+            hosts.byName[host] = Host(evaluation: evaluation, lastUse: hosts.uses)
             return evaluation
         }
+    }
+
+    /// Returns the evaluation for a known host, which is used with that.
+    private static func known(_ host: String, _ hosts: inout Hosts) -> HostTrust? {
+        hosts.uses += 1
+        guard let index = hosts.byName.index(forKey: host) else { return nil }
+        hosts.byName.values[index].lastUse = hosts.uses
+        return hosts.byName.values[index].evaluation
+    }
+
+    /// Removes half of the hosts that no request holds, those that were not used for the longest time. A request that has had its server
+    /// evaluated, and is sent again, holds the host.
+    private static func removeUnused(_ hosts: inout Hosts) {
+        // A copy of the dictionary would hold the hosts, too: the names are in a list.
+        let names = Array(hosts.byName.keys)
+        let unused = names.filter { name in
+            guard let index = hosts.byName.index(forKey: name) else { return false }
+            return isKnownUniquelyReferenced(&hosts.byName.values[index].evaluation)
+        }
+        let sorted = unused.sorted { hosts.byName[$0]?.lastUse ?? 0 < hosts.byName[$1]?.lastUse ?? 0 }
+        for name in sorted.prefix((unused.count + 1) / 2) { hosts.byName[name] = nil }
     }
 }
 
@@ -140,10 +172,21 @@ final class HostTrust: Sendable {
         let known = Known(trust: try ServerTrust(chain, host: host))
         self.known.withLock { list in
             if list.count >= Self.limit { list = list.filter { $0.value.acceptedUntil != nil } }
-            if list.count >= Self.limit { list = [:] }
+            // The chain that was accepted last may be that of a request that is about to be sent again.
+            while list.count >= Self.limit, let oldest = list.min(by: { Self.isOlder($0.value, $1.value) }) {
+                list[oldest.key] = nil
+            }
             list[chain] = known
         }
         return known
+    }
+
+    /// Returns whether a chain was accepted before another one.
+    private static func isOlder(_ chain: Known, _ other: Known) -> Bool {
+        guard let end = chain.acceptedUntil, let otherEnd = other.acceptedUntil else {
+            return chain.acceptedUntil == nil
+        }
+        return end < otherEnd
     }
 }
 

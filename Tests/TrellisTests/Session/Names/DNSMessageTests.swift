@@ -201,6 +201,25 @@ struct DNSMessageTests {
         #expect(!why.isEmpty)
     }
 
+    /// A name has no more pointers than labels are possible, so that the records of a message cannot each begin a long chain.
+    @Test func aNameHasAtMost127Pointers() throws {
+        func response(pointers count: Int) -> [UInt8] {
+            func pointer(_ place: Int) -> [UInt8] { [0xC0 | UInt8(place >> 8), UInt8(place & 0xFF)] }
+            // The first of the pointers in a text leads to the question, and each of the others to the one before it.
+            let text = Int(Self.start) + 12
+            let pointers = (0..<(count - 1)).flatMap { pointer($0 == 0 ? 12 : text + 2 * ($0 - 1)) }
+            return Self.response([
+                Self.record(Self.pointer, 16, pointers),
+                Self.record(pointer(text + 2 * (count - 2)), 1, [192, 0, 2, 1]),
+            ])
+        }
+        let query = try query()
+        #expect(try DNSAnswer(response(pointers: 127), to: query).addresses.count == 1)
+        #expect(throws: DNSFailure.malformed("a name has too many pointers")) {
+            try DNSAnswer(response(pointers: 128), to: query)
+        }
+    }
+
     /// Every beginning of a response is an error, and every change of one byte is read or is an error.
     @Test func noMessageIsReadBeyondItsEnd() throws {
         let query = try query()

@@ -115,4 +115,47 @@ struct ServerTrustTableTests {
         #expect(try table.evaluation(for: WireURL(parsing: "http://other.example/")) == nil)
         #expect(throws: TrellisError.self) { _ = try table.evaluation(for: WireURL(parsing: "https://other.example/")) }
     }
+
+    /// A host that a request holds is kept, and so are those of the latest requests. The others are forgotten.
+    @Test func manyHostsDoNotResetTheEvaluationsOfTheOthers() async throws {
+        let table = ServerTrustTable(ServerTrustManager(everyHost: Slow())), clock = TestClock(),
+            chain = try Self.chain()
+        func host(_ name: String) throws -> HostTrust {
+            try #require(try table.evaluation(for: WireURL(parsing: "https://\(name).example/")))
+        }
+        func word(_ name: String) throws -> String {
+            Self.word(try host(name).decide(chain, now: clock.engineSide.now()))
+        }
+        for name in ["held", "used", "unused"] { try await evaluate(host(name), chain, clock) }
+        let held = try host("held")
+        for number in 0..<1500 {
+            _ = try host("\(number)")
+            if number % 100 == 0 { #expect(try word("used") == "accepted 0") }
+        }
+        #expect(try host("held") === held)
+        #expect(try word("held") == "accepted 0" && word("unused") == "pending")
+    }
+
+    /// Hosts in use are kept, however many there are.
+    @Test func hostsInUseAreKeptAboveTheLimit() throws {
+        let table = ServerTrustTable(ServerTrustManager(everyHost: Slow()))
+        let urls = try (0..<1100).map { try WireURL(parsing: "https://\($0).example/") }
+        let held = try urls.map { try #require(try table.evaluation(for: $0)) }
+        for (url, host) in zip(urls, held) { #expect(try table.evaluation(for: url) === host) }
+    }
+
+    /// A host with more chains than are kept forgets the chain that was accepted first.
+    @Test func theLatestOfManyChainsIsKept() async throws {
+        let host = HostTrust("www.example.com", Slow()), clock = TestClock(), sent = try Self.chain().sent
+        let chains = (0..<70).map { count in
+            CertificateChain(validated: sent, sent: sent + Array(repeating: sent[1], count: count))
+        }
+        for chain in chains {
+            try await evaluate(host, chain, clock)
+            #expect(Self.word(host.decide(chain, now: clock.engineSide.now())) == "accepted 0")
+            clock.advance(by: .seconds(1))
+        }
+        let words = chains.map { Self.word(host.decide($0, now: clock.engineSide.now())) }
+        #expect(words.suffix(60).allSatisfy { $0 == "accepted 0" } && words[0] == "pending")
+    }
 }
