@@ -3,18 +3,15 @@ import Glibc
 
 /// A signal from any thread to one that polls.
 final class LoopbackWake: Sendable {
-    /// The end of a pipe that is readable after a signal.
+    /// The end of a connection that is readable after a signal.
     let descriptor: CInt
     private let writingEnd: CInt
 
     init() throws {
-        var ends: [CInt] = [-1, -1]
-        guard unsafe pipe(&ends) == 0 else { throw LoopbackServer.SystemError("pipe") }
-        for end in ends {
-            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        guard let ends = LoopbackSocket.pair(CInt(SOCK_NONBLOCK.rawValue)) else {
+            throw LoopbackServer.SystemError("socketpair")
         }
-        (descriptor, writingEnd) = (ends[0], ends[1])
+        (descriptor, writingEnd) = ends
     }
 
     deinit {
@@ -22,7 +19,7 @@ final class LoopbackWake: Sendable {
         _ = Glibc.close(writingEnd)
     }
 
-    /// Wakes the thread. If the pipe is full, the thread is about to wake.
+    /// Wakes the thread. If the connection is full, the thread is about to wake.
     func signal() {
         var byte: UInt8 = 0
         _ = unsafe Glibc.write(writingEnd, &byte, 1)

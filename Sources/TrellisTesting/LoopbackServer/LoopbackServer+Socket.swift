@@ -18,6 +18,15 @@ final class LoopbackSocket: Sendable {
     /// The event that ended a wait on the socket.
     enum Wake { case gate, peerGone, timedOut }
 
+    /// Returns the descriptors of two connected sockets, which no child of the process inherits; `nil` if there are none left.
+    ///
+    /// - Parameter flags: Further flags of the sockets' type.
+    static func pair(_ flags: CInt = 0) -> (CInt, CInt)? {
+        var ends: [CInt] = [-1, -1]
+        let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | flags
+        return unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 ? (ends[0], ends[1]) : nil
+    }
+
     // MARK: Listening
 
     /// Binds and listens. The kernel chooses the port; a file at a Unix path is removed first.
@@ -163,13 +172,17 @@ final class LoopbackSocket: Sendable {
         return sent
     }
 
-    /// Blocks until the peer's kernel has everything that was sent, or the connection is over.
+    /// Blocks until the peer's kernel has everything that was sent, the connection is over, or the peer's kernel has taken nothing for a
+    /// second, because its program does not read and there is no room for the rest.
     func waitUntilReceived() {
         let pendingBytes: UInt = 0x5411  // SIOCOUTQ
-        var count: CInt = 0
-        repeat {
-            guard unsafe ioctl(descriptor, pendingBytes, &count) == 0, count > 0 else { return }
-        } while sched_yield() == 0 && !isInterrupted.withLock { $0 }
+        var (count, last) = (CInt(0), CInt.max)
+        var lastChange = ContinuousClock.now
+        while !isInterrupted.withLock({ $0 }), unsafe ioctl(descriptor, pendingBytes, &count) == 0, count > 0 {
+            if count != last { (last, lastChange) = (count, .now) }
+            guard ContinuousClock.now - lastChange < .seconds(1) else { return }
+            _ = poll(nil, 0, 1)
+        }
     }
 
     /// Sends each write as its own segment from now on: a script decides which bytes arrive together.

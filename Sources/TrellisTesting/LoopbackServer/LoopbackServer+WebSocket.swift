@@ -129,6 +129,8 @@ extension LoopbackServer {
             var count = Int(head[1] & 0x7F)
             if count >= 126 {
                 count = try connection.read(exactly: count == 126 ? 2 : 8).reduce(0) { $0 << 8 | Int($1) }
+                // The first bit of the eight bytes is 0 (RFC 6455, section 5.2).
+                guard count >= 0 else { throw MalformedRequest(reason: "the length of a frame has its first bit set") }
             }
             let mask = try head[1] & 0x80 == 0 ? [0, 0, 0, 0] : connection.read(exactly: 4)
             var payload = try connection.read(exactly: count)

@@ -20,9 +20,9 @@ import CurlEngine
 /// connections that the *client* still holds. A script that throws does the same; its error is kept in ``errors``, unless the
 /// error only says that the peer or the server went away (``Interruption``).
 ///
-/// The server neither sleeps nor polls. A test waits for the server by awaiting a count (``waitUntilClosed(count:)``,
-/// ``waitUntilAccepted(count:)``, ``waitUntilRequested(count:)``); the server waits for the test at a ``Gate``. ``stop()``, which
-/// `deinit` calls too, interrupts every script and joins every thread.
+/// A test waits for the server by awaiting a count (``waitUntilClosed(count:)``, ``waitUntilAccepted(count:)``,
+/// ``waitUntilRequested(count:)``); the server waits for the test at a ``Gate``. ``stop()``, which `deinit` calls too, interrupts every
+/// script and joins every thread.
 public final class LoopbackServer: Sendable {
     /// The script of a connection, from its first byte to its last.
     public typealias Script = @Sendable (Connection) throws -> Void

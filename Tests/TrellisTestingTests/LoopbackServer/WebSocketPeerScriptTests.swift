@@ -2,7 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Testing
 import Trellis
-import TrellisTesting
+
+@testable import TrellisTesting
 
 /// The WebSockets of ``LoopbackServer``, with the framework's own as their client.
 @Suite(.timeLimit(.minutes(3)))
@@ -95,5 +96,24 @@ struct WebSocketPeerScriptTests {
         } catch let error as TrellisError {
             #expect(error.kind == .webSocket)
         }
+    }
+
+    /// A length beyond what a frame can have is an error of the script, and does not end the process.
+    @Test func aLengthWithItsFirstBitSetIsAnError() async throws {
+        let server = try LoopbackServer.webSocket { peer in
+            _ = try peer.receive()
+        }
+        let client = try LoopbackSocket.connecting(to: SocketName(host: "127.0.0.1", port: server.port))
+        try await server.waitUntilAccepted(count: 1)
+        let head =
+            "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        let frame: [UInt8] = [0x82, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
+        #expect(try client.send((Array(head.utf8) + frame)[...]) == head.utf8.count + frame.count)
+        client.shutdownWrite()
+        try await server.waitUntilAllClosed()
+        let reasons = server.errors.compactMap { ($0 as? LoopbackServer.MalformedRequest)?.reason }
+        #expect(reasons == ["the length of a frame has its first bit set"])
+        client.close()
     }
 }
