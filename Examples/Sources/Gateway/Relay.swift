@@ -34,7 +34,7 @@ struct Relay: Sendable {
     private func note(_ head: RequestHead?, _ status: HTTPResponse.Status, since start: ContinuousClock.Instant) {
         guard let accessLog else { return }
         let elapsed = (ContinuousClock.now - start) / .milliseconds(1)
-        accessLog("\(head.map { "\($0.method.rawValue) \($0.target.text)" } ?? "-") \(status.code) \(Int(elapsed)) ms")
+        accessLog("\(head.map(\.logText) ?? "-") \(status.code) \(Int(elapsed)) ms")
     }
 
     private func pass(
@@ -101,5 +101,13 @@ struct Relay: Sendable {
         for await head in heads {
             try await client.write(.informational(PassedResponse.informational(head)))
         }
+    }
+}
+
+extension RequestHead {
+    /// The method and the target, in which secret items of the query are REDACTED.
+    fileprivate var logText: String {
+        let text = Request(target.text, method: method).description
+        return String(text.dropFirst("Request(".count).dropLast())
     }
 }

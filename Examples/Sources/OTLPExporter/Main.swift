@@ -4,7 +4,7 @@ import Trellis
 import TrellisObservability
 
 /// The program `otlp-exporter COLLECTOR URL…`: requests the URLs in a span, and exports the spans and the metrics of the requests to a
-/// collector, such as `http://localhost:4318/`, while they run and at the end.
+/// collector, such as `http://localhost:4318/`, while they run and at the end. It ends with 1 if the collector does not get the last export.
 @main
 enum Main {
     static func main() async {
@@ -14,10 +14,15 @@ enum Main {
             exit(64)
         }
         let exporter = OTLPExporter(collector: collector, service: "otlp-example")
-        let export = Task { await exporter.run(every: .milliseconds(20)) }
+        let export = Task { try await exporter.run(every: .milliseconds(20)) }
         await request(Array(arguments.dropFirst()), observedBy: exporter)
         export.cancel()
-        await export.value
+        do {
+            try await export.value
+        } catch {
+            print("otlp-exporter: the collector has not got everything: \(error)")
+            exit(1)
+        }
     }
 
     private static func request(_ urls: [String], observedBy exporter: OTLPExporter) async {

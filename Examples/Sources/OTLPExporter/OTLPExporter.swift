@@ -35,12 +35,14 @@ final class OTLPExporter: Sendable {
     }
 
     /// Exports at each interval, and a last time when the task is cancelled. After a failure, the next export sends the spans.
-    func run(every interval: Duration = .seconds(10)) async {
-        var isOver = false
-        while !isOver {
-            isOver = (try? await Task.sleep(for: interval)) == nil
+    ///
+    /// - Throws: The error of the last export, whose contents are lost.
+    func run(every interval: Duration = .seconds(10)) async throws {
+        while true {
+            let isOver = (try? await Task.sleep(for: interval)) == nil
             // A task of its own, which is not cancelled: a message that is cut off may have arrived, and would be sent again.
-            _ = await Task { try await export() }.result
+            let result = await Task { try await export() }.result
+            if isOver { return try result.get() }
         }
     }
 

@@ -65,7 +65,7 @@ struct LastResponses<Context: RequestContext>: RouterMiddleware {
 }
 
 /// The responses to failures of the service behind: its 404 is a 404, a session that is shut down a 503, a limit on time a 504, and every
-/// other failure a 502.
+/// other failure a 502. The reason goes to the log: it names hosts and addresses that are no business of clients.
 struct UpstreamErrors<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Hummingbird.Request, context: Context,
@@ -74,13 +74,14 @@ struct UpstreamErrors<Context: RequestContext>: RouterMiddleware {
         do {
             return try await next(request, context)
         } catch let error as TrellisError {
+            if error.kind == .unacceptableStatus, error.response?.status == .notFound { throw HTTPError(.notFound) }
+            context.logger.warning("The service behind has failed", metadata: ["error": "\(error)"])
             switch error.kind {
-            case .unacceptableStatus where error.response?.status == .notFound: throw HTTPError(.notFound)
             case .cancelled where !error.mayHaveSentBytes:
-                throw HTTPError(.serviceUnavailable, headers: [.retryAfter: "1"], message: "\(error.reason)")
+                throw HTTPError(.serviceUnavailable, headers: [.retryAfter: "1"], message: "shutting down")
             case .connectTimeout, .idleTimeout, .deadline:
-                throw HTTPError(.gatewayTimeout, message: "\(error.reason)")
-            default: throw HTTPError(.badGateway, message: "\(error.reason)")
+                throw HTTPError(.gatewayTimeout, message: "the service behind does not respond in time")
+            default: throw HTTPError(.badGateway, message: "the service behind has failed")
             }
         }
     }

@@ -14,8 +14,9 @@ struct GatewayCommand: Subcommand {
             Every request goes to the origin with its method, path, query, fields and body, and every response comes back as it is: \
             nothing is followed, decoded or repeated, except that libcurl sends a request again that an HTTP/2 origin has refused \
             unprocessed. The trailers of responses are passed on, and those of requests with libcurl 8.7 or newer. Via, Age and \
-            Cache-Status are added. An origin that cannot be reached is a 502, and one that does not respond in time a 504; for a day \
-            after the end of its freshness, a stored response is used instead, unless it forbids that. \
+            Cache-Status are added, and the origin's Alt-Svc is not passed on. Forwarded and X-Forwarded-For are passed on as the client \
+            has sent them: an origin must not believe them. An origin that cannot be reached is a 502, and one that does not respond in \
+            time a 504; for a day after the end of its freshness, a stored response is used instead, unless it forbids that. \
             SIGTERM and SIGINT let the responses under way go on to their end.
 
               trellis gateway --listen 127.0.0.1:8080 --origin http://localhost:3000 --cache memory
@@ -81,7 +82,11 @@ struct GatewayCommand: Subcommand {
     @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
     var cacert: String?
 
-    @Flag(help: "Print a line for each request on standard error: method, target, status, and the time until then.")
+    @Flag(
+        help: """
+            Print a line for each request on standard error: method, target, status, and the time until then. Secrets of the query are \
+            REDACTED.
+            """)
     var verbose = false
 
     func validate() throws {

@@ -89,7 +89,7 @@ def responses(check, gateway, origin):
     def answer(connection, request):
         connection.answer("\x00\xff body", "Date: Mon, 01 Jan 2024 00:00:00 GMT\r\nSet-Cookie: a=1\r\nX-One: 1\r\nset-cookie: b=2\r\n"
                           "X-Octets: \xe4\xff\r\nX-Empty:\r\nConnection: X-Foo, close\r\nX-Foo: 1\r\nKeep-Alive: timeout=5\r\n"
-                          "Proxy-Authenticate: Basic\r\nUpgrade: h2c\r\nX-One: 2\r\nVia: 1.0 inner\r\n", "299 Quite all Right")
+                          "Proxy-Authenticate: Basic\r\nUpgrade: h2c\r\nAlt-Svc: h3=\":443\"\r\nX-One: 2\r\nVia: 1.0 inner\r\n", "299 Quite all Right")
         return True
     got = gateway.get("/answer")
     check("a status line as it is", b"HTTP/1.1 299 Quite all Right", got.first)
@@ -241,9 +241,10 @@ def continuing(check, gateway, origin):
             origin.take()
             connection.send(request("/refuse", expecting, "PUT"))
             answer = connection.response()
-            return [answer.first[9:].decode(), answer.informational, answer.body, len(origin.take()), connection.rest()]
+            return [answer.first[9:].decode(), answer.informational, answer.body, len(origin.take()), connection.rest(),
+                    answer.get("Connection")]
         origin.scripts["refuse"] = lambda connection, _: connection.answer("no", "", status) or True
-        wanted = [status, [], b"no", 1, b""]
+        wanted = [status, [], b"no", 1, b"", "close"]
         check("a %s in place of the 100" % status, wanted, within(CONTINUE_LIMIT, wanted, refused))
 
 

@@ -87,6 +87,8 @@ def users(connection, request):
     if number == 404:
         connection.answer("nobody", status="404 Not Found")
         return
+    if number == 405:
+        return True
     if number < 100:
         held.append(number)
         release.wait(2 * LIMIT)
@@ -107,6 +109,9 @@ def load():
     check("one line tells the port", "listening on 127.0.0.1:%d\n" % service.port, service.line)
     check("a user of the service behind", user(700), service.get("/users/700"))
     check("a user that is not there", 404, service.get("/users/404")[0])
+    status, text = service.get("/users/405")
+    check("a failure tells nothing about the service behind", [502, False, False],
+          [status, "127.0.0.1" in text, origin.authority.split(":")[1] in text])
     check("the state of the session", [200, "running\n"], service.get("/health"))
 
     slow, fast, probes, numbers = {}, [], [], iter(range(1000, 10**9))
@@ -166,9 +171,11 @@ def load():
     check("and are answered", {number: user(number) for number in range(1, 17)}, dict(sorted(slow.items())))
     lost = [(number, result) for number, result in fast if result != user(number)]
     check("every request of the load is answered completely", [], lost)
-    # The requests that are not of the load: 16 slow ones, and five at the beginning and at the end.
-    total = len(fast) + 16 + 5
-    check("the service has got no others", [0, "ended after %d requests\n" % total, ""], service.end())
+    # The requests that are not of the load: 16 slow ones, and six at the beginning and at the end.
+    total = len(fast) + 16 + 6
+    status, out, errors = service.end()
+    check("the service has got no others", [0, "ended after %d requests\n" % total], [status, out])
+    check("the log alone has the reason of the failure", [1, True], [len(errors.splitlines()), "The service behind has failed" in errors])
     check("and has sent each to the service behind", len(fast) + 16 + 3, len(answered))
 
 

@@ -61,6 +61,9 @@ def run(check, program):
     named("the metrics come last", "/v1/metrics", messages[-1][0])
     check_spans(named, [content for path, content in messages if path == "/v1/traces"], parents[0])
     check_metrics(named, messages[-1][1])
+    gone = subprocess.run([program, "http://127.0.0.1:1/", url + "users"], stdout=subprocess.PIPE, timeout=LIMIT)
+    named("a collector that is not there is told", [1, True],
+          [gone.returncode, gone.stdout.startswith(b"otlp-exporter: the collector has not got everything: ")])
     usage = subprocess.run([program, url], stdout=subprocess.PIPE, timeout=LIMIT)
     named("without a URL it tells its usage", [64, True], [usage.returncode, usage.stdout.startswith(b"usage:")])
 

@@ -140,12 +140,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if isLast { responseHasEnded() }
     }
 
-    /// Indicates whether the request cannot be read to its end, so that no other one follows.
+    /// Indicates whether the connection ends with the response, which says so (RFC 9112, section 9.6): the request has not been read to its
+    /// end, and may never be.
     private var mustClose: Bool {
         switch input {
         case .head, .complete: false
-        case .body: isReaderGone
-        case .dropped: true
+        case .body, .dropped: true
         }
     }
 

@@ -39,8 +39,10 @@ enum PassedResponse {
         return HTTPResponse(status: head.status, headerFields: HTTPFields(fields))
     }
 
+    /// Returns the fields without those of the connection, and without the services that the origin names for itself: a client would take
+    /// them for those of the gateway, and go around it (RFC 7838, section 2).
     private static func passed(_ fields: HTTPFields) -> [HTTPField] {
         let options = ConnectionOptions(fields)
-        return fields.filter { !options.contains($0.name) }
+        return fields.filter { !options.contains($0.name) && $0.name.canonicalName != "alt-svc" }
     }
 }

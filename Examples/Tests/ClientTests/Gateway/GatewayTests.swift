@@ -39,7 +39,7 @@ import Testing
         let listening = /listening on 127\.0\.0\.1:([0-9]+)\n/
         try await gateway.wait(until: "listens") { $0.errors.firstMatch(of: listening) != nil }
         let port = try #require(gateway.errors.firstMatch(of: listening)).1
-        let response = try await report(["http://127.0.0.1:\(port)/status/404?a"])
+        let response = try await report(["http://127.0.0.1:\(port)/status/404?a&access_token=s3cret"])
         #expect(response.report["status"] == 404)
         gateway.send(SIGTERM)
         let run = try await gateway.ended()
