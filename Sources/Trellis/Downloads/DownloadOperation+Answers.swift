@@ -55,7 +55,7 @@ extension DownloadOperation {
         let decision: DownloadRangeRequest.Decision =
             canResume
             ? rangeRequest.decision(status: head.status.code, fields: head.headers, of: head.url)
-            : .whole(Representation(validator: nil, total: Representation(head.headers).total))
+            : onlyDecision(on: head)
         switch decision {
         case .whole(let new):
             // The complete representation again, without a change: the server ignores ranges.
@@ -89,6 +89,14 @@ extension DownloadOperation {
             throw TrellisError(.invalidResponse(.malformed(why))).about(request, head)
         case .busy, .refused: return try await refuse(answer, isPassing: decision == .busy)
         }
+    }
+
+    /// Validates the response to a request that is never repeated. If the request has a `Range`, the requested part is the file.
+    private func onlyDecision(on head: Response) -> DownloadRangeRequest.Decision {
+        if !request.headers.contains(.range), ContentRange.claimsPart(status: head.status.code, head.headers) {
+            return DownloadRangeRequest.unaskedPart
+        }
+        return .whole(Representation(validator: nil, total: Representation(head.headers).total))
     }
 
     /// Begins the file with a response that carries the complete representation.
@@ -144,7 +152,7 @@ extension DownloadOperation {
     /// about its content: the fields of a response to `HEAD`, and of a 304, describe the response to a `GET`.
     private func digestScope(of response: Response) -> DigestFields.Scope? {
         guard request.method != .head, response.status != .notModified else { return nil }
-        guard response.status == .partialContent else { return .representation }
+        guard ContentRange.claimsPart(status: response.status.code, response.headers) else { return .representation }
         // If the caller's request has a `Range` of its own, the requested part is the complete file, so that only the digest of
         // this response's content applies.
         return canResume ? .partOfRepresentation : .content

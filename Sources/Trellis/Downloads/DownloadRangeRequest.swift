@@ -44,30 +44,33 @@ enum DownloadRangeRequest: Hashable, Sendable {
     ///
     /// - Parameter url: The URL of the response, after all redirects.
     func decision(status: Int, fields: HTTPFields, of url: String? = nil) -> Decision {
-        switch (self, status) {
-        case (.whole, 206): .malformed("it is a part that nobody asked for")
-        case (.part(_, _, let representation), 206), (.part(_, _, let representation), 416):
-            if representation.isOfResource(url) { decision(status, fields) } else { .askForWhole("another resource") }
-        default: decision(status, fields, of: url)
+        let isPart = ContentRange.claimsPart(status: status, fields)
+        switch self {
+        case .whole where isPart: return Self.unaskedPart
+        case .part(let start, let end, let representation) where isPart || status == 416:
+            guard representation.isOfResource(url) else { return .askForWhole("another resource") }
+            guard isPart else { return Self.decision(on416: fields, start, representation) }
+            return Self.decision(onPart: fields, status, from: start, to: end, of: representation)
+        case .whole, .part: break
         }
-    }
-
-    private func decision(_ status: Int, _ fields: HTTPFields, of url: String? = nil) -> Decision {
-        switch (self, status) {
-        case (_, 206): decision(onPart: fields)
+        return switch status {
         // The server supports no ranges, or the representation has changed.
-        case (_, 200..<300): .whole(Representation(fields, of: url))
-        case (.part(let start, _, let representation), 416): Self.decision(on416: fields, start, representation)
+        case 200..<300: .whole(Representation(fields, of: url))
         // Too Early (RFC 8470, section 5.2) is transient for downloads alone: a request for a part is repeated as it was.
-        case (_, 425): .busy
-        case (_, let code) where HTTPResponse.Status(code: code).isTransient: .busy
+        case 425: .busy
+        case let code where HTTPResponse.Status(code: code).isTransient: .busy
         default: .refused
         }
     }
 
-    /// Validates a 206: every field has to fit the request and the representation.
-    private func decision(onPart fields: HTTPFields) -> Decision {
-        guard case .part(let start, let end, let representation) = self else { return .askForWhole("not asked for") }
+    /// The decision on a part in response to a request without a range.
+    static let unaskedPart = Decision.malformed("it is a part that nobody asked for")
+
+    /// Validates a part: every field has to fit the request and the representation. A part whose status is not 206 must also have the length
+    /// of its range, because the status says that the body is complete.
+    private static func decision(
+        onPart fields: HTTPFields, _ status: Int, from start: Int64, to end: Int64?, of representation: Representation
+    ) -> Decision {
         if let type = fields[.contentType], type.lowercasedASCII().hasBytePrefix("multipart/byteranges") {
             return .askForWhole("several parts")
         }
@@ -84,6 +87,7 @@ enum DownloadRangeRequest: Hashable, Sendable {
         if let length = fields[.contentLength], ContentRange.number(length) != Int64(range.count) {
             return .askForWhole("a Content-Length that is not that of the range")
         }
+        if status != 206, !fields.contains(.contentLength) { return .askForWhole("another status than 206") }
         return .part(range, total: total ?? representation.total)
     }
 

@@ -1,4 +1,5 @@
 import CurlEngine
+import HTTPTypes
 
 /// The range of a representation that a response carries: the value of `Content-Range` (RFC 9110, section 14.4).
 enum ContentRange: Hashable, Sendable {
@@ -36,5 +37,27 @@ enum ContentRange: Hashable, Sendable {
             return nil
         }
         return Int64(text)
+    }
+}
+
+extension ContentRange {
+    /// Returns whether a response claims that its body is a part of a representation: a 206, or another success with a `Content-Range` in
+    /// bytes that does not cover the complete representation.
+    ///
+    /// The field has a meaning only in a 206 and a 416 (RFC 9110, section 14.4). Some servers send it with the status 200 and a part, so that
+    /// neither the part nor the complete representation is certain. A field that cannot be read makes the body a part too.
+    static func claimsPart(status: Int, _ fields: HTTPFields) -> Bool {
+        guard status != 206 else { return true }
+        return 200..<300 ~= status && fields[values: .contentRange].contains { isPartOfBytes($0) }
+    }
+
+    private static func isPartOfBytes(_ value: String) -> Bool {
+        let unit = value.utf8.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "=") }
+        guard unit.lazy.map({ $0 | 0x20 }).elementsEqual("bytes".utf8) else { return false }
+        switch ContentRange(value) {
+        case .part(let range, let total): return total.map { range != 0..<$0 } ?? true
+        case .unsatisfied: return false
+        case nil: return true
+        }
     }
 }

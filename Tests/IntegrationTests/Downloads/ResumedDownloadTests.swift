@@ -133,6 +133,32 @@ struct ResumedDownloadTests: DownloadSuite {
         #expect(isWhole())
     }
 
+    /// Some servers answer a request for the rest with the status 200. The rest is used, or the file is requested anew: the rest
+    /// is never taken for the file.
+    @Test(arguments: [true, false], [true, false])
+    func theRestThatIsSentAsComplete(_ isNewDownload: Bool, _ hasLength: Bool) async throws {
+        let server = try FileServer(Self.content) { number, _ in
+            switch number {
+            case 1: return .cut(600_000)
+            case 2:
+                let fields = [("ETag", "\"v1\""), ("Content-Range", "bytes 600000-1999999/2000000")]
+                let rest = Data(Self.content.dropFirst(600_000))
+                guard !hasLength else { return .other(.init(headers: fields, body: rest)) }
+                return .other(.init(headers: fields, body: .chunked { try $0.write(Array(rest)) }))
+            default: return .whole
+            }
+        }
+        if isNewDownload {
+            var options = DownloadOptions()
+            options.maximumFailures = 0
+            await fails(.truncatedBody) { try await download(server, options: options).value }
+        }
+        let file = try await download(server).value
+        #expect(isWhole() && file.size == 2_000_000)
+        #expect(file.resumedBytes == (isNewDownload && hasLength ? 600_000 : 0))
+        #expect(server.ranges == [nil, "bytes=600000-"] + (hasLength ? [] : [nil]))
+    }
+
     // MARK: Checksums
 
     @Test func aChecksumThatDoesNotFit() async throws {

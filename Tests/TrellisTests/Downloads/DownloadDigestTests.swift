@@ -34,6 +34,24 @@ struct DownloadDigestTests {
         return download
     }
 
+    /// A part is no file, unless the caller asks for a part.
+    @Test(arguments: [(206, "bytes 2-4/10"), (200, "bytes 2-4/10"), (206, "")])
+    func anUnaskedPartIsNoFile(_ status: Int, _ range: String) async throws {
+        for method in [HTTPRequest.Method.get, .post] {
+            let download = world.session.downloadRequest(
+                Request(ScriptedDownload.url, method: method), to: .file(world.path))
+            download.resume()
+            let attempt = try await world.transport.nextAttempt()
+            attempt.connect()
+            attempt.receiveHead(status: status, headers: range.isEmpty ? [:] : [.contentRange: range])
+            attempt.receiveBody("234")
+            attempt.end()
+            let error = await #expect(throws: TrellisError.self) { try await download.value }
+            #expect(error?.description.contains("it is a part that nobody asked for") == true)
+            #expect(world.folder.names == [])
+        }
+    }
+
     /// The digest of the complete representation is not that of the part that the caller asks for.
     @Test(arguments: [true, false]) func aPartOfTheCallersIsNotTheRepresentation(_ isTrailer: Bool) async throws {
         let digest = try fields("Repr-Digest")

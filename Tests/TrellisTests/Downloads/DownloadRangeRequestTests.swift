@@ -59,6 +59,24 @@ struct DownloadRangeRequestTests {
         Case(
             "all of it", status: 200, [.eTag: "\"b\"", .contentLength: "70"],
             .whole(Representation(validator: .entityTag("\"b\""), total: 70))),
+        Case(
+            "the rest, as if it were all of it", status: 200,
+            [.eTag: "\"a\"", .contentRange: "bytes 40-99/100", .contentLength: "60"], .part(40..<100, total: 100)),
+        Case(
+            "the rest, as if it were all of it, without a length", status: 200,
+            [.eTag: "\"a\"", .contentRange: "bytes 40-99/100"], .askForWhole("another status than 206")),
+        Case(
+            "the rest of another one, as if it were all of it", status: 200,
+            [.eTag: "\"b\"", .contentRange: "bytes 40-99/100", .contentLength: "60"],
+            .askForWhole("another representation")),
+        Case(
+            "all of it, as if it were the rest", status: 200,
+            [.eTag: "\"a\"", .contentRange: "bytes 40-99/100", .contentLength: "100"],
+            .askForWhole("a Content-Length that is not that of the range")),
+        Case(
+            "all of it, with its range", status: 200,
+            [.eTag: "\"a\"", .contentRange: "bytes 0-99/100", .contentLength: "100"],
+            .whole(Representation(validator: .entityTag("\"a\""), total: 100))),
         Case("416, elsewhere", status: 416, [.contentRange: "bytes */100"], .askForWhole("no such range")),
         Case("416, without a word", status: 416, [:], .askForWhole("no such range")),
         Case(
@@ -164,6 +182,9 @@ struct DownloadRangeRequestTests {
                 .date: "Mon, 07 Nov 1994 08:49:37 GMT",
             ], .whole(Representation(validator: nil, total: nil))),
         Case("a part", [.contentRange: "bytes 0-9/10"], .malformed("it is a part that nobody asked for")),
+        Case(
+            "a part, as if it were all of it", status: 200, [.contentRange: "bytes 0-9/20", .contentLength: "10"],
+            .malformed("it is a part that nobody asked for")),
         Case("not found", status: 404, [:], .refused), Case("416", status: 416, [:], .refused),
         Case("not well", status: 500, [:], .busy),
     ])

@@ -1,3 +1,4 @@
+import HTTPTypes
 import Testing
 
 @testable import Trellis
@@ -23,4 +24,19 @@ struct ContentRangeTests {
         "bytes 0-9/9223372036854775808", "bytes ٠-٩/١٠", "bytes 0,0-9/10",
     ])
     func refused(_ text: String) { #expect(ContentRange(text) == nil) }
+
+    @Test(arguments: [
+        (206, [], true), (206, ["bytes 0-9/10"], true), (206, ["items 0-4/10"], true),
+        (200, ["bytes 5-9/10"], true), (200, ["bytes 0-4/10"], true), (203, ["BYTES 0-4/10"], true),
+        (200, ["bytes 0-9/*"], true), (200, ["bytes=0-9/10"], true), (200, ["bytes"], true), (200, ["bytes 0-"], true),
+        (200, ["bytes 0-9/10", "bytes 0-4/10"], true), (299, ["bytes */*"], true),
+        (200, [], false), (200, ["bytes 0-9/10"], false), (200, ["bytes */10"], false), (200, ["items 0-4/10"], false),
+        (200, ["0-4/10"], false), (200, ["bytesize 0-4/10"], false), (200, [""], false),
+        (416, ["bytes */10"], false), (404, ["bytes 0-4/10"], false), (304, ["bytes 0-4/10"], false),
+    ])
+    func aResponseThatClaimsToBeAPart(_ status: Int, _ values: [String], _ isPart: Bool) {
+        var fields = HTTPFields()
+        for value in values { fields.append(HTTPField(name: .contentRange, value: value)) }
+        #expect(ContentRange.claimsPart(status: status, fields) == isPart)
+    }
 }

@@ -46,7 +46,7 @@ enum CacheStorability: Hashable, Sendable {
         guard isStorable(method, freshness) else { return .refused(.method) }
         if isForOneUser(directives, policy, request) { return .refused(.authorization) }
         guard facts.selection != nil else { return .refused(.varyAny) }
-        if head.status == 206, !hasStorableRange(head) { return .refused(.range) }
+        if head.claimsPart, !hasStorableRange(head) { return .refused(.range) }
         return isReusable(facts) ? .storable : .refused(.notReusable)
     }
 
@@ -95,9 +95,9 @@ enum CacheStorability: Hashable, Sendable {
 
     /// Returns whether the response has one part of a representation, which a strong validator identifies (RFC 9111, section 3.3).
     private static func hasStorableRange(_ head: StoredHead) -> Bool {
-        guard let text = head.deciding.single(.contentRange), case .part(_, _?)? = ContentRange(text) else {
-            return false
-        }
+        guard head.status == 206, let text = head.deciding.single(.contentRange),
+            case .part(_, _?)? = ContentRange(text)
+        else { return false }
         return StrongValidator(head.deciding) != nil
     }
 }

@@ -31,6 +31,8 @@ struct DecidingFields: Hashable, Sendable {
     private(set) var hasVary = false
     /// Indicates whether there is a `Content-Encoding`.
     private(set) var hasCodings = false
+    /// Indicates whether there is a `Content-Range`.
+    private(set) var hasRange = false
     /// Indicates whether a `Connection` may name other fields.
     private(set) var mayNameOthers = false
 
@@ -83,6 +85,7 @@ extension DecidingFields {
                 let value = field.value
                 if !value.hasSameBytes(as: "keep-alive"), !value.hasSameBytes(as: "close") { mayNameOthers = true }
             case 13 where name == "cache-control": directives.read(line: field.value)
+            case 13 where name == "content-range": hasRange = true
             case 13 where name == "last-modified": lastModified.add(field)
             case 16 where name == "content-encoding": hasCodings = true
             default: break
@@ -123,6 +126,7 @@ extension DecidingFields {
     private static let connectionName = Array("connection".utf8)
     private static let cacheControlName = Array("cache-control".utf8)
     private static let lastModifiedName = Array("last-modified".utf8)
+    private static let contentRangeName = Array("content-range".utf8)
     private static let contentEncodingName = Array("content-encoding".utf8)
     private static let keepAliveOption = Array("keep-alive".utf8)
     private static let closeOption = Array("close".utf8)
@@ -157,6 +161,7 @@ extension DecidingFields {
             }
         case 13:
             if name.isName(Self.cacheControlName) { return directives.readPlain(value) }
+            if name.isName(Self.contentRangeName) { hasRange = true }
             if name.isName(Self.lastModifiedName) { return Self.readDate(value, &lastModified) }
         case 16:
             if name.isName(Self.contentEncodingName) { hasCodings = true }

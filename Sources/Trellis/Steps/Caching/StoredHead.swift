@@ -124,6 +124,12 @@ struct StoredHead: Hashable, Sendable {
         return (range, total)
     }
 
+    /// Indicates whether the body is a part of a representation, or may be one (``ContentRange/claimsPart(status:_:)``).
+    var claimsPart: Bool {
+        if status != 206, case .received(let received) = fields, !received.values.hasRange { return false }
+        return ContentRange.claimsPart(status: status, deciding)
+    }
+
     // MARK: Age
 
     /// Returns the age at the reception, in milliseconds (RFC 9111, section 4.2.3).

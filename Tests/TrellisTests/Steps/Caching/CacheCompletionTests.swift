@@ -140,12 +140,23 @@ struct CacheCompletionTests {
     /// Never a wrong byte: the request is sent again as the caller has made it.
     @Test(arguments: misfits, [false, true])
     func otherBytesAreNeverCombined(_ misfit: (HTTPFields, String), _ isStream: Bool) async throws {
+        try await neverCombine(misfit, status: 206, isStream)
+    }
+
+    /// Some servers send a part with the status 200.
+    @Test(arguments: [false, true]) func aPartThatIsSentAsCompleteIsNotTheResponse(_ isStream: Bool) async throws {
+        for range in ["bytes 5-9/10", "bytes 5-9/*", "bytes=5-9"] {
+            try await neverCombine(([.contentRange: range], "56789"), status: 200, isStream)
+        }
+    }
+
+    private func neverCombine(_ misfit: (HTTPFields, String), status: Int, _ isStream: Bool) async throws {
         let origin = Origin()
         let world = World { request in
             guard request.headers.contains(.ifRange) else { return origin.response(to: request) }
             let fields: HTTPFields = [.cacheControl: "max-age=60"]
             let tag: HTTPFields = misfit.0.contains(.eTag) ? [:] : [.eTag: "\"1\""]
-            return World.response(misfit.1, status: 206, fields + tag + misfit.0)
+            return World.response(misfit.1, status: status, fields + tag + misfit.0)
         }
         _ = try await world.get(World.request("bytes=0-4"))
         let (text, response) = try await world.get(nil, isStream: isStream)

@@ -36,6 +36,21 @@ struct CachePartTests {
         #expect(world.transport.requests.count == 1)
     }
 
+    /// Some servers send a part with the status 200. It is not stored, and replaces nothing.
+    @Test func aPartThatIsSentAsCompleteIsNotStored() async throws {
+        let isFirst = Locked(true)
+        let world = World { _ in
+            if isFirst.withLock({ $0.exchange(with: false) }) { return World.response("0123456789", World.fields()) }
+            return World.response("01234", World.fields([.contentRange: "bytes 0-4/10"]))
+        }
+        _ = try await world.get()
+        world.pass(61)
+        let response = try await world.get()
+        #expect(response[0] == "01234" && response[1].hasSuffix("; detail=range"), "\(response)")
+        #expect(try await world.storedCount == 1)
+        #expect(try await world.get(World.request("bytes=0-4"))[1].hasSuffix("; detail=range"))
+    }
+
     /// RFC 9111, section 4.3.2: the condition is compared with the validators of a stored 206, too.
     @Test func aConditionIsEvaluatedForAPart() async throws {
         let world = World { _ in Self.part(0, 9) }

@@ -103,6 +103,11 @@ struct CacheStorabilityTests {
         Row(.rfc9111("3.4"), [fresh, range, "ETag: W/\"a\""], .refused(.range), status: 206),
         Row(.rfc9111("3.3"), [fresh, "ETag: \"a\""], .refused(.range), status: 206),
         Row(.rfc9111("3.3"), [fresh, "Content-Range: bytes 0-4/*", "ETag: \"a\""], .refused(.range), status: 206),
+        // A part whose status says that it is complete.
+        Row(.rfc9110("14.4"), [fresh, range, "ETag: \"a\""], .refused(.range)),
+        Row(.rfc9110("14.4"), [fresh, "Content-Range: bytes=0-4"], .refused(.range), status: 203),
+        Row(.rfc9110("14.4"), [fresh, "Content-Range: bytes 0-9/10"], .storable),
+        Row(.rfc9110("14.4"), [fresh, "Content-Range: items 0-4/10"], .storable),
         // Cookies of a response do not matter.
         Row(.rfc9111("7.3"), [fresh, "Set-Cookie: a=b"], .storable),
     ]

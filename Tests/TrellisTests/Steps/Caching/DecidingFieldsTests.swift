@@ -28,10 +28,10 @@ struct DecidingFieldsTests {
         ["Expires: 0"], ["Expires: -1"], ["Expires:"], ["Expires: \(CacheSamples.date(60))", date],
         ["Last-Modified: \(CacheSamples.date(-60))", "ETag: \"a\""], ["ETag:"], ["ETag: W/\"x\""], ["Age: 0"],
         ["Age: 99999999999"], ["age:7"], ["Vary: Accept"], ["Vary: *", "Vary: A"], ["Content-Encoding: gzip"],
-        ["Connection: keep-alive"], ["Connection: close", "connection: keep-alive"],
+        ["Content-Range: bytes 0-4/10"], ["Connection: keep-alive"], ["Connection: close", "connection: keep-alive"],
         // Other names of the same length.
         ["Agf: 1", "Data: x", "Vari: x", "Expirez: 0", "Connectiom: x", "Cache-Contro1: no-store", "Xast-Modified: 0"],
-        ["Content-Language: en", "Content-Encodinh: x"],
+        ["Content-Language: en", "Content-Encodinh: x", "Content-Rangf: x"],
     ]
 
     @Test(arguments: plain)

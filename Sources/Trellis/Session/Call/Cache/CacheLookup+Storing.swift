@@ -20,7 +20,7 @@ extension CacheLookup {
     /// Returns the reason why a response is not stored whatever its fields allow; `nil` if the method of the request is reason enough.
     private func detail(of received: StoredHead) -> String? {
         switch request.method {
-        case .get: Self.subject(of: received.status)
+        case .get: Self.subject(of: received)
         case .post: received.deciding.contains(.contentLocation) ? "content-location" : nil
         default: nil
         }
@@ -48,11 +48,11 @@ extension CacheLookup {
     private func isMethodStorable(_ received: StoredHead) -> Bool {
         switch request.method {
         case .get:
-            guard received.status == 206 else { return !Self.isAboutRequestAlone(received.status) }
+            guard received.status == 206 else { return !Self.isAboutRequestAlone(received) }
             return RequestedRange(fields.headers) != nil
         case .post:
             // The response to a POST is one to a GET if it says so itself (RFC 9110, section 9.3.3).
-            guard 200...299 ~= received.status, received.status != 206,
+            guard 200...299 ~= received.status, !received.claimsPart,
                 let location = received.headers.single(.contentLocation)
             else { return false }
             let target = URLReference(location).resolved(against: URLReference(url.text)).text
@@ -64,7 +64,7 @@ extension CacheLookup {
     /// Returns whether a response replaces those that are stored, although it is not stored itself.
     func replacesStored(_ received: StoredHead) -> Bool {
         request.method == .get && request.cacheMode != .noStore && received.status < 500
-            && !Self.isAboutRequestAlone(received.status) && isForOthers(received)
+            && !Self.isAboutRequestAlone(received) && isForOthers(received)
     }
 
     /// Returns whether a response is also one to other requests for the URL. A request that says `no-store`, or one user's with
@@ -75,14 +75,15 @@ extension CacheLookup {
         return !CacheStorability.isForOneUser(directives, policy, fields)
     }
 
-    /// Returns whether a status is about a part, a condition or the credentials of the request, or about this attempt, and not about the
+    /// Returns whether a response is about a part, a condition or the credentials of the request, or about this attempt, and not about the
     /// URL.
-    private static func isAboutRequestAlone(_ status: Int) -> Bool { subject(of: status) != nil }
+    private static func isAboutRequestAlone(_ received: StoredHead) -> Bool { subject(of: received) != nil }
 
-    /// Returns the part of the request that a status is about, as a token for `Cache-Status`; `nil` if it is about the URL.
-    private static func subject(of status: Int) -> String? {
-        switch status {
-        case 206, 416: "range"
+    /// Returns the part of the request that a response is about, as a token for `Cache-Status`; `nil` if it is about the URL.
+    private static func subject(of received: StoredHead) -> String? {
+        switch received.status {
+        case 200...299: received.claimsPart ? "range" : nil
+        case 416: "range"
         case 304, 412: "condition"
         case 401, 407: "credentials"
         case 417: "expectation"

@@ -23,9 +23,7 @@ extension CacheTurn {
         {
             return combined
         }
-        guard [206, 304, 416].contains(received.status) else {
-            return try await kept(answer, received, .partial, ticket)
-        }
+        guard received.isAboutPart else { return try await kept(answer, received, .partial, ticket) }
         await answer.discard(pipeline.context)
         let second = cache.now
         let whole = try await send(with: HTTPFields())
@@ -53,9 +51,7 @@ extension CacheTurn {
             await recording?.commit()
             return nil
         }
-        guard [206, 304, 416].contains(received.status) else {
-            return try await kept(answer, received, .partial, ticket)
-        }
+        guard received.isAboutPart else { return try await kept(answer, received, .partial, ticket) }
         await answer.discard(pipeline.context)
         return nil
     }
@@ -104,6 +100,7 @@ extension CacheTurn {
         guard recording == nil, status.detail != "storage" else { return recording }
         var replacing = received
         replacing.status = head.status
+        replacing.headers[.contentRange] = head.headers[.contentRange]
         await removeReplaced(by: replacing, ticket)
         return nil
     }
@@ -161,4 +158,9 @@ extension CacheTurn {
             answer.reader, recording, coded, limit: streamLimit, status, within: surroundings)
         return answer.replacing(response, .source(TransferToken(content)))
     }
+}
+
+extension StoredHead {
+    /// Indicates whether a response to a request for a part is no response to one for the complete representation.
+    fileprivate var isAboutPart: Bool { claimsPart || status == 304 || status == 416 }
 }
