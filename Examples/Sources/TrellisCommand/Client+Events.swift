@@ -21,11 +21,12 @@ extension Client {
     }
 
     private func deliverEvents<O: Output>(to output: inout O, _ steps: Steps, _ latest: LatestHead) async throws {
-        if let source = try options.sourceReadOnce() {
+        var request = try options.makeRequest()
+        // A POST is sent once.
+        if request.method != .post, let source = try options.sourceReadOnce() {
             throw RequestFailure(
                 "body_not_replayable", "\(source) cannot be read again for each connection to the events")
         }
-        var request = try options.makeRequest()
         // The deadline applies to all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil

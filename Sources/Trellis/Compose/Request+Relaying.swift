@@ -13,7 +13,7 @@ extension Request {
 
     /// Indicates whether the request goes over the wire at most once for each exchange. The default is `false`.
     ///
-    /// Otherwise, an idempotent request whose kept connection is closed before the first byte of the response goes over another connection
+    /// Otherwise, a request with an idempotent method or an `Idempotency-Key` whose kept connection is closed before the first byte of the response goes over another connection
     /// (RFC 9112, section 9.3.1), and a request that is answered with 417 is repeated without its expectation. A request of which no byte
     /// was sent, or that an HTTP/2 server has refused unprocessed, still goes over another connection. Retriers, hedging and redirects are
     /// not affected.
@@ -27,9 +27,6 @@ extension Request {
         get { extras?.extras.isRepeatable ?? false }
         set { changeExtras { $0.isRepeatable = newValue } }
     }
-
-    /// Indicates whether the request is sent again on another connection if its kept connection turns out to be dead.
-    var mayBeReplayed: Bool { (method.isIdempotent || isRepeatable) && !isSentOnce }
 
     /// The receiver of informational heads, an ``InformationalHeads``; `nil` if there is none.
     package var informationalReceiver: (any Sendable)? {

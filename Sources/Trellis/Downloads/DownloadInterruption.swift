@@ -15,7 +15,10 @@ extension Error {
 
     private var isInterruption: Bool { self is Interruption || (self as? TrellisError)?.isTransient == true }
 
-    fileprivate var mayBeMended: Bool { isInterruption && !Task.isCancelled }
+    /// Indicates whether another attempt may succeed, and does no harm: a step may have changed the method of the request.
+    fileprivate var mayBeMended: Bool {
+        isInterruption && !Task.isCancelled && (cause as? TrellisError)?.mayBeMadeAgain(.get) ?? true
+    }
 }
 
 extension DownloadBackoff {

@@ -150,8 +150,14 @@ extension TrellisError {
     /// Indicates whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a
     /// redirect.
-    public var isRetryable: Bool {
-        isTransient && earlierTraffic != .other && (!hasReachedServer || (method?.isIdempotent ?? false))
+    public var isRetryable: Bool { isTransient && mayBeMadeAgain(nil) }
+
+    /// Returns whether the same call does no harm if it is made again: nothing was sent, or only requests with idempotent methods. An
+    /// `Idempotency-Key` does not count, because a new call may have another one.
+    ///
+    /// - Parameter asked: The method that the caller asked for, which counts if the error has none.
+    func mayBeMadeAgain(_ asked: HTTPRequest.Method?) -> Bool {
+        earlierTraffic != .other && (!hasReachedServer || (method ?? asked)?.isIdempotent ?? false)
     }
 
     /// Indicates whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all

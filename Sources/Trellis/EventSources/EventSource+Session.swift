@@ -1,7 +1,8 @@
 public import HTTPTypes
 
 extension Session {
-    /// Returns the server-sent events of a server, over as many connections as needed.
+    /// Returns the server-sent events of a server, over as many connections as needed. A request whose method is not idempotent, such as a
+    /// `POST`, is sent once unless ``ReconnectionPolicy/repeatsAnyMethod`` is set.
     ///
     /// `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request has such fields. A request without
     /// ``Request/timeouts`` of its own has the session's, but none in total; a stream that is silent for longer than
@@ -9,7 +10,7 @@ extension Session {
     /// request the `Last-Event-ID` to begin with.
     ///
     /// - Parameters:
-    ///   - request: The request, converted for each connection. The body must be one that can be sent again.
+    ///   - request: The request, converted for each connection. The body of one that is repeated must be one that can be sent again.
     ///   - reconnection: The rules for opening the stream again.
     ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event is
     ///     an error of kind ``TrellisError/Kind/bodyTooLarge``.

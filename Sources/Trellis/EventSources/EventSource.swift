@@ -11,6 +11,10 @@ import HTTPTypes
 /// }
 /// ```
 ///
+/// A stream is opened again only if the request's method is idempotent (RFC 9110, section 9.2.2). A `POST`, as the services of language models
+/// expect it, is sent once: the sequence ends with its stream, and throws the error of a loss. ``ReconnectionPolicy/repeatsAnyMethod``
+/// changes that.
+///
 /// The sequence connects when the first event is requested. It ends when the server responds 204, and throws an error that no new
 /// attempt can correct: for any status other than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than
 /// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), or an untrusted certificate. Leaving the loop or
@@ -49,7 +53,8 @@ public struct EventSource: AsyncSequence, Sendable {
             self.state = state
         }
 
-        /// Returns the next event, however long that takes; `nil` if the server has responded 204 and wants no more connections.
+        /// Returns the next event, however long that takes; `nil` if the server has responded 204 and wants no more connections, or if the
+        /// stream has ended and its request must not be repeated.
         ///
         /// - Throws: ``TrellisError`` that no new attempt can correct, or the last error of
         ///   ``ReconnectionPolicy/maximumFailures`` in a row; `CancellationError` in a cancelled task; the error of the
@@ -84,6 +89,7 @@ public struct EventSource: AsyncSequence, Sendable {
                 status: response.response.status.code, contentType: response.response.headers[.contentType])
             {
             case .read:
+                state.begin(sent: response.source.request)
                 let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
                 return .reading(BodyReader(parser, response.chunks))
             case .stop: return .ended
@@ -93,7 +99,7 @@ public struct EventSource: AsyncSequence, Sendable {
             }
         }
 
-        /// Reads an event; returns `nil` if the stream has ended or was lost, after which the iterator waits.
+        /// Reads an event; returns `nil` if the stream has ended or was lost, after which the iterator waits or ends.
         private mutating func read(_ reader: BodyReader<ServerSentEventParser>) async throws -> ServerSentEvent? {
             var reader = reader
             // Only this variable refers to the reader, so that its buffer is not copied.
@@ -104,7 +110,7 @@ public struct EventSource: AsyncSequence, Sendable {
                     return event
                 }
                 remember(reader.machine)
-                place = .waiting(state.delayAfterEnd())
+                place = state.delayAfterEnd().map { .waiting($0) } ?? .ended
             } catch {
                 remember(reader.machine)
                 place = try place(after: error)

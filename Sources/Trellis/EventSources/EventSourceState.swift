@@ -20,6 +20,10 @@ struct EventSourceState {
     /// The time of the server's last `retry` field.
     var reconnectionTime: Duration?
     private var failures = 0
+    /// The method of the last request.
+    private var method = HTTPRequest.Method.get
+    /// Indicates whether the request of the last stream that has begun may be repeated.
+    private var isIdempotent = true
 
     init(_ reconnection: ReconnectionPolicy) { self.reconnection = reconnection }
 
@@ -36,14 +40,24 @@ struct EventSourceState {
         return .read
     }
 
-    /// Returns the time to wait after a stream that ended properly.
-    func delayAfterEnd() -> Duration {
-        reconnection.delay(failures: 0, reconnectionTime: reconnectionTime, random: 0)
+    /// Records that a stream has begun.
+    ///
+    /// - Parameter sent: The request as it was sent, perhaps after a redirect: both would be sent again. `nil` if it is not known.
+    mutating func begin(sent: Request?) {
+        isIdempotent = method.isIdempotent && sent?.method.isIdempotent ?? true
     }
 
-    /// Returns the time to wait after a failure; `nil` if another attempt is useless or not allowed.
+    /// Returns the time to wait after a stream that ended properly; `nil` if its request must not be repeated.
+    func delayAfterEnd() -> Duration? {
+        guard isIdempotent || reconnection.repeatsAnyMethod else { return nil }
+        return reconnection.delay(failures: 0, reconnectionTime: reconnectionTime, random: 0)
+    }
+
+    /// Returns the time to wait after a failure; `nil` if another attempt is useless or not allowed, or the request must not be repeated.
     mutating func delay(after error: any Error, random: Double) -> Duration? {
-        guard let error = error as? TrellisError, error.allowsReconnection else { return nil }
+        guard let error = error as? TrellisError, error.allowsReconnection,
+            isIdempotent && error.mayBeMadeAgain(method) || reconnection.repeatsAnyMethod
+        else { return nil }
         failures += 1
         if let limit = reconnection.maximumFailures, failures >= limit { return nil }
         return reconnection.delay(failures: failures, reconnectionTime: reconnectionTime, random: random)
@@ -60,6 +74,7 @@ struct EventSourceState {
             request.headers[name] = id.isEmpty ? nil : id
         }
         request.timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
+        method = request.method
         // Events are not responses to be used again.
         request.cacheMode = .noStore
         return request

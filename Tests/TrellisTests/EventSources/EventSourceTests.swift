@@ -76,6 +76,50 @@ struct EventSourceTests {
         #expect(await reading.value == .answer("a#1 b#1 c#1 d#3"))
     }
 
+    /// Each request to such a service may cost money.
+    @Test func aPostIsSentOnce() async throws {
+        let reading = read(Request("http://localhost/", method: .post, body: .string("question")))
+        try await answer("data: a\n\n").end()
+        #expect(await reading.value == .answer("a#"))
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test(arguments: [true, false]) func aPostThatMayHaveArrivedIsNotSentAgain(_ hasHead: Bool) async throws {
+        let reading = read(Request("http://localhost/", method: .post))
+        let attempt = try await (hasHead ? answer("data: a\n\n") : scripted.transport.nextAttempt())
+        if !hasHead { attempt.connect() }
+        attempt.fail(.exchangeFailed(.receive("x")))
+        #expect(await reading.value == .failed(.exchangeFailed(.receive("x"))))
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test func aPostThatWasNotSentIsSentLater() async throws {
+        let reading = read(Request("http://localhost/", method: .post))
+        try await scripted.transport.nextAttempt().fail(.connectionFailed(.unreachable("x")))
+        await expectWait(of: .seconds(4.5))
+        try await answer("data: a\n\n").end()
+        #expect(await reading.value == .answer("a#"))
+    }
+
+    @Test func aPostIsRepeatedIfItsRulesSaySo() async throws {
+        let reading = read(Request("http://localhost/", method: .post)) { $0.repeatsAnyMethod = true }
+        try await answer("data: a\n\n").end()
+        await expectWait(of: .seconds(3))
+        try await answer("data: b\n\n").fail(.exchangeFailed(.receive("x")))
+        await expectWait(of: .seconds(4.5))
+        _ = try await answer("", status: 204)
+        #expect(await reading.value == .answer("a# b#"))
+    }
+
+    /// The request as it was sent counts.
+    @Test func aRequestThatAnAdapterMakesAPostIsSentOnce() async throws {
+        let request = Request("http://localhost/").withInterceptor(Adapter { request, _ in request.withMethod(.post) })
+        let reading = read(request)
+        try await answer("data: a\n\n").end()
+        #expect(await reading.value == .answer("a#"))
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
     @Test func anIDThatTheServerTookBackIsNotSent() async throws {
         let reading = read(Request("http://localhost/", headers: [try #require(.init("Last-Event-ID")): "9"]))
         let first = try await answer("data: a\n\nid\ndata: b\n\n")

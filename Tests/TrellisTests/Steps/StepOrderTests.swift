@@ -162,6 +162,20 @@ struct StepOrderTests {
         #expect(error?.response?.status.code == 503)
     }
 
+    /// The body that was sent counts, which an adapter may have set.
+    @Test func aBodyOfAnAdapterThatCannotBeReadTwiceIsNotSentEmpty() async throws {
+        let transport = MockTransport { _ in MockResponse(status: 503) }
+        let session = Session(transport: transport)
+        let chunks = AsyncStream<Data> {
+            $0.yield(Data("once".utf8)); $0.finish()
+        }
+        let request = Request("http://a.example/", method: .put)
+            .withAdapter(Adapter { request, _ in request.setting(\.body, to: .stream(chunks)) })
+            .withRetrier(Retrier { _, _ in .retry })
+        let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+        #expect(error?.kind == .bodyNotReplayable && transport.requests.count == 1)
+    }
+
     @Test func aStreamIsRetriedBeforeItsHeadIsHandedOn() async throws {
         let flaky = MockTransport(responses: [MockResponse(status: 503), MockResponse(status: 503), .text("body")])
         let session = Session(transport: flaky)

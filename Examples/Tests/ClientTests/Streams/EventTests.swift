@@ -70,8 +70,14 @@ import Testing
     }
 
     @Test func aBodyThatIsReadOnceIsAFailure() async throws {
-        let run = try await report(["\(url)/events", "--stream", "sse", "-d", "@-"], status: 1, input: "once")
+        let run = try await report(["\(url)/events", "--stream", "sse", "-X", "PUT", "-d", "@-"], status: 1, input: "once")
         #expect(run.report["error"]["kind"] == "body_not_replayable")
+    }
+
+    @Test func aPostIsSentOnce() async throws {
+        let run = try await report(["\(url)/events", "--stream", "sse", "-d", "@-"], input: "once")
+        #expect(run.report["items"] == [Self.event(1, retry: 20)])
+        #expect(run.report.values("ok", "status") == [true, 200])
     }
 
     @Test func aReaderThatLeavesIsNoFailure() async throws {

@@ -40,8 +40,8 @@ extension TrellisError {
     /// Indicates whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), so that it may make one to
     /// another address, and the request may be sent there.
     fileprivate func isOfAddress(_ request: Request) -> Bool {
-        guard case .proxyFailed(.socksRefused) = reason, request.body?.isReplayable ?? true else { return false }
-        // A request that was sent on a connection that died must not be sent again, unless its method is idempotent.
-        return [.composing, .queued, .connecting].contains(phase) || request.method.isIdempotent
+        guard case .proxyFailed(.socksRefused) = reason, request.hasReplayableBody else { return false }
+        // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
+        return [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated
     }
 }

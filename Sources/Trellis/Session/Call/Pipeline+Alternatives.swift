@@ -8,7 +8,7 @@ extension Pipeline {
     func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
         // Protocols are switched on connections for HTTP/1.1. The source of a body may be read while the connection to the service is being
         // made.
-        if call.delivery != .connection, request.body?.isReplayable ?? true,
+        if call.delivery != .connection, request.hasReplayableBody,
             let service = session.alternative(for: request),
             let url = try? session.preparation.url(of: request),
             let generation = session.configuration.alternativeServices?.begin(service, of: url),

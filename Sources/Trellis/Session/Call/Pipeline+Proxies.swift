@@ -26,7 +26,7 @@ extension Pipeline {
                 let origin = isOfProxy ? nil : URLOrigin(url)
                 routes.didFail(proxy, origin: origin, for: request, after: changes, now: call.clock.now())
                 // The source of a body may have been read while the connection was being made.
-                guard let next = decision.afterFailure, request.body?.isReplayable ?? true else {
+                guard let next = decision.afterFailure, request.hasReplayableBody else {
                     if decision.afterFailure == nil, proxies.contains(.direct) {
                         routes.forgetFailures(of: proxies, origin: URLOrigin(url), since: start)
                     }
@@ -85,8 +85,8 @@ extension TrellisError {
     /// Indicates whether no connection or tunnel was made, so that another proxy may work, and nothing was sent to the server.
     fileprivate func isOfProxyConnection(_ request: Request) -> Bool {
         guard !isTrustTimeout, !isUntried else { return false }
-        // A request that was sent on a connection that died must not be sent again, unless its method is idempotent.
-        guard [.composing, .queued, .connecting].contains(phase) || request.method.isIdempotent else { return false }
+        // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
+        guard [.composing, .queued, .connecting].contains(phase) || request.mayBeRepeated else { return false }
         return switch reason {
         case .proxyFailed(.nameResolution), .proxyFailed(.unreachable), .proxyFailed(.noTunnel): true
         case .connectionFailed, .timedOut(.connect): true

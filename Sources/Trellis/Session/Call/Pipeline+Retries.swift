@@ -53,7 +53,7 @@ extension Pipeline {
     /// Returns the delay; `nil` if the deadline is earlier. Throws an error if the body cannot be sent again.
     func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
         if let remaining = context.remainingTime, delay >= remaining { return nil }
-        guard request.body?.isReplayable ?? true else { throw failed.isNotReplayable }
+        guard request.hasReplayableBody, failed.request.hasReplayableBody else { throw failed.isNotReplayable }
         return delay
     }
 }

@@ -74,7 +74,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
             let hasFinalURLs = targets.url(request.url)?.text == url.text
             let known = await memory.answer(challenge, for: url.origin, hasFinalURLs: hasFinalURLs)
             guard let known, let again = try await authorize(request, url, known) else { break }
-            guard request.body?.isReplayable ?? true else {
+            guard request.hasReplayableBody else {
                 throw FailedAttempt(request: request, response: answer.response).isNotReplayable
             }
             await answer.discard(context)

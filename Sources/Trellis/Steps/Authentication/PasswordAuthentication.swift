@@ -52,7 +52,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
         guard !hasAnswered, asksForBasic(answer.response), digest.mayAnswer(answer.response, context) else {
             return answer
         }
-        guard request.body?.isReplayable ?? true else {
+        guard request.hasReplayableBody else {
             throw FailedAttempt(request: request, response: answer.response).isNotReplayable
         }
         await answer.discard(context)

@@ -41,11 +41,12 @@ public struct HedgingPolicy: Sendable {
 extension HedgingPolicy {
     /// Returns whether sending a request twice has the same effect as sending it once.
     ///
-    /// - Parameter sent: The request as it was sent last: adapters may have given it a key.
+    /// - Parameter sent: The request as it was sent last: adapters may have changed its method and its body, or given it a key. A request
+    ///   after a redirect may have another method than the one before, which would be repeated too.
     func mayHedge(_ request: Request, sent: Request?) -> Bool {
-        guard request.body?.isReplayable ?? true else { return false }
-        if request.mayBeRepeated { return true }
-        return sent.map { $0.method == request.method && $0.hasIdempotencyKey } ?? false
+        let sent = sent ?? request
+        guard request.hasReplayableBody, sent.hasReplayableBody, sent.mayBeRepeated else { return false }
+        return request.mayBeRepeated || sent.method == request.method
     }
 
     /// Returns whether a result waits for a better one, as long as one may arrive: a failure, or a response with a transient

@@ -1,5 +1,3 @@
-import HTTPTypes
-
 /// The generator of the idempotency keys of calls: a call gets the same key each time, and no other party can derive one key from
 /// another.
 struct IdempotencyKeys: Sendable, RedactedDescription {
@@ -31,19 +29,4 @@ struct IdempotencyKeys: Sendable, RedactedDescription {
         let digits = String(value, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
-}
-
-extension HTTPField.Name {
-    /// The field `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a server that knows the field executes several
-    /// requests with one key once. The key is written without quotation marks, as the services that have the field document it.
-    static let idempotencyKey = Self("Idempotency-Key") ?? .from  // A valid token: the fallback is never used.
-}
-
-extension Request {
-    /// Indicates whether sending the request twice has the same effect as sending it once: by its method
-    /// (RFC 9110, section 9.2.2), or by its `Idempotency-Key`.
-    var mayBeRepeated: Bool { method.isIdempotent || hasIdempotencyKey }
-
-    /// Indicates whether the request has an `Idempotency-Key`, by which the server recognizes its repetitions.
-    var hasIdempotencyKey: Bool { !(headers[.idempotencyKey] ?? "").isEmpty }
 }

@@ -16,6 +16,10 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     /// response with a stream of events begins a new count, and so do a WebSocket's end and its
     /// first message, where the end has the code 1000, 1001 or none.
     public var maximumFailures: Int?
+    /// Whether an ``EventSource`` repeats a request whose method is not idempotent (RFC 9110, section 9.2.2), such as a `POST`: `false` unless
+    /// set. Such a request is then sent once: the end of its stream is the end of the sequence, and a loss is an error. The handshake
+    /// of a WebSocket is a `GET`, and is repeated in any case.
+    public var repeatsAnyMethod: Bool
 
     /// Creates rules; values that are not given have their defaults.
     ///
@@ -24,14 +28,17 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     ///   - minimumDelay: The shortest wait.
     ///   - maximumBackoff: The most that the backoff adds to the reconnection time.
     ///   - maximumFailures: The number of failures in a row of which the last one ends the sequence; `nil` if there is no limit.
+    ///   - repeatsAnyMethod: Whether an event source repeats a request whose method is not idempotent.
     public init(
         initialDelay: Duration = .seconds(3), minimumDelay: Duration = .milliseconds(100),
-        maximumBackoff: Duration = .seconds(60), maximumFailures: Int? = nil
+        maximumBackoff: Duration = .seconds(60), maximumFailures: Int? = nil,
+        repeatsAnyMethod: Bool = false
     ) {
         self.initialDelay = initialDelay
         self.minimumDelay = minimumDelay
         self.maximumBackoff = maximumBackoff
         self.maximumFailures = maximumFailures
+        self.repeatsAnyMethod = repeatsAnyMethod
     }
 
     /// Returns the time to wait.

@@ -234,6 +234,23 @@ struct HedgingTests {
         #expect(policy.mayHedge(Request("/", method: .post), sent: keyed))
         // The request behind a redirect says nothing about the original request.
         #expect(!policy.mayHedge(Request("/", method: .post), sent: keyed.withMethod(.get)))
+        // Adapters decide.
+        #expect(!policy.mayHedge(Request("/"), sent: Request("/", method: .post)))
+        #expect(!policy.mayHedge(Request("/", method: .put), sent: Request("/", method: .put, body: .stream(chunks))))
+    }
+
+    /// The request as it was sent counts: both would take effect.
+    @Test func aRequestThatAnAdapterMakesAPostIsNotHedged() async throws {
+        let session = session { $0.steps.adapters = [Adapter { request, _ in request.withMethod(.post) }] }
+        let (task, first) = try await begin(session)
+        for _ in 0..<5 {
+            await session.settle()
+            clock.advance(by: .seconds(1))
+        }
+        await session.settle()
+        #expect(transport.attempts.count == 1)
+        first.respond("")
+        _ = try await task.value
     }
 
     @Test func thereAreAsManyAsThePolicySaysAndNoMore() async throws {

@@ -94,6 +94,16 @@ struct RetryPolicyStepTests {
         #expect(Self.delay(await policy.retry(elsewhere, context: .test())) != nil)
     }
 
+    /// The call ends with an error that says so.
+    @Test func aBodyThatCannotBeSentAgainTakesNothingFromTheBudget() async {
+        let policy = RetryPolicy(budget: RetryBudget(ratio: 0, minimumRetries: 1, clock: TestClock().engineSide)) { 1 }
+        let upload = Request("http://a.example/", method: .put, body: .stream(AsyncStream<Data> { $0.finish() }))
+        let failed = FailedAttempt(request: upload, response: Self.unavailable.response)
+        for _ in 0..<3 { #expect(Self.delay(await policy.retry(failed, context: .test())) != nil) }
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) != nil)
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) == nil)
+    }
+
     @Test func firstAttemptsFillTheBudget() async throws {
         let policy = RetryPolicy(budget: RetryBudget(ratio: 0.5, minimumRetries: 0, clock: TestClock().engineSide)) {
             1

@@ -1,0 +1,25 @@
+import HTTPTypes
+
+/// The judgement whether a request may be sent again. Everything that repeats a request within its call asks ``Request/mayBeRepeated`` of the
+/// request as it is sent. A new call may have another `Idempotency-Key`, so that only its method counts
+/// (``TrellisError/mayBeMadeAgain(_:)``).
+extension Request {
+    /// Indicates whether sending the request twice has the same effect as sending it once: by its method
+    /// (RFC 9110, section 9.2.2), by its `Idempotency-Key`, or because its meaning is known.
+    var mayBeRepeated: Bool { method.isIdempotent || isRepeatable || hasIdempotencyKey }
+
+    /// Indicates whether the request has an `Idempotency-Key`, by which the server recognizes its repetitions.
+    var hasIdempotencyKey: Bool { !(headers[.idempotencyKey] ?? "").isEmpty }
+
+    /// Indicates whether the request is sent again on another connection if its kept connection turns out to be dead.
+    var mayBeReplayed: Bool { mayBeRepeated && !isSentOnce }
+
+    /// Indicates whether the request has no body, or one that can be sent again.
+    var hasReplayableBody: Bool { body?.isReplayable ?? true }
+}
+
+extension HTTPField.Name {
+    /// The field `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a server that knows the field executes several
+    /// requests with one key once. The key is written without quotation marks, as the services that have the field document it.
+    static let idempotencyKey = Self("Idempotency-Key") ?? .from  // A valid token: the fallback is never used.
+}
