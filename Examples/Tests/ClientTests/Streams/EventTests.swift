@@ -70,7 +70,8 @@ import Testing
     }
 
     @Test func aBodyThatIsReadOnceIsAFailure() async throws {
-        let run = try await report(["\(url)/events", "--stream", "sse", "-X", "PUT", "-d", "@-"], status: 1, input: "once")
+        let run = try await report(
+            ["\(url)/events", "--stream", "sse", "-X", "PUT", "-d", "@-"], status: 1, input: "once")
         #expect(run.report["error"]["kind"] == "body_not_replayable")
     }
 

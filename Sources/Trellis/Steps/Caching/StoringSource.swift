@@ -92,6 +92,9 @@ final class StoringSource: ChunkSource {
         return status
     }
 
+    /// Indicates whether the body is being stored, or was.
+    var isStoring: Bool { recording?.isStored ?? false }
+
     func next() async throws -> Data? {
         try turn.begin()
         defer { turn.end() }

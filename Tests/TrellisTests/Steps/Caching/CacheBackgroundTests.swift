@@ -34,6 +34,61 @@ struct CacheBackgroundTests {
         #expect(world.cache.statistics.storedCount == 2)
     }
 
+    /// Begins a validation whose response has no end, and returns when its request was sent.
+    private func beginEndless(
+        _ fields: HTTPFields, clock: TestClock, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> World {
+        let count = Locked(0)
+        let world = World(clock: clock) {
+            $0.timeouts.idle = nil
+            change(&$0)
+        } _: { _ in
+            guard count.next() > 1 else {
+                return World.response("one", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
+            }
+            return MockResponse(headers: fields) { writer in
+                try await writer.write("12345678")
+                try await LoopbackServer.Gate().opened()
+            }
+        }
+        _ = try await world.get()
+        world.pass(70)
+        _ = try await world.get()
+        try await world.transport.waitUntilRequested(count: 2)
+        return world
+    }
+
+    /// Returns when no validation is under way, and checks that the stored response is the first one.
+    private func expectNoValidation(in world: World) async throws {
+        let session = try world.session
+        while session.validations.count > 0, !Task.isCancelled { await Task.yield() }
+        #expect(session.validations.count == 0 && world.cache.exchanges.leaderCount == 0)
+        #expect(world.cache.statistics.storedCount == 1)
+    }
+
+    /// Nobody waits for a validation who could cancel it: it has the limits of a response in memory.
+    @Test func aValidationEndsInTime() async throws {
+        let clock = TestClock()
+        let world = try await beginEndless([.cacheControl: "max-age=60"], clock: clock)
+        await (try world.session).settle()
+        #expect(try world.session.validations.count == 1)
+        clock.advance(by: .seconds(300))
+        try await expectNoValidation(in: world)
+    }
+
+    @Test func aValidationHasTheLimitOnTheSize() async throws {
+        let world = try await beginEndless([.cacheControl: "max-age=60"], clock: TestClock()) {
+            $0.maximumBodySize = .bytes(7)
+        }
+        try await expectNoValidation(in: world)
+    }
+
+    @Test func aBodyThatIsNotStoredIsNotReceived() async throws {
+        let world = try await beginEndless(
+            [.cacheControl: "no-store", .contentLength: "1000000"], clock: TestClock())
+        try await expectNoValidation(in: world)
+    }
+
     /// The validation in progress ends with the session, and none begins after that.
     @Test func theShutdownCancelsTheValidation() async throws {
         let count = Locked(0)

@@ -129,7 +129,8 @@ struct CacheTurn {
         // The ranges that several requests ask for do not make several validations of the response.
         let variant = VarySelection(of: entry.head.stored.deciding, request: headers)?.text
         guard case .leader(let leader) = cache.exchanges.join(key, variant: variant) else { return }
-        pipeline.session.validateInBackground(asked, pipeline.steps, leader)
+        pipeline.session.validateInBackground(
+            asked, for: pipeline.call.delivery, pipeline.steps, leading: leader)
     }
 
     /// Removes a stored response whose body cannot be read.
