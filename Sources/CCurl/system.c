@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -251,8 +252,18 @@ bool ccurl_socket_end_if_unclean(int fd) {
   return true;
 }
 
-int ccurl_socket_open(const struct curl_sockaddr *address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+int ccurl_socket_open(const struct curl_sockaddr *address, unsigned int sending_limit) {
+  int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  bool is_tcp = address->socktype == SOCK_STREAM && (address->family == AF_INET || address->family == AF_INET6);
+  if (fd < 0 || !is_tcp) return fd;
+  // A system that lacks one of these options has its own limits.
+  int on = 1, first = 60, interval = 15, count = 4;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first, sizeof(first));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &sending_limit, sizeof(sending_limit));
+  return fd;
 }
 
 int ccurl_socket_open_unix(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }

@@ -132,8 +132,9 @@ bool ccurl_route_request(int fd, uint16_t type, uint32_t sequence);
 // Reads some messages of the kernel; `waits` is for replies to a request. Returns their size in bytes, 0 if there are none, or an error.
 ptrdiff_t ccurl_route_receive(int fd, void *_Nonnull buffer, size_t size, bool waits);
 
-// Opens a socket that closes on exec.
-int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
+// Opens a socket that closes on exec. Over TCP, the system ends the connection if its peer has answered nothing for about two minutes, and
+// if it has not taken sent bytes for `sending_limit` milliseconds (0: the system's own limit, a quarter of an hour).
+int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address, unsigned int sending_limit);
 // Opens a socket of the Unix domain that closes on exec and does not block.
 int ccurl_socket_open_unix(void);
 // Connects such a socket with the one at a path, at once. Returns 0 or the number of the error, which is EAGAIN if the other's

@@ -93,7 +93,8 @@ enum Callbacks {
         unsafe transfer.reportConnection(to: address)
         handle.isProxySecured = false
         let path = handle.route?.socketPath
-        let descriptor = unsafe path == nil ? ccurl_socket_open(address) : ccurl_socket_open_unix()
+        let limit = handle.configuration.sendingLimitMilliseconds
+        let descriptor = unsafe path == nil ? ccurl_socket_open(address, limit) : ccurl_socket_open_unix()
         if descriptor < 0 { handle.socketError = errno }
         if descriptor >= 0, let path {
             handle.pathError = unsafe ccurl_socket_connect_unix(descriptor, path)

@@ -2,6 +2,9 @@ import CCurl
 
 /// The idle connections of an engine, which are closed for the limits of the session, and for want of file descriptors.
 extension CurlEngine {
+    /// The number of open sockets.
+    package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }
+
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) {
         guard let multi else { return }
@@ -61,6 +64,7 @@ extension CurlEngine {
             to: transfer.options.pool, isHTTP1: transfer.isHTTP1 && !transfer.hadStreams, isExclusive: hasOthers == nil,
             streamPort: hasOthers == nil ? 0 : transfer.localPort, now: lastUse)
         if isOpen, hasOthers != nil { streams.didBecomeIdle(transfer.options.pool, port: transfer.localPort) }
+        if unsafe multi.sockets.hasRetired { endRetired(multi, on: easy.socket) }
     }
 
     /// The socket of a connection, with its generation.

@@ -52,9 +52,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Runs `body` on the engine thread.
     func submit(_ body: @escaping @Sendable () -> Void) { executor.submit(body) }
 
-    /// The number of open sockets.
-    package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }
-
     // MARK: Transfers
 
     /// Creates a transfer, which ``start(_:delegate:)`` starts.
@@ -209,7 +206,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         if case .stream = transfer.options.body { transfer.upload.discard() }
         if let easy {
             didUse(easy, for: transfer)
-            if let multi, unsafe multi.sockets.hasRetired { endRetired(multi, on: easy.socket) }
             if lookups.hasWaiting, let multi { endWaitForLookup(multi, after: transfer) }
         }
         guard !transfer.isCancelled else { return }
@@ -286,6 +282,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return advanceConnectOnly(transfer)
         }
         unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
+        unsafe multi.sockets.noteRead(ready, at: now)
         multi.act(on: ready)
         mustCheck = true
         finishTransfers()

@@ -37,6 +37,8 @@ final class EasyHandle {
     private var peerBytes: [CChar] = [0]
     /// The receive buffer size that was last set in libcurl, in bytes.
     private var receiveBufferSize = 0
+    /// The number that is part of the name of libcurl's pool of connections (``SharedOrigin/scope``).
+    private var scope = 0
     /// Indicates whether the body of the current transfer is in memory.
     private var hasPostFields = false
     /// Indicates whether libcurl resumes no TLS session.
@@ -122,6 +124,11 @@ final class EasyHandle {
         let route = options.route
         if self.route !== route { self.route = apply(route, options.trust, isReset: isReset) ? route : nil }
         if route.proxy?.credentials?.isDigest == true { watchTunnel(true) }
+        let scope = transfer.engine.streams.scope(of: transfer)
+        if self.scope != scope {
+            self.scope = scope
+            set(CURLOPT_ADDRESS_SCOPE, scope)
+        }
         return self.route != nil && trust != nil && addresses.map(load) ?? true && setOptions(options)
     }
 
@@ -339,6 +346,7 @@ final class EasyHandle {
         receiveBufferSize = 16 << 10
         forbidsResumption = false
         keepsAddresses = false
+        scope = 0
         if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)

@@ -97,6 +97,19 @@ final class SharedOrigin {
 
     // MARK: Connections
 
+    /// The number that is part of the name of libcurl's pool. With another number, libcurl uses none of the present connections.
+    private(set) var scope = 0
+
+    /// Lets further streams use none of the present connections, unless they already leave this one.
+    ///
+    /// - Parameter scope: The number for the name of libcurl's pool.
+    func leave(_ port: Int32, scope: Int) -> Bool {
+        guard connections[port]?.isLeft == false else { return false }
+        self.scope = scope
+        leaveConnections()
+        return true
+    }
+
     /// Returns whether streams use a connection.
     func hasStreams(on port: Int32) -> Bool { connections[port] != nil }
 

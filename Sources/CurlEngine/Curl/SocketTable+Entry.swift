@@ -19,7 +19,10 @@ extension SocketTable {
         var origin: Int32 = -1
         /// The local port of the connection if the engine has shut the connection down, although libcurl may not notice; otherwise 0.
         var endedPort: Int32 = 0
-        /// Indicates whether the connection is shut down at the end of its last request, because the machine has lost its local address.
+        /// The instant at which bytes last came.
+        var lastRead = EngineInstant(nanoseconds: 0)
+        /// Indicates whether the connection is shut down at the end of its last request, because the machine has lost its local address, or
+        /// because the peer is silent.
         var isRetired = false
         /// Indicates whether the socket is listed among the unused ones: a request has ended, and libcurl has had no interest in the socket
         /// since.

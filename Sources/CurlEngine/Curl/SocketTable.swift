@@ -38,11 +38,11 @@ struct SocketTable {
     /// The number of idle HTTP/1 sockets.
     private var idleCount = 0
     /// Indicates whether connections in use were retired.
-    private(set) var hasRetired = false
+    var hasRetired = false
     /// The connections that an observer is told of.
     var observed = ObservedConnections()
 
-    private subscript(descriptor: Int32) -> Entry {
+    subscript(descriptor: Int32) -> Entry {
         get { entries[Int(descriptor)] }
         _modify { yield &entries[Int(descriptor)] }
     }

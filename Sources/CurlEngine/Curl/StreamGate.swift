@@ -49,6 +49,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     @exclusivity(unchecked) private var streamCounts: [Int32: Int] = [:]
     /// The local ports of the connections that libcurl has left with a stream, to repeat a request elsewhere.
     private var leftPorts: Set<Int32> = []
+    /// The number of times that a pool of libcurl got another name.
+    var scopeCount = 0
     /// The timer for the ends of settling times, and for limits that may have been raised; `nil` if no transfer waits.
     private var timer: EngineTimer?
 
@@ -116,6 +118,9 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     /// Returns whether streams use the connection with a local port; `nil` if the gate does not know. They may be those of several pools:
     /// libcurl also lets requests to one server share a connection that differ in the addresses that they allow.
     func isUsed(port: Int32) -> Bool? { unsafe isUsed ? streamCounts[port] != nil : nil }
+
+    /// Returns the number of streams on the connection with a local port.
+    func streamCount(port: Int32) -> Int { unsafe streamCounts[port] ?? 0 }
 
     // MARK: Before libcurl
 

@@ -116,7 +116,8 @@ extension Transfer {
             hasMadeConnection = true
             engine.didMakeConnection(for: self)
         }
-        activity = (engine.now, engine.now)
+        start = engine.now
+        activity = (start, start)
         if options.mayBeHTTP2 {
             noteStreams()
             engine.streams.isConnected(self)

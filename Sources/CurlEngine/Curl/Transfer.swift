@@ -116,6 +116,8 @@ package final class Transfer: @unchecked Sendable {
     var sendingReport = SendingReport.none
     /// Indicates whether the sending of the head is reported for the connection, or does not have to be.
     var isHeadReported = true
+    /// The instant at which libcurl was last about to send the request.
+    var start: EngineInstant
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
@@ -124,6 +126,7 @@ package final class Transfer: @unchecked Sendable {
         self.options = options
         unsafe parser = HeadParser(
             limit: options.maximumHeaderBytes, switchesProtocols: options.switchesProtocols)
+        start = now
         activity = (now, now)
     }
 

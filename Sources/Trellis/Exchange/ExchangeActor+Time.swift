@@ -58,6 +58,7 @@ extension ExchangeActor {
         var error = TrellisError(.timedOut(timeout))
         error.detail = reasonForWaiting
         error.isUntried = timeout == .connect && prepared.limits.connect == 0
+        (task as? any WaitingTransportTask)?.didTimeOut(isIdle: timeout == .idle)
         fail(error)
     }
 }

@@ -154,11 +154,19 @@ extension EngineConfiguration {
         // libcurl knows whole seconds, and takes zero for no limit.
         maximumLifetimeSeconds = max(Int(configuration.limits.maximumLifetime.components.seconds), 1)
         maximumConnections = configuration.limits.usable.total
+        sendingLimitMilliseconds = Self.sendingLimit(idle: configuration.timeouts.idle)
         connections = ConnectionBudget(
             perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)
         defaultHeaderLines = preparation.defaultLines
         followsNetworkChanges = configuration.followsNetworkChanges
         connectionObserver = configuration.steps.exchangeObserver?.connectionObserver
+    }
+
+    /// Returns the time in milliseconds after which the system ends a connection whose peer does not take sent bytes: at least two minutes,
+    /// and twice the limit on idle time, because a slow peer may take none for so long. Zero, the system's own limit, if there is none.
+    private static func sendingLimit(idle: Duration?) -> UInt32 {
+        guard let idle else { return 0 }
+        return UInt32(clamping: max(2 * min(idle.components.seconds, Int64(Int32.max)), 120) * 1_000)
     }
 }
 

@@ -269,6 +269,10 @@ package protocol WaitingTransportTask: TransportTask {
     var connectStart: EngineInstant? { get }
     /// The connection that was opened for the attempt beside others to the same origin; `nil` if there is none.
     var addedConnection: AddedConnection? { get }
+    /// Records that a limit of the attempt's time is reached, before the attempt is cancelled because of that.
+    ///
+    /// - Parameter isIdle: Indicates whether the limit counts from the last bytes of the attempt, and not from its request.
+    func didTimeOut(isIdle: Bool)
 }
 
 /// An attempt that reads files itself. Other attempts get the bytes of a file as chunks.

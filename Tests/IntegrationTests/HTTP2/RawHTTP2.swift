@@ -16,6 +16,11 @@ struct RawHTTP2 {
     func readRequest() throws -> UInt32 {
         _ = try connection.read(exactly: 24)
         try connection.write(Self.frame(Self.settings, 0, stream: 0))
+        return try readFurtherRequest()
+    }
+
+    /// Reads up to the head of the next request, and returns the stream of that request.
+    func readFurtherRequest() throws -> UInt32 {
         while true {
             let head = try connection.read(exactly: 9)
             let length = head[..<3].reduce(0) { $0 << 8 | Int($1) }

@@ -13,4 +13,15 @@ import Testing
         let engine = EngineConfiguration(configuration, RequestPreparation(configuration))
         #expect(engine.maximumLifetimeSeconds == expected)
     }
+
+    /// A peer that takes no bytes is idle before the system ends its connection.
+    @Test(
+        arguments: [(nil, 0), (.seconds(60), 120_000), (.seconds(300), 600_000), (.seconds(Int64.max), .max)]
+            as [(Duration?, UInt32)])
+    func theLimitOnSendingIsLongerThanTheOneOnIdleTime(_ idle: Duration?, _ expected: UInt32) {
+        var configuration = SessionConfiguration()
+        configuration.timeouts = Timeouts(idle: idle)
+        let engine = EngineConfiguration(configuration, RequestPreparation(configuration))
+        #expect(engine.sendingLimitMilliseconds == expected)
+    }
 }

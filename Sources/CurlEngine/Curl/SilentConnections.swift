@@ -1,0 +1,64 @@
+/// The connections with streams whose peers are silent: a request on such a connection has reached a limit of its time, in which the
+/// connection has brought no byte. The connection gets no further request, and is shut down as soon as no stream uses it.
+///
+/// libcurl cannot leave out one connection. But the number of `CURLOPT_ADDRESS_SCOPE` is part of the name of its pool, and the system uses
+/// that number for no address but the local ones of a link (RFC 4007, section 6). No proxy and no server sees it. With another number,
+/// further requests find none of the present connections to their origin.
+extension Transfer {
+    /// Records that a limit of the time of the transfer is reached, before the transfer is cancelled because of that.
+    ///
+    /// - Parameter isIdle: Indicates whether the limit counts from the last bytes of the transfer, and not from its request.
+    package func didTimeOut(isIdle: Bool) {
+        guard hadStreams, attempts > 0, let easy, LibcurlFeatures.current.canMultiplex else { return }
+        engine.retireIfSilent(self, socket: engine.socket(of: easy), since: isIdle ? times.last : start)
+    }
+}
+
+extension CurlEngine {
+    fileprivate func retireIfSilent(_ transfer: Transfer, socket: ObservedSocket, since instant: EngineInstant) {
+        guard let multi, unsafe multi.sockets.retireIfSilent(socket, since: instant) else { return }
+        multi.makeRoomForClosedConnections()
+        guard let address = IPAddress(transfer.measurements.peerAddress), !address.isOfLink else { return }
+        streams.leaveConnection(of: transfer)
+    }
+}
+
+extension StreamGate {
+    /// Lets further streams use no connection of libcurl's pool in which a transfer has its connection.
+    fileprivate func leaveConnection(of transfer: Transfer) {
+        // Otherwise the connection is shut down with this stream.
+        guard streamCount(port: transfer.streamPort) > 1, let origin = knownOrigin(transfer),
+            origin.leave(transfer.streamPort, scope: scopeCount + 1)
+        else { return }
+        scopeCount += 1
+        release(origin)
+    }
+
+    /// Returns the number in the name of libcurl's pool of connections for a transfer.
+    func scope(of transfer: Transfer) -> Int {
+        scopeCount == 0 || !transfer.options.mayBeHTTP2 ? 0 : knownOrigin(transfer)?.scope ?? 0
+    }
+}
+
+extension SocketTable {
+    /// Records that bytes may have come on a socket that libcurl has an interest in.
+    mutating func noteRead(_ ready: ReadySocket, at instant: EngineInstant) {
+        if ready.interest.contains(.read) { self[ready.descriptor].lastRead = instant }
+    }
+
+    /// Retires a connection that has brought no byte after an instant. Returns whether it has brought none.
+    fileprivate mutating func retireIfSilent(_ socket: CurlEngine.ObservedSocket, since instant: EngineInstant) -> Bool
+    {
+        guard socket.descriptor >= 0, generation(of: socket.descriptor) == socket.generation,
+            self[socket.descriptor].isOurs, self[socket.descriptor].lastRead <= instant
+        else { return false }
+        self[socket.descriptor].isRetired = true
+        hasRetired = true
+        return true
+    }
+}
+
+extension IPAddress {
+    /// Indicates whether the address is valid on one link only (RFC 4291, section 2.5.6).
+    fileprivate var isOfLink: Bool { isIPv6 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 }
+}
