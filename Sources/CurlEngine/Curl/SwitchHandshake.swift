@@ -48,6 +48,7 @@ final class SwitchHandshake {
     /// The bytes that were received and not used.
     private var input: [UInt8] = []
     private var used = 0
+    private var search = LineSearch()
     /// The times of libcurl's connection, in microseconds, and the instant at which the engine has taken over.
     private let connectTime: Int64
     private let start: EngineInstant
@@ -178,12 +179,13 @@ final class SwitchHandshake {
 
     private func forgetUsed() {
         if used == input.count { input.removeAll(keepingCapacity: false) } else { input.removeFirst(used) }
+        search.forget(used)
         used = 0
     }
 
     /// Returns the next line with its line end; `nil` if it has not been received. A line above the limit is a failure.
     private func nextLine(limit: Int, _ failure: EngineFailure.Kind) -> Range<Int>? {
-        if let end = input[used...].firstIndex(of: 10) { return used..<end + 1 }
+        if let end = search.lineEnd(in: input, from: used) { return used..<end + 1 }
         if input.count - used > limit { _ = fail(failure, "a line is longer than \(limit) bytes") }
         return nil
     }
