@@ -4,18 +4,17 @@ extension EngineExecutor {
     /// - Returns: `false` if the engine ended before the time.
     /// - Throws: `CancellationError` in a cancelled task, at once.
     package func delay(for duration: Duration) async throws -> Bool {
-        try await delay { $0.advanced(by: duration) }
+        // The time begins with the call, and not when the engine thread comes to it.
+        try await delay(until: latest.advanced(by: duration))
     }
 
     /// Suspends the calling task as ``delay(for:)`` does, until an instant of the engine's clock.
-    package func delay(until instant: EngineInstant) async throws -> Bool { try await delay { _ in instant } }
-
-    private func delay(_ end: @escaping @Sendable (_ now: EngineInstant) -> EngineInstant) async throws -> Bool {
+    package func delay(until instant: EngineInstant) async throws -> Bool {
         let delay = EngineDelay()
         let outcome = await withTaskCancellationHandler {
             await withContinuation { continuation in
                 guard delay.begin(continuation) else { return }
-                submit { [self] in delay.setTimer(on: engineLoop, end) }
+                submit { [self] in delay.setTimer(on: engineLoop, at: instant) }
             }
         } onCancel: {
             delay.finish(.cancelled)
@@ -66,13 +65,13 @@ private final class EngineDelay: Sendable {
         return end == nil
     }
 
-    func setTimer(on loop: EventLoop, _ end: (EngineInstant) -> EngineInstant) {
+    func setTimer(on loop: EventLoop, at instant: EngineInstant) {
         // A timer of a loop that is about to end would never fire.
         guard !loop.mustEnd else { return finish(.engineEnded) }
         guard state.withLock({ $0.end }) == nil else { return }
         let timer = EngineTimer(Target(self))
         state.withLock { $0.timer = timer }
-        loop.set(timer, at: end(loop.now))
+        loop.set(timer, at: instant)
     }
 
     fileprivate func forgetTimer() { state.withLock { $0.timer = nil } }

@@ -117,6 +117,9 @@ import CCurl
         return loop.now
     }
 
+    /// The current instant on the engine's clock, read now. For code on any thread.
+    package var latest: EngineInstant { loop.latest }
+
     /// The loop. Only for code on the engine thread.
     package var engineLoop: EventLoop {
         assert(isCurrent)

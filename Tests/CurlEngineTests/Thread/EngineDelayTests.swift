@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import TrellisTesting
 
@@ -29,6 +30,54 @@ struct EngineDelayTests {
         #expect(try await wait.value)
         #expect(await timerCount() == 0)
         await engine.shutDown()
+    }
+
+    /// The time of a delay begins with the call, although the engine thread is busy.
+    @Test func itsTimeBeginsWithTheCall() async throws {
+        let counting = CountingClock(clock.engineSide)
+        let engine = EngineExecutor(clock: counting)
+        let released = Flag()
+        await withContinuation { continuation in
+            engine.submit {
+                continuation.resume()
+                while !released.isSet {}
+            }
+        }
+        let before = counting.count
+        let wait = Task { [engine] in try await engine.delay(for: .seconds(10)) }
+        // The engine thread is held, so it is the call that reads the clock.
+        while counting.count == before { await Task.yield() }
+        clock.advance(by: .seconds(10))
+        released.set()
+        #expect(try await wait.value)
+        await engine.shutDown()
+    }
+
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+        var isSet: Bool { value.load(ordering: .acquiring) }
+        func set() { value.store(true, ordering: .releasing) }
+    }
+
+    /// A clock that counts how often it is read.
+    private final class CountingClock: EngineClock {
+        private let clock: any EngineClock
+        private let reads = Atomic(0)
+
+        init(_ clock: any EngineClock) { self.clock = clock }
+
+        var count: Int { reads.load(ordering: .relaxed) }
+
+        func now() -> EngineInstant {
+            defer { reads.add(1, ordering: .relaxed) }
+            return clock.now()
+        }
+
+        func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
+            clock.sleep(until: deadline, from: now)
+        }
+
+        func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
     }
 
     @Test func cancellingItsTaskEndsItAndTakesItsTimerAway() async throws {
