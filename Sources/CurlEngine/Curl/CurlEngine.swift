@@ -22,6 +22,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     @exclusivity(unchecked) var sending: [Transfer] = []
     /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
     @exclusivity(unchecked) private var leaving = TransfersBySocket()
+    /// The order in which transfers decode whose bodies grow by much.
+    @exclusivity(unchecked) var decoding = DecodingTurns()
     /// The gate in which transfers wait for lookups of host names.
     let lookups: LookupGate
     /// The gate in which transfers wait for a stream on a shared connection.

@@ -43,31 +43,16 @@ extension Transfer {
 
     private func handOn(_ piece: RawSpan) -> Bool {
         delegate?.transferDidReceiveBody(piece)
-        if isTurnUsedUp(by: piece.byteCount) { yield() }
+        if unsafe engine.decoding.isUsedUp(by: piece.byteCount, turn: engine.executor.engineLoop.systemNow) { yield() }
         return !isCancelled && !isReceivingPaused && !isSuspended && !isYielding
     }
 
-    /// Counts decoded bytes, and returns whether the limit of this turn of the loop is reached. A few bytes on the wire can become
-    /// gibibytes; decoding all of them in one turn would delay every other transfer.
-    private func isTurnUsedUp(by count: Int) -> Bool {
-        if decodedTurn != engine.now { (decodedTurn, decodedBytes) = (engine.now, 0) }
-        decodedBytes += count
-        return decodedBytes >= Self.decodedPerTurn
-    }
-
-    /// The largest number of decoded bytes that a transfer delivers in one turn.
-    private static let decodedPerTurn = 4 << 20
-
-    /// Pauses the transfer until the next turn.
+    /// Pauses the transfer until it is its turn to decode.
     private func yield() {
         guard !isYielding else { return }
         isYielding = true
-        engine.submit { [self] in
-            isYielding = false
-            decodedBytes = 0
-            engine.update(self)
-        }
         engine.update(self)
+        if unsafe engine.decoding.enter(self) { engine.resumeDecodingSoon() }
     }
 
     /// Returns the failure of a coded stream that is incomplete although its message is complete.
@@ -77,6 +62,18 @@ extension Transfer {
             return nil
         } catch {
             return EngineFailure(error)
+        }
+    }
+}
+
+extension CurlEngine {
+    /// Lets the first of the waiting transfers decode in the next turn of the loop, and the others in later ones.
+    fileprivate func resumeDecodingSoon() {
+        submit { [self] in
+            guard let transfer = unsafe decoding.next() else { return }
+            transfer.isYielding = false
+            update(transfer)
+            if unsafe decoding.hasWaiting { resumeDecodingSoon() }
         }
     }
 }

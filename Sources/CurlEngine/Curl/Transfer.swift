@@ -76,12 +76,9 @@ package final class Transfer: @unchecked Sendable {
     var isCancelled = false
     /// Indicates whether the framework has paused receiving.
     var isReceivingPaused = false
-    /// Indicates whether the limit of decoded bytes in this turn of the loop is reached, so that the next turn continues.
+    /// Indicates whether the limit of decoded bytes in a turn of the loop was reached, so that the transfer waits for its turn to decode
+    /// (``DecodingTurns``).
     var isYielding = false
-    /// The turn in which bytes were decoded last.
-    var decodedTurn = EngineInstant(nanoseconds: 0)
-    /// The number of bytes that were decoded in that turn.
-    var decodedBytes = 0
     /// Indicates whether libcurl's sending is paused until more of the body is provided.
     var isSendingPaused = false
     /// Indicates whether the framework has paused both directions.
