@@ -22,9 +22,12 @@ extension EasyHandle {
     /// Indicates whether libcurl has an error text for the failure.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
+    /// libcurl's text for the failure; empty if it has none.
+    var words: String { unsafe String(cString: errorBuffer) }
+
     /// Returns the failure of the current transfer for libcurl's result.
     func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
-        var detail = unsafe String(cString: errorBuffer)
+        var detail = words
         if let route, route.hasOwnAddresses, let url = transfer?.options.url {
             detail = RouteNames(route).restoringHosts(in: detail, for: url)
         }

@@ -45,7 +45,8 @@ package struct EngineFailure: Error, Sendable {
         case http3
         /// The server kept a call into libcurl busy until its connection was shut down.
         case flooded
-        /// The body would have to be sent a second time, which is not possible.
+        /// The connection failed, or the server has refused the request, when a part of the body was already sent, which cannot be read
+        /// again. The message tells the failure.
         case bodyNotReplayable
         /// The file with the body of the request could not be read completely.
         case bodyFile(path: String)
@@ -211,11 +212,18 @@ package struct EngineFailure: Error, Sendable {
         // Some texts of libcurl 7.88 about TLS end in blanks.
         let words = detail.withoutTrailingBlanks
         var text = unsafe words.isEmpty ? String(cString: curl_easy_strerror(code)) : words
+        if kind == .bodyNotReplayable { text = Self.lossText(words) }
         // OpenSSL's reason for a first record that is not of TLS.
         if kind == .tlsHandshake, detail.containsBytes("wrong version number") {
             text += "; the peer has not answered in TLS, but perhaps in plain text"
         }
         self.init(kind: kind, message: text, code: Int(code.rawValue))
+    }
+
+    /// Returns the text for a connection that failed during the body: libcurl's, unless that is about the sending of the body again.
+    static func lossText(_ detail: String) -> String {
+        let isOfLoss = ["failure", "SSL", "reset"].contains { detail.containsBytes($0) }
+        return isOfLoss ? detail : "the server closed the connection without a response"
     }
 
     /// Returns whether the text describes chunks or fields that libcurl cannot read, rather than a failed connection.

@@ -22,7 +22,7 @@ extension Transfer {
         hasPassedEnd = false
         guard !hadStreams else { return true }
         if hasReadBody {
-            failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
+            failure = lossOfBody
         } else if hasOpenedSocket {
             return true
         } else if !isUnsent, restarts >= Self.maximumRestarts {
@@ -32,6 +32,12 @@ extension Transfer {
             mustStartAgain = true
         }
         return false
+    }
+
+    /// The failure of a request whose connection was lost, or which was refused, after a part of the body was sent.
+    private var lossOfBody: EngineFailure {
+        let text = isRefused ? "the server has refused the request" : EngineFailure.lossText(easy?.words ?? "")
+        return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isRefused)
     }
 
     /// Indicates whether libcurl has sent the request again, or may have begun to. libcurl begins with it when the connection ends before
@@ -50,8 +56,7 @@ extension Transfer {
         if !options.mayBeReplayed, !isRefused {
             failure = EngineFailure(kind: .replayRefused, message: "")
         } else if hasReadBody {
-            let cause = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
-            failure = isRefused ? cause.unprocessed : cause
+            failure = lossOfBody
         } else if restarts >= Self.maximumRestarts {
             failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times")
         } else {

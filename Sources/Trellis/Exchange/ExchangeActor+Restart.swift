@@ -21,12 +21,12 @@ extension ExchangeActor {
         return error
     }
 
-    /// Returns the error reason for a failure. A body that libcurl cannot send again may still be replayable for a retrier.
+    /// Returns the error reason for a failure. That libcurl cannot send the body again is only a consequence: the reason is the loss of the
+    /// connection. The body may still be replayable for a retrier.
     private func reason(for failure: TransportFailure) -> TrellisError.Reason {
-        guard failure.reason == .bodyFailed(.notReplayable), prepared.streamedBody?.isReplayable != false else {
-            return failure.reason
-        }
-        return .exchangeFailed(.connectionLost)
+        guard failure.reason == .bodyFailed(.notReplayable) else { return failure.reason }
+        if prepared.streamedBody?.isReplayable != false { return .exchangeFailed(.connectionLost) }
+        return failure.loss ?? failure.reason
     }
 
     /// Sends the request again.

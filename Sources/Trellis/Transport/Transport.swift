@@ -235,8 +235,15 @@ public struct TransportFailure: Error, Sendable {
         set { parts.sentCertificates = newValue }
     }
 
+    /// The reason because of which the body would have to be sent again, if ``reason`` is that this is not possible; `nil` if not known.
+    var loss: TrellisError.Reason? {
+        get { parts.loss }
+        set { parts.loss = newValue }
+    }
+
     private struct Parts: Sendable {
         var reason: TrellisError.Reason
+        var loss: TrellisError.Reason?
         var isConnectionFailure = false
         var isUnprocessed = false
         var sentCertificates: [[UInt8]] = []

@@ -6,9 +6,15 @@ extension TransportFailure {
         self.init(Self.reason(failure))
         isConnectionFailure = failure.isConnectionFailure
         isUnprocessed = failure.isUnprocessed
+        if failure.kind == .bodyNotReplayable { loss = .exchangeFailed(Self.lossOfBody(failure)) }
         if case .untrusted(let certificate?) = failure.kind, certificate.peer == .server {
             sentCertificates = certificate.sent
         }
+    }
+
+    private static func lossOfBody(_ failure: EngineFailure) -> TrellisError.ExchangeFailure {
+        if failure.isUnprocessed { return .http2(failure.message) }
+        return failure.message.hasBytePrefix("Send failure") ? .send(failure.message) : .receive(failure.message)
     }
 
     private static func reason(_ failure: EngineFailure) -> TrellisError.Reason {

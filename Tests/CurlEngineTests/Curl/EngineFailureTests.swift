@@ -19,4 +19,19 @@ struct EngineFailureTests {
     func aTextOfBlanksIsNone(_ detail: String) {
         #expect(EngineFailure(CURLE_SSL_CONNECT_ERROR, detail: detail).message == "SSL connect error")
     }
+
+    /// That libcurl cannot rewind the body is the consequence of a lost connection.
+    @Test(
+        arguments: [
+            ("Send failure: Connection reset by peer", "Send failure: Connection reset by peer"),
+            ("OpenSSL SSL_write: Broken pipe, errno 32", "OpenSSL SSL_write: Broken pipe, errno 32"),
+            ("necessary data rewind wasn't possible", "the server closed the connection without a response"),
+            ("seek callback returned error 1", "the server closed the connection without a response"),
+            ("", "the server closed the connection without a response"),
+        ])
+    func aBodyThatCannotBeRewoundIsNoReason(_ detail: String, _ message: String) {
+        let failure = EngineFailure(CURLE_SEND_FAIL_REWIND, detail: detail)
+        #expect(failure.kind == .bodyNotReplayable)
+        #expect(failure.message == message)
+    }
 }

@@ -77,6 +77,32 @@ struct UploadSocketTests {
         await session.shutdown()
     }
 
+    /// The error names the end of the connection, not that the body cannot be sent again because of that.
+    @Test(arguments: [true, false], [true, false])
+    func theLossOfTheConnectionIsTheReason(_ isReset: Bool, _ isRetried: Bool) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readRequest()
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            guard let head = try connection.readHead() else { return }
+            _ = try connection.readBody(of: head, storing: false)
+            if isReset { connection.reset() } else { connection.close() }
+        }
+        var configuration = SessionConfiguration()
+        if isRetried { configuration.steps.retriers = [RetryPolicy(retryLimit: 1, exponentialBackoffScale: .zero)] }
+        let session = Session(configuration: configuration)
+        _ = try await session.data(server.url("/first"))
+        let (chunks, source) = AsyncStream.makeStream(of: Data.self)
+        source.yield(Data(count: 1_000))
+        source.finish()
+        let request = Request(server.url("/second"), method: .put, body: .stream(chunks))
+        let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+        #expect(error?.kind == (isRetried ? .bodyNotReplayable : .receive))
+        let words = isReset ? "reset by peer" : "the server closed the connection without a response"
+        #expect("\(error.map(String.init(describing:)) ?? "")".contains(words), "\(String(describing: error))")
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
     /// A body is sent again from its beginning after an early redirect, or after a refusal that a retrier repeats.
     @Test(arguments: Kind.allCases, [307, 401, 503])
     func aBodyIsSentAgainFromItsBeginning(_ kind: Kind, _ status: Int) async throws {
