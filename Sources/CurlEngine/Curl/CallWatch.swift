@@ -67,7 +67,14 @@ final class CallWatch: Sendable {
     /// Records that a call into libcurl begins.
     func begin() {
         call.store(call.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
+        if dog.processExits { rest() }
         dog.wake()
+    }
+
+    /// Does not return: the process exits, and this thread ends with it.
+    private func rest() -> Never {
+        _ = end()
+        while true { ccurl_thread_sleep_ms(.max) }
     }
 
     /// Records that the call has returned. Returns the connection that was shut down during the call, if there is one.
@@ -85,6 +92,9 @@ final class CallWatch: Sendable {
     func willClose(_ socket: Int32) { state.withLock { _ = $0.sockets.remove(socket) } }
 
     // MARK: Calls from the watchdog
+
+    /// Indicates whether the engine is inside libcurl.
+    var isInside: Bool { call.load(ordering: .sequentiallyConsistent) & 1 == 1 }
 
     /// Indicates whether the engine has called libcurl since the last check, or is inside libcurl.
     var hasMoved: Bool {

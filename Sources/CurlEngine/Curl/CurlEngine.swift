@@ -372,6 +372,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe (changed, starting, sending) = ([], [], [])
         unsafe stalled = TransfersBySocket()
         unsafe leaving = TransfersBySocket()
+        unsafe decoding = DecodingTurns()
         nextCheck = nil
         // Ends the running transfers.
         multi = nil

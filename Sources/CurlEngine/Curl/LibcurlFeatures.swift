@@ -1,4 +1,5 @@
 import CCurl
+private import Glibc
 
 /// The features of the running libcurl, as reported by the library itself, never by the headers of the build.
 package struct LibcurlFeatures: Hashable, Sendable {
@@ -93,5 +94,15 @@ package struct LibcurlFeatures: Hashable, Sendable {
 struct LibcurlGlobals {
     static let shared = LibcurlGlobals()
 
-    private init() { ccurl_global_init() }
+    private init() {
+        ccurl_global_init()
+        _ = Self.process
+        // The last functions run first: this one runs before those that libcurl's libraries have registered.
+        atexit {
+            // A child that was forked has no engine threads.
+            if getpid() == LibcurlGlobals.process { Watchdog.shared.processWillExit() }
+        }
+    }
+
+    private static let process = getpid()
 }

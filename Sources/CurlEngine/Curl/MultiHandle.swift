@@ -85,6 +85,7 @@ final class MultiHandle {
     }
 
     deinit {
+        watch.begin()
         // libcurl requires this order: the transfers are removed, then the multi handle closes its connections, and then the share handle
         // is released.
         for easy in unsafe running {
@@ -94,6 +95,7 @@ final class MultiHandle {
             easy.transfer = nil
         }
         unsafe curl_multi_cleanup(multi)
+        _ = watch.end()
         Watchdog.shared.remove(watch)
         unsafe running = []
         unsafe idleHandles = []

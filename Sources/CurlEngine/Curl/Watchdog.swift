@@ -37,6 +37,20 @@ final class Watchdog: Sendable {
         wake()
     }
 
+    // MARK: The end of the process
+
+    /// Indicates whether the process exits, so that no engine may call libcurl.
+    var processExits: Bool { isExiting.load(ordering: .sequentiallyConsistent) }
+    private let isExiting = Atomic(false)
+
+    /// Lets no engine call libcurl any more, and waits for the calls under way, for 100 ms at most. When a process exits while its engines
+    /// run, the libraries that libcurl uses release at that moment what the calls would use.
+    func processWillExit() {
+        isExiting.store(true, ordering: .sequentiallyConsistent)
+        let watches = state.withLock { $0.watches }
+        for _ in 0..<100 where watches.contains(where: \.isInside) { ccurl_thread_sleep_ms(1) }
+    }
+
     /// Wakes the thread if it sleeps.
     func wake() {
         // The flag is read first, because the thread is mostly awake, and writing would cost more.

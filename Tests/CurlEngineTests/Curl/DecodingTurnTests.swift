@@ -64,7 +64,7 @@ struct DecodingTurnTests {
         let options = try EngineRun.get("http://127.0.0.1:\(server.port)/")
         let counts = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<count { group.addTask { await Reader.read(options, run, turns) } }
-            return await group.reduce(into: []) { $0.append($1) }
+            return await group.reduce(into: [Int]()) { $0.append($1) }
         }
         #expect(counts == Array(repeating: size, count: count))
         await run.finish()

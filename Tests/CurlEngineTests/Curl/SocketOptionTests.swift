@@ -14,9 +14,9 @@ struct SocketOptionTests {
     /// A connection without a limit on its time, such as that of a WebSocket, would otherwise outlast its peer.
     @Test(arguments: [AF_INET, AF_INET6])
     func theSystemLooksForPeersThatAreGone(family: Int32) throws {
-        var address = unsafe curl_sockaddr()
-        unsafe address.family = family
-        unsafe address.socktype = Int32(SOCK_STREAM.rawValue)
+        var address = curl_sockaddr()
+        address.family = family
+        address.socktype = Int32(SOCK_STREAM.rawValue)
         let descriptor = unsafe ccurl_socket_open(&address, 120_000)
         try #require(descriptor >= 0)
         defer { close(descriptor) }

@@ -50,7 +50,7 @@ struct SilentConnectionTests {
 
     init() throws {
         let peer = peer
-        server = try LoopbackServer { try? peer.serve($0) }
+        server = try LoopbackServer { try peer.serve($0) }
         session = Session(configuration: Self.configuration, clock: clock)
         request = Request(server.url())
     }
