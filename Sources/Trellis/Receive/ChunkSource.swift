@@ -198,8 +198,10 @@ final class DataSource: ChunkSource {
 
     private let state: Locked<State>
     private let response: Response
+    let request: Request?
 
-    init(_ data: Data, response: Response) {
+    init(_ data: Data, response: Response, request: Request? = nil) {
+        self.request = request
         state = Locked(data.isEmpty ? .ended : .unread(data))
         self.response = response
     }

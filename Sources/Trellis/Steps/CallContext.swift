@@ -104,7 +104,7 @@ struct AttemptEnd: Sendable {
     /// The context of the last hop of the attempt.
     var context: CallContext
     /// The last request of the attempt; `nil` if it was not sent, or no attempts run concurrently: then it is that of the call.
-    var sent: PreparedRequest?
+    var sent: (any SentRequest)?
     /// Indicates whether the hop was answered with a redirect that could not be followed, so that sending its request again would
     /// repeat a request that was answered.
     var isAnswered = false

@@ -13,10 +13,11 @@ public struct StepResponse: Sendable {
         let response: Response
         let content: Content
         let validationResult: ValidationResult?
-        let sent: PreparedRequest?
+        let sent: (any SentRequest)?
 
-        init(_ response: Response, _ content: Content, _ validationResult: ValidationResult?, _ sent: PreparedRequest?)
-        {
+        init(
+            _ response: Response, _ content: Content, _ validationResult: ValidationResult?, _ sent: (any SentRequest)?
+        ) {
             self.response = response
             self.content = content
             self.validationResult = validationResult
@@ -34,16 +35,18 @@ public struct StepResponse: Sendable {
         get { storage.validationResult }
         set { storage = Storage(response, content, newValue, sent) }
     }
-    /// The request that was answered; `nil` if it is the last request of the call.
-    var sent: PreparedRequest? {
+    /// The request that was answered; `nil` if a step has made the response: then it is the last request of the attempt.
+    var sent: (any SentRequest)? {
         get { storage.sent }
         set { storage = Storage(response, content, validationResult, newValue) }
     }
 
-    init(response: Response, content: Content) { storage = Storage(response, content, nil, nil) }
+    init(response: Response, content: Content, to sent: (any SentRequest)?) {
+        storage = Storage(response, content, nil, sent)
+    }
 
     /// Creates a response with a body in memory, for a step that changes a response or makes its own.
-    public init(response: Response, body: Data) { self.init(response: response, content: .data(body)) }
+    public init(response: Response, body: Data) { self.init(response: response, content: .data(body), to: nil) }
 
     /// Creates a step's own response to a request.
     public init(
@@ -78,7 +81,7 @@ public struct StepResponse: Sendable {
     var reader: TransferToken {
         switch content {
         case .source(let token): token
-        case .data(let data): TransferToken(DataSource(data, response: response))
+        case .data(let data): TransferToken(DataSource(data, response: response, request: sent?.sentRequest))
         }
     }
 }

@@ -332,7 +332,9 @@ final class DirectCall: Sendable {
         }
         if sending.isContinued(after: nil, head: response.head) {
             return .rest(
-                rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange))
+                rest(
+                    .success(StepResponse(response: response, content: .data(body), to: prepared)), sending.request,
+                    sending.exchange))
         }
         call.observer?.close(with: .finished(response))
         return .answer(
@@ -345,9 +347,9 @@ final class DirectCall: Sendable {
         let total = call.clock.now().nanoseconds(since: call.deadline.start)
         let response = stored.response(callID: call.id, total: total)
         call.observer?.tell(.cacheUsed(stored.status))
-        call.exchangeObserver?.didUseCache(stored.status, for: stored.request, context: context)
+        call.exchangeObserver?.didUseCache(stored.status, for: stored.lookup.request, context: context)
         call.observer?.close(with: .finished(response))
-        return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.request, call.observer))
+        return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.lookup, call.observer))
     }
 
     /// Handles the failure of the exchange. Returns the rest of the call, whose retriers may ask for another attempt.

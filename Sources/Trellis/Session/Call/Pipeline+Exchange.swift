@@ -19,6 +19,7 @@ extension Pipeline {
         if first == nil { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange = try first ?? makeExchange(request, permit, sizes)
+        note(exchange.prepared)
         do {
             let answer = try await response(to: exchange)
             session.learnUpgrades(from: answer.response.head, of: exchange.prepared)
@@ -60,8 +61,14 @@ extension Pipeline {
             return try await session.stream(exchange) { try await self.request.head(exchange, inbox: $0) }
         case .memory:
             let (body, response) = try await self.request.collected(exchange)
-            return StepResponse(response: response, body: body)
+            return StepResponse(response: response, content: .data(body), to: exchange.prepared)
         }
+    }
+
+    /// Records the last request that was sent, or to which a stored response is the response.
+    func note(_ sent: any SentRequest) {
+        call.record.withLock { $0.sent = sent }
+        lastSent?.withLock { $0 = sent }
     }
 
     private func makeExchange(_ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {
@@ -73,8 +80,6 @@ extension Pipeline {
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let prepared = try session.preparation.prepare(
             asked, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
-        call.record.withLock { $0.sent = prepared }
-        lastSent?.withLock { $0 = prepared }
         let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
         let readers: (any HeadValidator)? = mayCut ? call.record : nil
         return session.makeExchange(

@@ -25,9 +25,9 @@ final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
     let context: CallContext
-    /// The last request that this pipeline has sent; `nil` if the call's attempts go out one after the other, so that its record has
+    /// The last request of this pipeline that was sent, or to which a stored response is the response; `nil` if the call's attempts go out one after the other, so that its record has
     /// the request.
-    let lastSent: Locked<PreparedRequest?>?
+    let lastSent: Locked<(any SentRequest)?>?
     /// The exchange for whose response equal requests wait; `nil` if none may wait for the next one.
     let cacheLead: CacheLead?
 
@@ -44,7 +44,7 @@ final class Pipeline: Sendable {
         self.request = request
         session = request.session
         context = CallContext(request.call)
-        lastSent = request.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
+        lastSent = request.call.starts.map { _ in Locked<(any SentRequest)?>(nil) }
         cacheLead = nil
     }
 
@@ -53,7 +53,7 @@ final class Pipeline: Sendable {
         session = pipeline.session
         request = pipeline.request
         self.context = context
-        lastSent = context.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
+        lastSent = context.call.starts.map { _ in Locked<(any SentRequest)?>(nil) }
         cacheLead = nil
     }
 
@@ -260,7 +260,7 @@ final class Pipeline: Sendable {
         }
         let result = result.map { answer in
             var answer = answer
-            answer.sent = sent
+            if answer.sent == nil { answer.sent = sent }
             return answer
         }
         return AttemptEnd(result: result, context: context, sent: sent, isAnswered: isAnswered)

@@ -60,7 +60,7 @@ extension RequestActor {
 extension RequestActor {
     /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
     nonisolated func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
-        let request = sentRequest(end.sent)
+        let request = sentRequest((try? end.result.get())?.sent ?? end.sent)
         switch end.result {
         case .failure(let error): return FailedAttempt(request: request, error: error)
         case .success(let answer):
@@ -84,9 +84,9 @@ extension RequestActor {
     }
 
     /// Returns the request of an attempt; if it is not known, the last request of the call, and before any was sent the caller's.
-    nonisolated func sentRequest(_ prepared: PreparedRequest?) -> Request {
-        let prepared = prepared ?? call.record.withLock { $0.sent } ?? first?.prepared
-        return prepared?.request ?? call.request
+    nonisolated func sentRequest(_ sent: (any SentRequest)?) -> Request {
+        let sent = sent ?? call.record.withLock { $0.sent } ?? first?.prepared
+        return sent?.sentRequest ?? call.request
     }
 
     /// Returns the response of a call for memory with its complete body.

@@ -104,8 +104,8 @@ extension Session {
         guard response.status.isRedirect else {
             return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
         }
-        return try await follow(exchange, of: request, StepResponse(response: response, body: body))
-            .runCollecting(conditions)
+        let redirect = StepResponse(response: response, content: .data(body), to: exchange.prepared)
+        return try await follow(exchange, of: request, redirect).runCollecting(conditions)
     }
 
     @inline(never)
@@ -116,8 +116,8 @@ extension Session {
         guard response.status.isRedirect else {
             return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
         }
-        return try await follow(exchange, of: request, StepResponse(response: response, body: body))
-            .runCollecting(conditions)
+        let redirect = StepResponse(response: response, content: .data(body), to: exchange.prepared)
+        return try await follow(exchange, of: request, redirect).runCollecting(conditions)
     }
 
     /// Makes the call that follows the redirect with which an exchange was answered.
@@ -327,7 +327,7 @@ extension Session {
         let response = try await head(inbox)
         // The session stays alive as long as its streams.
         let source = StreamSource(inbox: inbox, exchange: exchange, session: self)
-        return StepResponse(response: response, content: .source(TransferToken(source)))
+        return StepResponse(response: response, content: .source(TransferToken(source)), to: exchange.prepared)
     }
 }
 
@@ -356,7 +356,7 @@ struct CollectedAnswer: Sendable {
         case call(RequestActor, StepResponse)
         case exchange(ExchangeActor, CallObserver? = nil)
         /// There was none: the response is stored.
-        case cache(Request, CallObserver? = nil)
+        case cache(CacheLookup, CallObserver? = nil)
     }
 
     let body: Data
@@ -374,8 +374,8 @@ struct CollectedAnswer: Sendable {
             Answer(
                 request: call.sentRequest(answered.sent), response: response, body: body,
                 observer: call.call.observer, validationResult: answered.validationResult)
-        case .cache(let request, let observer):
-            Answer(request: request, response: response, body: body, observer: observer)
+        case .cache(let lookup, let observer):
+            Answer(request: lookup.sentRequest, response: response, body: body, observer: observer)
         }
     }
 }

@@ -20,6 +20,17 @@ extension RequestPreparation {
         return CacheRequestFields(try fields(of: request, url, hasLeft: hasLeft))
     }
 
+    /// Returns a request that has passed a cache with the session's default fields.
+    func completed(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Request {
+        if request.body == nil, hasDefaultFields(request, url, hasLeft: hasLeft) {
+            return TransportRequest.joined(request, with: defaultFields)
+        }
+        var completed = request
+        // A request that cannot be completed does not get as far as the cache.
+        try? complete(&completed, url, hasLeft: hasLeft)
+        return completed
+    }
+
     /// Returns whether a request without a body is sent with the session's default fields alone.
     func hasDefaultFields(_ request: Request, _ url: WireURL, hasLeft: Bool) -> Bool {
         request.headers.isEmpty && !hasLeft && url.user == nil

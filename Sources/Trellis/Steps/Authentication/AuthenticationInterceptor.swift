@@ -88,7 +88,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         if let failure = store.failure(of: context.call) { return .doNotRetryWithError(failure) }
         let record = context.call.credentialRecord(of: ObjectIdentifier(store))
         guard !isPartOfRefresh, record.isAdded, !context.hasLeftOrigin,
-            let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
+            let response = attempt.response ?? attempt.error?.response(ofCall: context.id),
             authenticator.didRequest(attempt.request, with: response, failDueToAuthenticationError: attempt.error)
         else { return .doNotRetry }
         guard let (credential, version) = store.versioned else {
@@ -110,4 +110,13 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 
 extension AuthenticationInterceptor: CredentialHolder {
     var credentialEpoch: Int { store.epoch }
+}
+
+extension Error {
+    /// Returns the response of a call's own request; `nil` if there is none, or if a step has asked another service, which is the one that
+    /// refuses.
+    fileprivate func response(ofCall id: UInt64) -> Response? {
+        guard let response = (self as? TrellisError)?.response, response.metrics.callID == id else { return nil }
+        return response
+    }
 }

@@ -66,7 +66,7 @@ struct HedgeRace: Sendable {
 
     /// Returns whether another attempt may begin; takes it from the budget.
     private func mayBeginAnother(_ context: CallContext) -> Bool {
-        let sent = context.call.record.withLock { $0.sent?.request }
+        let sent = context.call.record.withLock { $0.sent?.sentRequest }
         return context.hedges < policy.maximumExtraAttempts && policy.mayHedge(request, sent: sent)
             && policy.budget?.withdraw(for: request) ?? true
     }

@@ -151,6 +151,6 @@ extension StepResponse {
     /// Returns the response with its complete body in memory: a source is read once, a body in memory any number of times.
     fileprivate func inMemory() async throws -> StepResponse {
         if data != nil { return self }
-        return StepResponse(response: response, body: try await body.collect(upTo: .max))
+        return replacing(response, .data(try await body.collect(upTo: .max)))
     }
 }

@@ -33,10 +33,13 @@ struct ForeignRefusalTests {
         return request.request.headers[.authorization] == "Bearer new" ? .text("yes") : MockResponse(status: 401)
     }
 
-    private func status(_ request: Request) async throws -> Int {
+    private func status(
+        _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> Int {
         var configuration = SessionConfiguration()
         configuration.steps.intercept(
             with: AuthenticationInterceptor(authenticator: authenticator, credential: Token("old")))
+        change(&configuration)
         return try await Session(configuration: configuration, transport: transport).data(request).1.status.code
     }
 
@@ -50,6 +53,20 @@ struct ForeignRefusalTests {
         #expect(try await status(Request("http://a.example/away")) == 401)
         #expect(authenticator.refreshes == 0)
         #expect(transport.requests.map(\.url) == ["http://a.example/away", "http://b.example/"])
+    }
+
+    /// An adapter after the interceptor may ask another service, whose refusal says nothing about the credential.
+    @Test func aRefusalByTheServiceOfAnAdapterIsItsError() async throws {
+        let keys = Session(transport: MockTransport { _ in MockResponse(status: 401) })
+        let error = await #expect(throws: TrellisError.self) {
+            try await status(Request("http://a.example/")) {
+                $0.steps.adapters.append(
+                    Adapter { request, _ in request.withHeader(.from, try await keys.string("http://keys.example/")) })
+            }
+        }
+        #expect(error?.kind == .unacceptableStatus && error?.url == "http://keys.example/")
+        #expect(authenticator.refreshes == 0)
+        #expect(transport.startedCount == 0)
     }
 
     @Test func aRequestThatHasTheCredentialAlreadyIsRenewed() async throws {

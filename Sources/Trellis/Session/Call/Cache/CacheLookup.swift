@@ -16,6 +16,8 @@ final class CacheLookup: Sendable {
     let policy: CachePolicy
     /// The secrets of the request, which separate the responses to it in the cache of one user, each as a text.
     private let secrets: [String]
+    private let preparation: RequestPreparation
+    private let hasLeft: Bool
 
     /// - Parameters:
     ///   - request: The request as it is sent, with the cookies of the session.
@@ -36,6 +38,8 @@ final class CacheLookup: Sendable {
         self.url = url
         self.fields = fields
         self.policy = policy
+        self.preparation = preparation
+        self.hasLeft = hasLeft
     }
 
     /// Returns the secret fields of a request, each as a text with its name. The cookies of a jar are not among them: they
@@ -272,4 +276,9 @@ final class CacheLookup: Sendable {
         default: false
         }
     }
+}
+
+extension CacheLookup: SentRequest {
+    /// The request with the session's default fields, as it is sent if no stored response is the response.
+    var sentRequest: Request { preparation.completed(request, url, hasLeft: hasLeft) }
 }

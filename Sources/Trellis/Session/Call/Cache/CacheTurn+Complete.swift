@@ -147,7 +147,9 @@ extension CacheTurn {
         let (storage, key, needed) = (storage, key, use.range ?? 0..<combination.total)
         func source(_ range: Range<Int64>) -> CachedBodySource {
             let bytes = combination.stored(range.clamped(to: needed))
-            return CachedBodySource(entry.body, bytes, nil, response, limit: .unlimited) {
+            return CachedBodySource(
+                entry.body, bytes, nil, response, to: lookup, observer: pipeline.call.observer, limit: .unlimited
+            ) {
                 if let key { try? await storage.remove(entry, for: key) }
             }
         }

@@ -8,7 +8,7 @@ extension CacheTurn {
     var unsatisfiable: StepResponse {
         let head = ResponseHead(status: .gatewayTimeout, headers: HTTPFields())
         let response = Response(head: head, url: url.text, metrics: metrics(.unsatisfiable))
-        return StepResponse(response: response, body: Data())
+        return StepResponse(response: response, content: .data(Data()), to: lookup)
     }
 
     /// Returns a stored response as the response to the request.
@@ -31,14 +31,17 @@ extension CacheTurn {
         }
         guard pipeline.call.delivery == .memory else {
             let (storage, key) = (storage, key)
-            let source = CachedBodySource(entry.body, bytes, coded, response, limit: streamLimit) {
+            let source = CachedBodySource(
+                entry.body, bytes, coded, response, to: lookup, observer: pipeline.call.observer, limit: streamLimit
+            ) {
                 if let key { try? await storage.remove(entry, for: key) }
             }
-            return StepResponse(response: response, content: .source(TransferToken(source)))
+            return StepResponse(response: response, content: .source(TransferToken(source)), to: lookup)
         }
         let limit = bodyLimit
         guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
-        return StepResponse(response: response, body: try await body(entry, bytes, coded, limit))
+        return StepResponse(
+            response: response, content: .data(try await body(entry, bytes, coded, limit)), to: lookup)
     }
 
     /// Returns a head with the cookies of the origin's response to this request. Those that the cache of many users has stored are another

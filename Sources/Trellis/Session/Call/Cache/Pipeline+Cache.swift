@@ -11,6 +11,7 @@ extension Pipeline {
     func exchangeWithCache(_ request: Request, asked: Request, _ cache: HTTPCache) async throws -> StepResponse {
         let turn = try CacheTurn(self, cache, request, asked: asked)
         let answer = try await turn.run()
+        if answer.sent === turn.lookup { note(turn.lookup) }
         if let status = answer.response.cacheStatus {
             cache.record(status)
             tell { .cacheUsed(status) }

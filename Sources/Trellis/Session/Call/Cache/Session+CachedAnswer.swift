@@ -50,7 +50,7 @@ extension Session {
             return .stored(
                 CollectedAnswer(
                     body: answer.body, response: answer.response(callID: Call.nextID(), total: total),
-                    sender: .cache(completed)))
+                    sender: .cache(lookup)))
         }
     }
 }

@@ -4,10 +4,7 @@ import HTTPTypes
 
 /// A stored response with its body in memory.
 struct StoredAnswer: Sendable {
-    /// The request, with the cookies of the session.
-    let request: Request
-    /// The URL that was requested.
-    let url: String
+    let lookup: CacheLookup
     let body: Data
     let head: ResponseHead
     let status: CacheStatus
@@ -26,7 +23,7 @@ struct StoredAnswer: Sendable {
         metrics.totalTime = total
         metrics.attemptCount = 1
         metrics.cacheStatus = status
-        return Response(head: head, url: url, metrics: metrics)
+        return Response(head: head, url: lookup.url.text, metrics: metrics)
     }
 }
 
@@ -41,7 +38,6 @@ extension CacheLookup {
         status.secondsToLive = use.timeToLive
         status.key = key?.url
         return StoredAnswer(
-            request: request, url: url.text, body: range.isEmpty ? Data() : body.bytes(in: range), head: head,
-            status: status)
+            lookup: self, body: range.isEmpty ? Data() : body.bytes(in: range), head: head, status: status)
     }
 }
