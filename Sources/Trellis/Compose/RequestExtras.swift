@@ -121,8 +121,11 @@ extension Request {
     var bodyWait: Duration? {
         guard let body else { return nil }
         if case .data(let data) = body.source, data.isEmpty { return nil }
-        return expectContinueTimeout ?? (headers[.expect]?.lowercasedASCII() == "100-continue" ? .seconds(1) : nil)
+        return expectContinueTimeout ?? (hasExpectation ? .seconds(1) : nil)
     }
+
+    /// Indicates whether the expectation was written as a field.
+    var hasExpectation: Bool { headers[.expect]?.lowercasedASCII() == "100-continue" }
 
     mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {
         var changed = extras?.extras ?? RequestExtras()

@@ -35,6 +35,18 @@ struct ContinueTests {
         Request("http://wait.example/", method: .post, body: body).withContinueExpectation(waiting: wait)
     }
 
+    /// RFC 9110, section 10.1.1.
+    @Test func aRequestWithoutContentExpectsNothing() async throws {
+        let transport = MockTransport { _ in .text("") }
+        let session = Session(transport: transport)
+        for method in [HTTPRequest.Method.get, .post] {
+            _ = try await session.data(
+                Request("http://a.example/", method: method, headers: [.expect: "100-continue", .from: "x"]))
+        }
+        #expect(transport.requests.map { $0.headers[.expect] } == [nil, nil])
+        #expect(transport.requests.map { $0.headers[.from] } == ["x", "x"])
+    }
+
     private func connected(
         _ scripted: Scripted, _ request: Request
     ) async throws -> (Task<Int, any Error>, ScriptedAttempt) {

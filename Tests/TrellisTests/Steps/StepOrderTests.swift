@@ -162,6 +162,14 @@ struct StepOrderTests {
         #expect(error?.response?.status.code == 503)
     }
 
+    /// Nobody has cancelled the call: a verb and a handle throw the error of the step.
+    @Test func aCancellationErrorOfAStepIsItsError() async {
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        let request = Request("http://a.example/").withAdapter(Adapter { _, _ in throw CancellationError() })
+        await #expect(throws: CancellationError.self) { try await session.data(request) }
+        await #expect(throws: CancellationError.self) { try await session.request(request).data() }
+    }
+
     /// The body that was sent counts, which an adapter may have set.
     @Test func aBodyOfAnAdapterThatCannotBeReadTwiceIsNotSentEmpty() async throws {
         let transport = MockTransport { _ in MockResponse(status: 503) }

@@ -8,13 +8,15 @@ extension CallContext {
     /// clock is advanced.
     static func test(
         id: UInt64 = 1, attempt: Int = 1, remaining: Duration? = nil, redirects: [Redirect] = [],
-        clock: TestClock = TestClock(), engine: EngineExecutor? = nil
+        clock: TestClock = TestClock(), engine: EngineExecutor? = nil,
+        sender: (any RequestSender)? = nil
     ) -> CallContext {
         let time = clock.engineSide
         var context = CallContext(
             Call(
                 Request("http://a.example/"), id: id, delivery: .memory, start: time.now(),
-                limit: remaining?.clampedNanoseconds, engine: engine ?? EngineExecutor(clock: time), clock: time))
+                limit: remaining?.clampedNanoseconds, engine: engine ?? EngineExecutor(clock: time), clock: time,
+                sender: sender))
         context.attempt = attempt
         context.redirects = redirects
         return context

@@ -278,7 +278,7 @@ final class DirectCall: Sendable {
             let deadline = call.deadline
             let history = AttemptHistory(
                 earlierAttempts: 0, redirects: [], hasLeftOrigin: false, limit: deadline.limit,
-                start: permit?.start ?? waitStart(deadline), observer: call.observer, permission: permit,
+                start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer, permission: permit,
                 continuation: DirectContinuation(
                     hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions,
                     adaptedCall: steps.steps.adapters.isEmpty ? nil : call))

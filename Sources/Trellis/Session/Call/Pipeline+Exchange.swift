@@ -75,7 +75,7 @@ extension Pipeline {
         let deadline = call.deadline
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            limit: deadline.limit, start: permit?.start ?? call.clock.now(), observer: call.observer,
+            limit: deadline.limit, start: permit?.takeStart() ?? call.clock.now(), observer: call.observer,
             starts: call.starts, permission: permit)
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let prepared = try session.preparation.prepare(

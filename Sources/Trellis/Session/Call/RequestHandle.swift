@@ -91,9 +91,13 @@ final class RequestHandle: Sendable {
             hasEnded.store(true, ordering: .relaxed)
             return result
         } catch is CancellationError {
-            // Other readers may still wait for the response.
-            guard !Task.isCancelled else { throw CancellationError() }
-            throw TrellisError(.cancelled(.explicitly), method: try? request().method, url: try? request().url)
+            // Other readers may still wait for the response. The error of a step is the reader's, as for a verb.
+            guard !Task.isCancelled, let actor = try? actor.get(), await actor.currentState == .cancelled else {
+                throw CancellationError()
+            }
+            throw TrellisError(
+                .cancelled(.explicitly), method: actor.call.request.method,
+                url: URLRedaction.redact(actor.call.completeURL))
         } catch {
             hasEnded.store(true, ordering: .relaxed)
             throw error

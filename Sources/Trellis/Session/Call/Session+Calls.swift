@@ -338,7 +338,8 @@ extension Session {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL(of: call.request)) }
-        error.metrics.callID = call.id
+        // The error of another call, which a step has made, stays that call's.
+        if error.metrics.callID == 0 { error.metrics.callID = call.id }
         error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
         return error
     }

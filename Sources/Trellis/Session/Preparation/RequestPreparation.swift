@@ -79,7 +79,8 @@ final class RequestPreparation: Sendable {
         hasDefaultProxyCredentials = fields.contains(.proxyAuthorization)
         let accept = configuration.accept == nil ? [HTTPField.Name.accept] : []
         let dependentNames: [HTTPField.Name] =
-            [.contentLength, .transferEncoding, .acceptEncoding, .proxyAuthorization] + accept + fields.map(\.name)
+            [.contentLength, .transferEncoding, .acceptEncoding, .expect, .proxyAuthorization] + accept
+            + fields.map(\.name)
         self.dependentNames = dependentNames
         var lengths: UInt64 = 0
         for name in dependentNames { lengths |= RequestPreparation.lengthBit(of: name) }
@@ -291,6 +292,8 @@ final class RequestPreparation: Sendable {
             return (lines, true)
         }
         try complete(&request, url, hasLeft: hasLeft)
+        // Without content there is nothing to expect (RFC 9110, section 10.1.1).
+        if !expectsContinue, request.hasExpectation { request.headers[.expect] = nil }
         var lines = HeaderLines()
         if expectsContinue {
             request.headers[.expect] = "100-continue"

@@ -1,6 +1,6 @@
 extension Session {
-    /// The events of the session from now on, for as long as they are read. Any number of observers can read them; each gets all
-    /// events.
+    /// The events of the requests that are made from now on, for as long as they are read. Any number of observers can read them; each gets
+    /// all events. A handle that was made while the session had no observer gives none, even if it starts later.
     ///
     /// ```swift
     /// let events = session.requestEvents
@@ -40,7 +40,7 @@ public struct RequestEvents: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let subscription: EventSubscription
 
-        /// Returns the next event; `nil` if the session has ended or the task was cancelled.
+        /// Returns the next event; `nil` if the session has ended or the task was cancelled, after the events that had come before.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> RequestEvent? {
             await subscription.next()
         }

@@ -12,6 +12,8 @@ struct DigestSession: Sendable {
     /// Indicates whether the URL of a request in this step is the URL that is sent. Where a session completes the URLs, the URL
     /// that is sent is known only after the request was sent.
     var hasFinalURLs: Bool
+    /// The number of the last use among the uses of all origins.
+    var lastUse = 0
 
     init(_ challenge: DigestChallenge, clientNonce: String, hasFinalURLs: Bool) {
         self.challenge = challenge
@@ -46,6 +48,7 @@ actor DigestSessionCache {
     private static var capacity: Int { 256 }
 
     private var spaces: [String: DigestSession] = [:]
+    private var useCount = 0
     /// Makes a nonce of the client.
     private let makeNonce: @Sendable () -> String
 
@@ -66,7 +69,7 @@ actor DigestSessionCache {
     func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSession? {
         // Other requests may have been refused with the same nonce.
         if spaces[origin]?.isFor(challenge) != true {
-            if spaces.count >= Self.capacity { spaces = [:] }
+            if spaces[origin] == nil, spaces.count >= Self.capacity { forgetLeastRecentlyUsed() }
             spaces[origin] = DigestSession(challenge, clientNonce: makeNonce(), hasFinalURLs: hasFinalURLs)
         }
         if !hasFinalURLs { spaces[origin]?.hasFinalURLs = false }
@@ -85,6 +88,13 @@ actor DigestSessionCache {
             spaces[origin] = nil
             return nil
         }
+        useCount += 1
+        spaces[origin]?.lastUse = useCount
         return spaces[origin]
+    }
+
+    private func forgetLeastRecentlyUsed() {
+        guard let origin = spaces.min(by: { $0.value.lastUse < $1.value.lastUse })?.key else { return }
+        spaces[origin] = nil
     }
 }

@@ -133,6 +133,8 @@ struct CookieJarState {
             return visit
         }
         let visit = Visit(url)
+        // A password in the URL is not kept.
+        if url.utf8.contains(UInt8(ascii: "@")) { return visit }
         (visits[slot], latest) = (visit, visit)
         return visit
     }

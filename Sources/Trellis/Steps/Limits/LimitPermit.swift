@@ -24,7 +24,9 @@ final class LimitPermit: StartPermission {
 
     let host: String
     /// The instant from which on the request was delayed.
-    let start: EngineInstant
+    private let start: EngineInstant
+    /// Indicates whether an exchange has begun with the permit.
+    private let hasBegun = Atomic(false)
     /// Indicates whether the request was sent.
     private let hasGoneOut = Atomic(false)
     private let priority: RequestPriority
@@ -74,6 +76,10 @@ final class LimitPermit: StartPermission {
         let permit = try breaker?.enter(host: host, at: context.now)
         _ = grant.storeIfNil(Grant(tokens, permit))
     }
+
+    /// Returns the instant from which on the request was delayed, for its first exchange; `nil` for another one, such as through the next
+    /// proxy, which the limits have not delayed.
+    func takeStart() -> EngineInstant? { hasBegun.exchange(true, ordering: .relaxed) ? nil : start }
 
     /// Records that the request was sent.
     func isUsed() { hasGoneOut.store(true, ordering: .relaxed) }

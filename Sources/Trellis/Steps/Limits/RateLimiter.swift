@@ -24,6 +24,22 @@ public final class RateLimiter: Sendable, WaitReporter {
         let call: Call
     }
 
+    /// The timer and the clock of a waiter's session.
+    private struct Timer {
+        let engine: EngineExecutor
+        let clock: any EngineClock
+        let session: ObjectIdentifier
+
+        /// Takes the timer of an engine that is not stuck, if the session has one.
+        init(_ call: Call) {
+            engine = call.sender?.freeEngine ?? call.engine
+            clock = call.deadline.clock
+            session = Self.session(of: call)
+        }
+
+        static func session(of call: Call) -> ObjectIdentifier { ObjectIdentifier(call.sender ?? call.engine) }
+    }
+
     /// The queue of one host, with its waiters and the task that wakes them.
     private struct Host: HostState {
         var queue: RateLimitQueue<UInt64>
@@ -191,29 +207,27 @@ public final class RateLimiter: Sendable, WaitReporter {
     /// the previous pump, which the caller cancels.
     private func startPump(_ state: inout Host, _ host: String, of call: Call, at now: EngineInstant) {
         state.pumpNumber += 1
-        let (number, engine, clock) = (state.pumpNumber, call.engine, call.deadline.clock)
+        let (number, timer) = (state.pumpNumber, Timer(call))
         state.pump = Task(executorPreference: globalConcurrentExecutor) {
-            await self.pump(number, host, engine, clock, at: now)
+            await self.pump(number, host, timer, at: now)
         }
     }
 
     /// Wakes the waiters whose turn has arrived, as long as there are waiters.
-    private func pump(
-        _ number: Int, _ host: String, _ engine: EngineExecutor, _ clock: any EngineClock, at start: EngineInstant
-    ) async {
-        var (engine, clock, now) = (engine, clock, start)
+    private func pump(_ number: Int, _ host: String, _ first: Timer, at start: EngineInstant) async {
+        var (timer, now) = (first, start)
         while let (turn, next) = wake(number, host, at: now) {
-            (engine, clock) = (next.engine, next.deadline.clock)
+            timer = Timer(next)
             do {
-                guard try await engine.delay(until: turn) else {
-                    giveUp(host, engine)
+                guard try await timer.engine.delay(until: turn) else {
+                    giveUp(host, timer)
                     continue
                 }
             } catch {
                 // Another pump has taken the place of this one.
                 return
             }
-            now = clock.now()
+            now = timer.clock.now()
         }
     }
 
@@ -238,9 +252,9 @@ public final class RateLimiter: Sendable, WaitReporter {
     }
 
     /// Fails the waiters of a session that has been shut down.
-    private func giveUp(_ host: String, _ engine: EngineExecutor) {
+    private func giveUp(_ host: String, _ timer: Timer) {
         let waiters = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
-            let gone = host.waiters.filter { $0.value.call.engine === engine }
+            let gone = host.waiters.filter { Timer.session(of: $0.value.call) == timer.session }
             for ticket in gone.keys {
                 host.queue.leave(ticket)
                 host.waiters[ticket] = nil

@@ -17,6 +17,8 @@ struct SingleFlightKey: Hashable, Sendable {
     private let httpVersion: HTTPVersionPolicy?
     private let maximumBodySize: ByteLimit?
     private let decodesContent: Bool?
+    /// An urgent request does not wait for the place of another one in a queue.
+    private let priority: RequestPriority
 
     /// Creates the key of a request; `nil` if the request must be sent separately.
     init?(_ request: Request) {
@@ -34,5 +36,6 @@ struct SingleFlightKey: Hashable, Sendable {
         httpVersion = request.httpVersion
         maximumBodySize = request.maximumBodySize
         decodesContent = request.decodesContent
+        priority = request.priority
     }
 }

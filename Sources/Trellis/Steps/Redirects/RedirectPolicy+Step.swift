@@ -48,6 +48,7 @@ extension RedirectPolicy {
     private func removeFieldsBoundToOrigin(of next: Request, from changed: inout Request) {
         let left = Set(next.headers.filter(isBoundToOrigin))
         if !left.isEmpty { changed.headers.remove { left.contains($0) } }
+        removeTrailersBoundToOrigin(from: &changed)
     }
 
     /// Returns the hop that a redirect leads to: the request to send, and the same request without the changes of adapters.
@@ -59,7 +60,7 @@ extension RedirectPolicy {
             asked.method = .get
             asked.removeBody()
         }
-        if redirect.changesOrigin { asked.headers.remove(where: isBoundToOrigin) }
+        if redirect.changesOrigin { removeFieldsBoundToOrigin(from: &asked) }
         return RedirectedHop(asked: asked, adapted: next)
     }
 }

@@ -115,7 +115,7 @@ extension RedirectPolicy {
         } else if let body = request.body, !body.isReplayable {
             throw TrellisError(.bodyFailed(.notReplayable))
         }
-        if target.changesOrigin { next.headers.remove(where: isBoundToOrigin) }
+        if target.changesOrigin { removeFieldsBoundToOrigin(from: &next) }
         return next
     }
 
@@ -125,6 +125,21 @@ extension RedirectPolicy {
         case 303: method != .head
         case 301, 302: method == .post
         default: false
+        }
+    }
+
+    /// Removes the fields that must not be sent to another origin, before and after the body.
+    func removeFieldsBoundToOrigin(from request: inout Request) {
+        request.headers.remove(where: isBoundToOrigin)
+        removeTrailersBoundToOrigin(from: &request)
+    }
+
+    func removeTrailersBoundToOrigin(from request: inout Request) {
+        guard let trailers = request.trailers else { return }
+        request.trailers = { [self] in
+            var fields = try await trailers()
+            fields.remove(where: isBoundToOrigin)
+            return fields
         }
     }
 

@@ -219,4 +219,17 @@ extension AsyncStream<Data> {
             $0.finish()
         }
     }
+
+    /// An origin that is forgotten could be asked for the password in clear.
+    @Test func theLeastRecentlyUsedOriginIsForgotten() async throws {
+        let challenges = AuthenticationChallenge.parse("Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+        let challenge = try #require(challenges.first.flatMap { DigestChallenge($0) })
+        let cache = DigestSessionCache { "client" }
+        for number in 0..<256 { _ = await cache.answer(challenge, for: "\(number)", hasFinalURLs: true) }
+        _ = await cache.next(for: "0")
+        _ = await cache.answer(challenge, for: "new", hasFinalURLs: true)
+        for (origin, isKnown) in [("0", true), ("1", false), ("2", true), ("255", true), ("new", true)] {
+            #expect(await cache.knows(origin) == isKnown)
+        }
+    }
 }

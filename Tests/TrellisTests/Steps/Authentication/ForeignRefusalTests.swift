@@ -65,6 +65,7 @@ struct ForeignRefusalTests {
             }
         }
         #expect(error?.kind == .unacceptableStatus && error?.url == "http://keys.example/")
+        #expect(error?.metrics.callID == error?.response?.metrics.callID)
         #expect(authenticator.refreshes == 0)
         #expect(transport.startedCount == 0)
     }

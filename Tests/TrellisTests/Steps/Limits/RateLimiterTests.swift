@@ -1,4 +1,5 @@
 import CurlEngine
+import Dispatch
 import Testing
 import TrellisTesting
 
@@ -77,6 +78,55 @@ struct RateLimiterTests {
         #expect(limiter.waitingCount(host: "a.example") == 1)
         clock.advance(by: .seconds(1))
         for task in tasks { _ = try await task.value }
+    }
+
+    /// A session whose timers are on an engine that is not stuck.
+    private final class Sender: RequestSender {
+        let freeEngine: EngineExecutor
+
+        init(_ freeEngine: EngineExecutor) { self.freeEngine = freeEngine }
+
+        func answer(inFlight request: Request) async throws -> Answer { throw CancellationError() }
+    }
+
+    @Test func aWaiterOnAStuckEngineHoldsNobodyUp() async throws {
+        let limiter = limiter(1), mayEnd = DispatchSemaphore(value: 0)
+        defer { mayEnd.signal() }
+        let stuck = EngineExecutor(clock: clock.engineSide)
+        stuck.submit { mayEnd.waitForTest() }
+        let first = CallContext.test(clock: clock, engine: stuck, sender: Sender(engine))
+        try await limiter.enter(host: "a.example", context)
+        let tasks = [first, context].map { context in Task { try await limiter.enter(host: "a.example", context) } }
+        await settle(limiter, waiting: 2)
+        for count in [1, 0] {
+            clock.advance(by: .seconds(1))
+            await settle(limiter, waiting: count)
+        }
+        for task in tasks { _ = try await task.value }
+    }
+
+    /// The engines of a session end together.
+    @Test func theWaitersOnAllEnginesOfASessionEndWithIt() async throws {
+        let limiter = limiter(0.001), sender = Sender(engine)
+        try await limiter.enter(host: "a.example", context)
+        let tasks = (0..<3).map { _ in
+            let context = CallContext.test(clock: clock, sender: sender)
+            return Task { try await limiter.enter(host: "a.example", context) }
+        }
+        await settle(limiter, waiting: 3)
+        await engine.shutDown()
+        for task in tasks {
+            let error = await #expect(throws: TrellisError.self) { try await task.value }
+            #expect(error?.kind == .cancelled)
+        }
+    }
+
+    /// The further exchanges of a request, such as through the next proxy, are not delayed.
+    @Test func aPermitIsWaitedForOnce() {
+        let permit = LimitPermit(of: Request("http://a.example/"), breaker: nil, context)
+        let start = context.now
+        clock.advance(by: .seconds(1))
+        #expect(permit.takeStart() == start && permit.takeStart() == nil)
     }
 
     @Test func hostsDoNotWaitForEachOther() async throws {

@@ -38,6 +38,7 @@ struct SingleFlightKeyTests {
         request.withAuthorization(bearerToken: "x"), request.addingHeader(.accept("a/b")),
         request.withTimeouts(Timeouts(total: .seconds(1))), request.withHTTPVersion(.http1Only),
         request.withMaximumBodySize(.bytes(1)), request.withContentDecoding(false),
+        request.withPriority(.high),
         Request(url, headers: HTTPFields([.accept("a/b:user-agent"), .userAgent("x")])),
     ])
     func theseAreNot(_ request: Request) {

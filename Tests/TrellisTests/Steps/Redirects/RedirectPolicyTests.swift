@@ -190,4 +190,14 @@ struct RedirectPolicyTests {
         #expect(next.maximumBodySize == .bytes(1))
         #expect(next.decodesContent == false)
     }
+
+    /// Fields after the body are secrets like those before it.
+    @Test func secretsAfterTheBodyStayAtTheirOrigin() async throws {
+        let name = try #require(HTTPField.Name("X-API-Key"))
+        var request = Request("http://a.example/", method: .put, body: .string("x")).withTrailers {
+            [name: "secret", .eTag: "\"1\""]
+        }
+        RedirectPolicy().removeFieldsBoundToOrigin(from: &request)
+        #expect(try await request.trailers?() == [.eTag: "\"1\""])
+    }
 }
