@@ -17,8 +17,11 @@ package final class FileReader: Sendable {
         self.path = path
         self.length = length
         // Opened with O_NONBLOCK: opening a pipe that took the file's place would otherwise wait for a writer.
-        descriptor = Self.openForReading(path)
-        guard descriptor >= 0 else { throw .system }
+        descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> Int32 in
+            let descriptor = Self.openForReading(path)
+            guard descriptor >= 0 else { throw .system }
+            return descriptor
+        }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
         try Self.checkKind(status)
@@ -56,6 +59,12 @@ package final class FileReader: Sendable {
     /// Returns bytes from `offset` on, at least one, within ``length``.
     package func read(atMost count: Int, at offset: Int64) throws(FileFailure) -> Data {
         let count = Int(min(Int64(count), length - offset))
+        return try FileOperationHook.watching(.read(path: path, offset..<offset + Int64(max(count, 0)))) {
+            () throws(FileFailure) -> Data in try bytes(count, at: offset)
+        }
+    }
+
+    private func bytes(_ count: Int, at offset: Int64) throws(FileFailure) -> Data {
         guard let buffer = unsafe malloc(max(count, 1)) else { throw FileFailure(why: "out of memory") }
         var got: Int
         repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR

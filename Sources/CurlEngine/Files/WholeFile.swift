@@ -83,11 +83,13 @@ package enum WholeFile {
 
     /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
     package static func read(path: String, limit: Int) throws(FileFailure) -> (data: Data, version: Version)? {
-        let descriptor = FileReader.openForReading(path)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw .system
+        let descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> Int32? in
+            let descriptor = FileReader.openForReading(path)
+            guard descriptor < 0 else { return descriptor }
+            guard errno == ENOENT else { throw .system }
+            return nil
         }
+        guard let descriptor else { return nil }
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }

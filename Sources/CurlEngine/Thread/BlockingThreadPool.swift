@@ -2,17 +2,27 @@
 ///
 /// Threads are started as they are needed, up to ``maximumCount``; further work waits for one of them. A thread without work
 /// waits a while for more, because starting one costs more than most reads.
+///
+/// Work that names its folder as its place takes at most ``maximumCountOfPlace`` threads with all other work there: a disk that hangs
+/// must not hold up what needs other disks.
 package enum BlockingThreadPool {
     /// The largest number of waiting threads in a process.
     package static var maximumCount: Int { 64 }
 
+    /// The largest number of waiting threads for one folder.
+    package static var maximumCountOfPlace: Int { maximumCount / 4 }
+
     private static let threads = BlockingThreads("trellis-block", limit: maximumCount)
 
     /// Runs `body` on a waiting thread, and returns its result.
-    package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    ///
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    package static func run<Value: Sendable>(
+        at place: String? = nil, _ body: @escaping @Sendable () -> Value
+    ) async -> Value {
         let body = preservingHook(body)
         return await withContinuation { continuation in
-            threads.add { continuation.resume(returning: body()) }
+            threads.add({ continuation.resume(returning: body()) }, at: place)
         }
     }
 
@@ -25,26 +35,41 @@ package enum BlockingThreadPool {
     }
 
     /// Runs `body`, which may fail, on a waiting thread.
+    ///
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
     package static func trying<Value: Sendable, Failure: Error>(
-        _ body: @escaping @Sendable () throws(Failure) -> Value
+        at place: String? = nil, _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        try await run { () -> Result<Value, Failure> in
+        try await run(at: place) { () -> Result<Value, Failure> in
             do throws(Failure) { return .success(try body()) } catch { return .failure(error) }
         }.get()
     }
 
+    /// Runs `body`, which may fail, on a waiting thread; in a cancelled task without waiting for it.
+    ///
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Throws: The error of `body`; `CancellationError` in a cancelled task, at once. `body` continues if it has begun, and its
+    ///   result is dropped.
+    package static func tryingUnlessCancelled<Value: Sendable>(
+        at place: String? = nil, _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await runUnlessCancelled(at: place) { Result { try body() } }.get()
+    }
+
     /// Runs `body` on a waiting thread, and returns its result; in a cancelled task without waiting for it.
     ///
-    /// - Throws: `CancellationError` in a cancelled task, at once. `body` continues, and its result is dropped.
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Throws: `CancellationError` in a cancelled task, at once. `body` continues if it has begun, and its result is
+    ///   dropped.
     package static func runUnlessCancelled<Value: Sendable>(
-        _ body: @escaping @Sendable () -> Value
+        at place: String? = nil, _ body: @escaping @Sendable () -> Value
     ) async throws -> Value {
         let wait = CancellableWait<Value>()
         let body = preservingHook(body)
         return try await withTaskCancellationHandler {
             try await withThrowingContinuation { continuation in
                 guard wait.begin(continuation) else { return }
-                threads.add { wait.end(.success(body())) }
+                threads.add({ if !wait.hasEnded { wait.end(.success(body())) } }, at: place)
             }
         } onCancel: {
             wait.end(.failure(CancellationError()))
@@ -68,7 +93,11 @@ package enum BlockingThreadPool {
     }
 
     /// Starts `body` on a waiting thread, and does not wait for its end.
-    package static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
+    ///
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    package static func begin(at place: String? = nil, _ body: @escaping @Sendable () -> Void) {
+        threads.add(body, at: place)
+    }
 
     /// Starts `body` as ``begin(_:)`` does, with the calling task's ``FileOperationHook``.
     package static func beginWithHook(_ body: @escaping @Sendable () -> Void) { threads.add(preservingHook(body)) }
@@ -88,6 +117,8 @@ private final class CancellableWait<Value: Sendable>: Sendable {
     }
 
     private let state = Locked(State())
+
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     /// Returns `false`, and resumes the continuation, if the cancellation was first.
     func begin(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {

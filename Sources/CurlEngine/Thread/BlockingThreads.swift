@@ -1,14 +1,24 @@
 private import CCurl
 
 /// Threads for jobs that block, and the jobs that wait for one of them. A thread is started if all others are busy, up to a limit, and ends
-/// when it has had no job for some seconds.
+/// when it has had no job for some seconds. The jobs of one place, such as a disk, take a quarter of the threads at most.
 final class BlockingThreads: Sendable {
     /// The time for which a thread waits for another job, in milliseconds.
     private static let patience: UInt32 = 5000
 
+    /// The jobs of one place.
+    private struct Place {
+        /// The number of jobs that have a thread, or are the next to get one.
+        var count = 0
+        /// The jobs that wait for the end of another one, in the order of their arrival.
+        var rest = FIFO<@Sendable () -> Void>()
+    }
+
     private struct State {
         /// The jobs that no thread has begun, in the order of their arrival.
         var jobs = FIFO<@Sendable () -> Void>()
+        /// The places that have jobs.
+        var places: [String: Place] = [:]
         /// The number of threads.
         var threads = 0
         /// The number of threads that wait for a job and have not been woken.
@@ -31,9 +41,20 @@ final class BlockingThreads: Sendable {
     }
 
     /// Adds a job, and starts a thread for it if all threads are busy and the limit allows another.
-    func add(_ job: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter place: The place of the job; `nil` for a job that has none.
+    func add(_ job: @escaping @Sendable () -> Void, at place: String? = nil) {
         let duty = state.withLock { state -> RequiredAction in
-            state.jobs.append(job)
+            if let place {
+                guard state.places[place, default: Place()].count < max(limit / 4, 1) else {
+                    state.places[place]?.rest.append(job)
+                    return .nothing
+                }
+                state.places[place, default: Place()].count += 1
+                state.jobs.append { self.run(job, at: place) }
+            } else {
+                state.jobs.append(job)
+            }
             if state.idle > 0 {
                 state.idle -= 1
                 return .wake
@@ -46,6 +67,19 @@ final class BlockingThreads: Sendable {
         case .nothing: break
         case .wake: bell.ring()
         case .start: start()
+        }
+    }
+
+    /// Runs a job of a place. The next one of the place follows on this thread, or on another one, behind the jobs that were added before.
+    private func run(_ job: () -> Void, at place: String) {
+        job()
+        state.withLock { state in
+            if let next = state.places[place]?.rest.popFirst() {
+                state.jobs.append { self.run(next, at: place) }
+            } else {
+                state.places[place]?.count -= 1
+                if state.places[place]?.count == 0 { state.places[place] = nil }
+            }
         }
     }
 

@@ -12,9 +12,9 @@ package enum FileOperationHook {
         case remove(path: String)
         /// A synchronization of the names in a folder, which brings them to the disk.
         case synchronizeFolder(path: String)
-        /// An opening of a ``RandomAccessFile``, which may create it.
+        /// An opening of a ``RandomAccessFile``, which may create it, or of another file for reading.
         case open(path: String)
-        /// A read of bytes of a ``RandomAccessFile``.
+        /// A read of bytes of a ``RandomAccessFile`` or a ``FileReader``.
         case read(path: String, Range<Int64>)
         /// The closing of a ``RandomAccessFile``, which cannot fail.
         case close(path: String)

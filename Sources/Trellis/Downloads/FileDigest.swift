@@ -12,7 +12,7 @@ struct FileDigest: Hashable, Sendable {
     ///
     /// - Parameter name: The name of the digest in messages.
     /// - Throws: ``TrellisError`` if the file cannot be read, or the process cannot compute the digest; `CancellationError` in a
-    ///   cancelled task, before the next MiB is read.
+    ///   cancelled task, without waiting for the disk.
     static func compute(
         _ makeDigest: @escaping @Sendable () -> (any DigestFunction)?, named name: String, ofFileAt path: String
     ) async throws -> FileDigest {
@@ -20,7 +20,7 @@ struct FileDigest: Hashable, Sendable {
         let isCancelled = Locked(false)
         do {
             return try await withTaskCancellationHandler {
-                try await BlockingThreadPool.trying { () throws(any Error) in
+                try await BlockingThreadPool.tryingUnlessCancelled(at: FileSystem.folder(of: path)) {
                     try read(path, makeDigest, named: name, isCancelled)
                 }
             } onCancel: {

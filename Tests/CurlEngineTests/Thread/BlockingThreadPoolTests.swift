@@ -37,6 +37,36 @@ struct BlockingThreadPoolTests {
         for number in 0..<2000 { #expect(await BlockingThreadPool.run { number } == number) }
     }
 
+    /// A disk that hangs keeps no more than its share of the threads, however many calls need it, and whoever leaves does not wait.
+    @Test func theWorkOfOnePlaceLeavesThreadsForOthers() async throws {
+        let place = "/hangs/\(UUID().uuidString)"
+        let (begun, gate) = (Locked(0), Locked(false))
+        let body: @Sendable () -> Void = {
+            begun.withLock { $0 += 1 }
+            while !gate.withLock({ $0 }) { usleep(1000) }
+        }
+        let count = BlockingThreadPool.maximumCount
+        let waiting = (0..<count).map { _ in Task { await BlockingThreadPool.run(at: place, body) } }
+        let leaving = (0..<count).map { _ in
+            Task { try await BlockingThreadPool.tryingUnlessCancelled(at: place, body) }
+        }
+        while begun.withLock({ $0 }) < BlockingThreadPool.maximumCountOfPlace { await Task.yield() }
+        for number in 0..<count {
+            #expect(await BlockingThreadPool.run { number } == number)
+            #expect(await BlockingThreadPool.run(at: place + "/other") { number } == number)
+        }
+        for task in leaving {
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        #expect(begun.withLock { $0 } == BlockingThreadPool.maximumCountOfPlace)
+        gate.withLock { $0 = true }
+        for task in waiting { await task.value }
+        // What nobody waits for any more has not begun, and the place has its threads again.
+        #expect(begun.withLock { $0 } <= count + BlockingThreadPool.maximumCountOfPlace)
+        #expect(await BlockingThreadPool.run(at: place) { 1 } == 1)
+    }
+
     @Test func aFailureIsThrown() async {
         let failure = FileFailure(why: "gone")
         await #expect(throws: failure) {

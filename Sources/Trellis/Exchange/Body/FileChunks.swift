@@ -16,6 +16,8 @@ enum FileChunks {
     }
 
     /// Sends the first `length` bytes of the file.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, without waiting for the disk.
     static func send(fileAt path: String, length: Int64, _ send: @Sendable (Data) async throws -> Void) async throws {
         let reader = try await open(path, length: length)
         var offset: Int64 = 0
@@ -30,16 +32,18 @@ enum FileChunks {
     }
 
     /// Opens the file to send its first `length` bytes.
-    static func open(_ path: String, length: Int64) async throws(TrellisError) -> FileReader {
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, without waiting for the disk.
+    static func open(_ path: String, length: Int64) async throws -> FileReader {
         try await waiting(path) { () throws(FileFailure) in try FileReader(path: path, length: length) }
     }
 
     private static func waiting<Value: Sendable>(
         _ path: String, _ body: @escaping @Sendable () throws(FileFailure) -> Value
-    ) async throws(TrellisError) -> Value {
-        do throws(FileFailure) {
-            return try await BlockingThreadPool.trying(body)
-        } catch {
+    ) async throws -> Value {
+        do {
+            return try await BlockingThreadPool.tryingUnlessCancelled(at: FileSystem.folder(of: path), body)
+        } catch let error as FileFailure {
             throw failure(path, error)
         }
     }

@@ -11,7 +11,8 @@ struct FileSizes: Sendable {
         var paths: Set<String> = []
         body?.source.insertPaths(into: &paths)
         let found = paths
-        sizes = try await BlockingThreadPool.runUnlessCancelled {
+        let place = found.first.map { FileSystem.folder(of: $0) }
+        sizes = try await BlockingThreadPool.runUnlessCancelled(at: place) {
             var sizes: [String: Result<Int64, TrellisError>] = [:]
             for path in found {
                 do throws(TrellisError) {

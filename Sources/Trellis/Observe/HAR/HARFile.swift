@@ -6,8 +6,14 @@ import FoundationEssentials
 ///
 /// Every method but ``add(_:)`` can wait for a disk.
 final class HARFile: Sendable {
-    /// The entries that are still to be written, each as the function that makes it.
-    private let pending = Locked<[@Sendable () throws -> Data]>([])
+    private struct Pending {
+        /// The entries that are still to be written, each as the function that makes it.
+        var entries: [@Sendable () throws -> Data] = []
+        /// Indicates whether a write has begun, or is going to, that nobody waits for.
+        var isScheduled = false
+    }
+
+    private let pending = Locked(Pending())
     /// The state of the writer, of which there is one at a time.
     private let writer: Locked<Writer>
 
@@ -22,7 +28,22 @@ final class HARFile: Sendable {
     /// Adds an entry, without waiting for the disk.
     ///
     /// - Parameter entry: Returns the entry as JSON on one line. Called on the thread that writes.
-    func add(_ entry: @escaping @Sendable () throws -> Data) { pending.withLock { $0.append(entry) } }
+    func add(_ entry: @escaping @Sendable () throws -> Data) { pending.withLock { $0.entries.append(entry) } }
+
+    /// Begins to write the entries that were added, without waiting for the disk. A write that is under way takes them, too, so that a disk
+    /// which hangs keeps one thread.
+    ///
+    /// - Parameter count: Returns the number of events that the recorder has lost.
+    func beginWriting(lostEventCount count: @escaping @Sendable () -> Int) {
+        let isScheduled = pending.withLock { pending in
+            defer { pending.isScheduled = true }
+            return pending.isScheduled
+        }
+        if !isScheduled { BlockingThreadPool.begin(at: folder) { [self] in write(lostEventCount: count()) } }
+    }
+
+    /// The folder of the file.
+    var folder: String { FileSystem.folder(of: path) }
 
     /// Writes the entries that were added. Returns the failure because of which the file is not complete; `nil` if it is.
     ///
@@ -32,8 +53,10 @@ final class HARFile: Sendable {
         writer.withLock { writer in
             while true {
                 let entries = pending.withLock { pending in
-                    defer { pending = [] }
-                    return pending
+                    defer { pending.entries = [] }
+                    // What is added from now on begins another write.
+                    if pending.entries.isEmpty { pending.isScheduled = false }
+                    return pending.entries
                 }
                 writer.write(entries, lostEventCount: count)
                 if entries.isEmpty { return writer.failure }

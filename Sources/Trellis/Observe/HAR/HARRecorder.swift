@@ -106,7 +106,7 @@ public final class HARRecorder: EventMonitor {
     public func handle(_ event: RequestEvent) async {
         let now = now()
         guard add(assembly.withLock({ $0.take(event, now: now) })), let file else { return }
-        await BlockingThreadPool.run { [self] in _ = file.write(lostEventCount: lostEventCount) }
+        await BlockingThreadPool.run(at: file.folder) { [self] in _ = file.write(lostEventCount: lostEventCount) }
     }
 
     /// Writes what is left: exchanges that have not ended are written as far as they are known. Call this after
@@ -117,7 +117,8 @@ public final class HARRecorder: EventMonitor {
         _ = add(assembly.withLock { $0.takeAll() })
         guard let file else { return }
         let count = lostEventCount
-        if let failure = await BlockingThreadPool.run({ file.write(lostEventCount: count) }) { throw failure }
+        let failure = await BlockingThreadPool.run(at: file.folder) { file.write(lostEventCount: count) }
+        if let failure { throw failure }
     }
 
     // MARK: Bodies
@@ -135,7 +136,7 @@ public final class HARRecorder: EventMonitor {
     func endCapture(_ id: Int, callID: UInt64, body: HARBody?) {
         let complete = assembly.withLock { $0.endCapture(id, callID: callID, body: body) }
         guard add(complete), let file else { return }
-        BlockingThreadPool.begin { [self] in file.write(lostEventCount: lostEventCount) }
+        file.beginWriting { [self] in lostEventCount }
     }
 
     // MARK: Entries

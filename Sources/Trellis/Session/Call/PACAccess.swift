@@ -53,15 +53,14 @@ struct PACAccess: ProxyScriptAccess {
     }
 
     private static func read(_ path: String) async throws -> String {
-        let file: Result<Data?, FileFailure> = await BlockingThreadPool.run {
-            do throws(FileFailure) {
-                return .success(try WholeFile.read(path: path, limit: sizeLimit)?.data)
-            } catch { return .failure(error) }
-        }
-        switch file {
-        case .success(let data?): return try checked(text(data))
-        case .success(nil): throw failure("there is no file \(path)")
-        case .failure(let error): throw failure("the file \(path) cannot be read: \(error.why)")
+        do {
+            let data = try await BlockingThreadPool.tryingUnlessCancelled(at: FileSystem.folder(of: path)) {
+                try WholeFile.read(path: path, limit: sizeLimit)?.data
+            }
+            guard let data else { throw failure("there is no file \(path)") }
+            return try checked(text(data))
+        } catch let error as FileFailure {
+            throw failure("the file \(path) cannot be read: \(error.why)")
         }
     }
 

@@ -50,6 +50,8 @@ public actor CookieFile: CookieStorage {
     private var version: WholeFile.Version?
     /// The number of times that ``store`` was taken from the file.
     private var generation = 0
+    /// The task that reads the file.
+    private var reading: Task<Void, Never>?
     /// The task that writes the changes to the file.
     private var saving: Task<Void, Never>?
 
@@ -134,8 +136,20 @@ public actor CookieFile: CookieStorage {
         await save([change])
     }
 
-    /// Reads the file if its version is not the one that was read last.
+    /// Reads the file if its version is not the one that was read last. In a cancelled task, the cookies stay as they are in memory.
+    ///
+    /// There is one read at a time, also if several calls wait for a disk that hangs. One that is under way may have missed a change that was
+    /// made before this call: the next one has it.
     private func refresh() async {
+        if let reading { await BlockingThreadPool.waitUnlessCancelled(for: reading) }
+        guard !Task.isCancelled else { return }
+        let task = reading ?? Task { await read() }
+        reading = task
+        await BlockingThreadPool.waitUnlessCancelled(for: task)
+    }
+
+    private func read() async {
+        defer { reading = nil }
         while true {
             let (begun, contents, known, time) = (generation, contents, version, now())
             do throws(FileFailure) {

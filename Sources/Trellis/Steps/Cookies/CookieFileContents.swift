@@ -34,7 +34,7 @@ struct CookieFileContents: Sendable {
     func readIfChanged(
         since version: WholeFile.Version?, at now: Date
     ) async throws(FileFailure) -> Snapshot? {
-        try await BlockingThreadPool.trying { () throws(FileFailure) in
+        try await BlockingThreadPool.trying(at: FileSystem.folder(of: path)) { () throws(FileFailure) in
             let current = WholeFile.version(path: path)
             if current == version, current != nil { return nil }
             try WholeFile.check(path: path)

@@ -33,6 +33,24 @@ struct DiskCacheUnusableTests {
         #expect(world.cache.statistics.failureCount == 2)
     }
 
+    /// A disk that hangs holds no call beyond its end.
+    @Test(arguments: [1, 200 << 10])
+    func aReadThatHangsIsNotWaitedFor(_ size: Int) async throws {
+        let (folder, disk) = (try TemporaryFolder(), HangingDisk())
+        let world = World(storage: DiskCacheStorage(directory: folder.path)) { _ in
+            World.response(String(repeating: "a", count: size))
+        }
+        _ = try await world.get()
+        try await disk.hanging(at: HangingDisk.isReading) {
+            let task = Task { try await world.get() }
+            try await disk.isReached.opened()
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        disk.goOn()
+        #expect(try await world.get()[1] == "trellis; hit; ttl=60")
+    }
+
     /// A storage that fails only at the end of a body is named as the reason, and not the reader, who has read everything.
     @Test func aStreamThatCouldNotBeStoredAtItsEndSaysSo() async throws {
         let folder = try TemporaryFolder()

@@ -103,7 +103,9 @@ private final class CacheFileBody: CachedBody {
     }
 
     func bytes(in range: Range<Int64>) async throws -> Data {
-        try await BlockingThreadPool.trying { [self] () throws(any Error) in try checkedBytes(range) }
+        // The place is that of all entries: their files are in folders of the storage's.
+        let place = FileSystem.folder(of: FileSystem.folder(of: file.path))
+        return try await BlockingThreadPool.tryingUnlessCancelled(at: place) { [self] in try checkedBytes(range) }
     }
 
     /// Reads the blocks that have a part of the range, and compares their checksums.

@@ -78,12 +78,17 @@ struct DiskCacheFolder: Sendable {
 
     /// Runs `body` on a thread that may wait for a disk, and again while another task or process holds a lock that it needs.
     ///
+    /// - Parameter isRead: Indicates whether `body` changes nothing that a later operation depends on, so that a cancelled task need not
+    ///   wait for its end.
     /// - Throws: ``DiskCacheStorage/Failure`` with the reason of the system, or another error of `body`.
-    func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    func run<Value: Sendable>(
+        isRead: Bool = false, _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
         var attempt = 0
         while true {
             do {
-                return try await BlockingThreadPool.trying { () throws(any Error) in try body() }
+                if isRead { return try await BlockingThreadPool.tryingUnlessCancelled(at: root, body) }
+                return try await BlockingThreadPool.trying(at: root) { () throws(any Error) in try body() }
             } catch let failure as FileFailure {
                 guard failure == Self.isLocked, attempt < Self.attemptCount else { throw attributed(failure) }
                 attempt += 1

@@ -126,7 +126,11 @@ public final class DiskCacheStorage: CacheStorage {
     // MARK: Entries
 
     /// Returns all entries of a key, which counts as their use.
-    public func entries(for key: CacheKey) async throws -> [CacheEntry] { try await folder.run { try self.read(key) } }
+    ///
+    /// - Throws: ``Failure`` if the folder cannot be used; `CancellationError` in a cancelled task, without waiting for the disk.
+    public func entries(for key: CacheKey) async throws -> [CacheEntry] {
+        try await folder.run(isRead: true) { try self.read(key) }
+    }
 
     /// Begins an entry.
     ///

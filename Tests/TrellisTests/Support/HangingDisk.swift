@@ -1,0 +1,43 @@
+import CurlEngine
+import Foundation
+import TrellisTesting
+
+/// A disk on which operations do not end until a test lets them go on.
+final class HangingDisk: Sendable {
+    /// Opens when an operation waits.
+    let isReached = LoopbackServer.Gate()
+    private let mayGoOn = DispatchSemaphore(value: 0)
+    private let counts = Locked(0)
+
+    /// The number of operations that have waited.
+    var operationCount: Int { counts.withLock { $0 } }
+
+    /// Runs `body`. Of the file operations of `body` and of all tasks that it starts, those that a condition names wait.
+    func hanging<Value>(
+        at isSlow: @escaping @Sendable (FileOperationHook.Operation) -> Bool, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        let handler: FileOperationHook.Handler = { [self] operation, moment in
+            guard moment == .after, isSlow(operation) else { return nil }
+            counts.withLock { $0 += 1 }
+            isReached.open()
+            mayGoOn.waitForTest()
+            // Several operations may wait.
+            mayGoOn.signal()
+            return nil
+        }
+        return try await FileOperationHook.$handler.withValue(handler) { try await body() }
+    }
+
+    /// Lets all operations go on.
+    func goOn() { mayGoOn.signal() }
+
+    /// Indicates whether an operation opens a file for reading.
+    static func isOpening(_ operation: FileOperationHook.Operation) -> Bool {
+        if case .open = operation { true } else { false }
+    }
+
+    /// Indicates whether an operation reads bytes of a file.
+    static func isReading(_ operation: FileOperationHook.Operation) -> Bool {
+        if case .read = operation { true } else { false }
+    }
+}
