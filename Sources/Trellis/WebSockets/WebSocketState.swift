@@ -105,9 +105,10 @@ struct WebSocketState: Hashable, Sendable {
         case (.closing, .receivedClose(let closing)):
             phase = .ending
             return [.finish(.closed(closing))]
-        case (.closing, .peerEnded), (.closing, .transportFailed), (.closing, .closeTimedOut),
-            (.closing, .violation):
+        case (.closing, .peerEnded), (.closing, .transportFailed), (.closing, .closeTimedOut):
             return end(.closedWithoutReply)
+        // The message that breaks a rule, and all behind it, are missing. The Close frame has been sent.
+        case (.closing, .violation(let violation)): return end(.failed(violation))
 
         case (.ending, .peerEnded), (.ending, .transportFailed), (.ending, .closeTimedOut):
             phase = .ended

@@ -56,6 +56,22 @@ struct WebSocketClosingTests {
         await mock.shutDown()
     }
 
+    /// What came before a message above the limit is read, and the end tells that more is missing.
+    @Test func aMessageAboveTheLimitIsNoCompleteEndWhileThisSideCloses() async throws {
+        let mock = await MockSocket(WebSocketOptions(maximumMessageSize: 3))
+        let closing = Task { try await mock.socket.close() }
+        _ = try await mock.wire.frames(1)
+        mock.wire.send(ServerFrame.text("1") + ServerFrame.text("long") + ServerFrame.text("2"))
+        try await closing.value
+        #expect(try await mock.socket.receive() == .text("1"))
+        for _ in 1...2 {
+            #expect(await webSocketFailure { _ = try await mock.socket.receive() } == .tooLarge(limit: 3))
+        }
+        #expect(mock.wire.state.value.isClosed && mock.socket.closeCode == .abnormalClosure)
+        #expect(mock.wire.frames.count == 1)
+        await mock.shutDown()
+    }
+
     @Test func unreadMessagesAreDroppedSoThatTheAnswerToTheCloseIsFound() async throws {
         let mock = await MockSocket()
         for _ in 0..<100 { mock.wire.send(ServerFrame.text("unread")) }

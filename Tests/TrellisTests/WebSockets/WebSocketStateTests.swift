@@ -55,7 +55,7 @@ struct WebSocketStateTests {
         Row([.close(normal)], .receivedPong, [.completePings], .closing),
         Row([.close(normal)], .pongIsMissing, [], .closing),
         Row([.close(normal)], .receivedClose(bye), [.finish(.closed(bye))], .ending),
-        Row([.close(normal)], .violation(violation), [.finish(.closedWithoutReply), .cut], .ended),
+        Row([.close(normal)], .violation(violation), [.finish(.failed(violation)), .cut], .ended),
         Row([.close(normal)], .peerEnded, [.finish(.closedWithoutReply), .cut], .ended),
         Row([.close(normal)], .transportFailed, [.finish(.closedWithoutReply), .cut], .ended),
         Row([.close(normal)], .closeTimedOut, [.finish(.closedWithoutReply), .cut], .ended),
