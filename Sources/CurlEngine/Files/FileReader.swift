@@ -30,8 +30,10 @@ package final class FileReader: Sendable {
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Opens a file, or a pipe without waiting for its writer.
-    static func openForReading(_ path: String) -> Int32 {
-        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
+    ///
+    /// - Parameter followsLink: Indicates whether the path may be a symbolic link.
+    static func openForReading(_ path: String, followsLink: Bool = true) -> Int32 {
+        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (followsLink ? 0 : O_NOFOLLOW)
         let descriptor = unsafe open(path, flags | O_NONBLOCK)
         // Another process has a lease on the regular file, which the system now takes away. A pipe never reports this error.
         guard descriptor < 0, errno == EWOULDBLOCK else { return descriptor }

@@ -82,9 +82,14 @@ package enum WholeFile {
     }
 
     /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
-    package static func read(path: String, limit: Int) throws(FileFailure) -> (data: Data, version: Version)? {
+    ///
+    /// - Parameter isOwn: Indicates whether the file has to belong to this user, and the path has to be its only name: in a folder that
+    ///   others can write to, any other file may be a trap.
+    package static func read(
+        path: String, limit: Int, ofThisUserAlone isOwn: Bool = false
+    ) throws(FileFailure) -> (data: Data, version: Version)? {
         let descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> Int32? in
-            let descriptor = FileReader.openForReading(path)
+            let descriptor = FileReader.openForReading(path, followsLink: !isOwn)
             guard descriptor < 0 else { return descriptor }
             guard errno == ENOENT else { throw .system }
             return nil
@@ -94,6 +99,9 @@ package enum WholeFile {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
         guard status.st_mode & S_IFMT == S_IFREG else { throw FileFailure(why: "it is not a regular file") }
+        guard !isOwn || status.st_uid == geteuid() && status.st_nlink == 1 else {
+            throw FileFailure(why: "it does not belong to this user alone")
+        }
         guard status.st_size <= limit else { throw FileFailure(why: "it is larger than \(limit) bytes") }
         let room = Int(status.st_size)
         guard room > 0 else { return (Data(), Version(status)) }

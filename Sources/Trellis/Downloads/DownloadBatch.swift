@@ -100,7 +100,7 @@ private final class DownloadBatchWork: Sendable {
         /// The indices of the downloads that are running.
         var running: Set<Int> = []
         /// The outcomes that the iterator has not taken yet.
-        var outcomes: [DownloadOutcome] = []
+        var outcomes = FIFO<DownloadOutcome>()
         /// The continuation of the iterator that waits for an outcome.
         var reader: CheckedContinuation<DownloadOutcome?, Never>?
         var isCancelled = false
@@ -123,7 +123,7 @@ private final class DownloadBatchWork: Sendable {
             await withContinuation { continuation in
                 let outcome = state.withLock { state -> DownloadOutcome?? in
                     if state.isCancelled { return .some(nil) }
-                    if !state.outcomes.isEmpty { return state.outcomes.removeFirst() }
+                    if let outcome = state.outcomes.popFirst() { return outcome }
                     if state.running.isEmpty { return .some(nil) }
                     state.reader = continuation
                     return nil

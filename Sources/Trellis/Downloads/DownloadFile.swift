@@ -47,9 +47,11 @@ final class DownloadFile: Sendable {
 
     // MARK: Checkpoints
 
-    /// Returns the checkpoint of the partial file; `nil` if there is none, or it is of another URL.
+    /// Returns the checkpoint of the partial file; `nil` if there is none, or it is of another URL. In a folder that others can write to,
+    /// one of theirs could claim that the bytes of the partial file are those of another representation.
     func found(for url: String) -> ResumeData? {
-        guard let checkpointPath, let file = try? WholeFile.read(path: checkpointPath, limit: 256 << 10),
+        guard let checkpointPath,
+            let file = try? WholeFile.read(path: checkpointPath, limit: 256 << 10, ofThisUserAlone: true),
             let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url.hasSameBytes(as: url)
         else { return nil }
         return data
@@ -184,11 +186,17 @@ final class DownloadFile: Sendable {
                 }
             }
         }
+        let mayReplace = options.contains(.removePreviousFile)
+        let isFree = try attributingErrors { () throws(FileFailure) in
+            try mayReplace || FileSystem.kind(at: target) == .nothing
+        }
+        guard isFree else { throw TrellisError(.downloadFailed(.exists(path: target))) }
+        // Before the move: as soon as the partial file has another name, its old one and the checkpoint may be those of another download.
+        removeCheckpoint()
         let isMoved = try attributingErrors { () throws(FileFailure) in
-            try partial.move(to: target, replacing: options.contains(.removePreviousFile))
+            try partial.move(to: target, replacing: mayReplace)
         }
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
-        removeCheckpoint()
         if options.contains(.synchronize) {
             try await waiting { FileSystem.synchronize(folder: FileSystem.folder(of: self.target)) }
         }

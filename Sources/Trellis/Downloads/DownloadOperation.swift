@@ -95,7 +95,7 @@ struct DownloadOperation {
             case .directory(let folder): try DownloadFile.check(folder: folder, destination.options)
             case .choice: break
             }
-            while try await !attempt() {}
+            repeat { while try await !attempt() {} } while try await mustBeginAnew()
             return try await finish()
         } catch {
             await leave()
@@ -212,7 +212,19 @@ struct DownloadOperation {
     /// Indicates whether the partial file has any bytes.
     var hasPartialBytes: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
-    /// Checks the digest, and moves the file to the destination.
+    /// Checks the digest. Returns whether the download begins anew, as it does once: the bytes of an earlier download may be the wrong ones.
+    private mutating func mustBeginAnew() async throws -> Bool {
+        guard existing == nil, let file, let response, let error = try await digests.mismatch(file, size: offset)
+        else { return false }
+        // The bytes are unusable, and are not kept.
+        representation = nil
+        guard resumedBytes > 0, canResume else { throw error.about(request, response) }
+        try await reset()
+        (parts, offset, resumedBytes) = (nil, 0, 0)
+        return true
+    }
+
+    /// Moves the file, whose digest is the expected one, to the destination.
     private mutating func finish() async throws -> DownloadedFile {
         if let existing, let response {
             return DownloadedFile(
@@ -220,11 +232,6 @@ struct DownloadOperation {
                 response: response, interruptions: run.report.interruptions, metrics: run.report.metrics)
         }
         guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
-        if let error = try await digests.mismatch(file, size: offset) {
-            // The bytes are unusable, and are not kept.
-            representation = nil
-            throw error.about(request, response)
-        }
         if destination.options.contains(.synchronize) {
             // The system reports bytes that the disk refused to one synchronization only, which may be that of a checkpoint.
             await checkpoints?.end()
