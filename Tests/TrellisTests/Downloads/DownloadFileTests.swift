@@ -91,7 +91,7 @@ struct DownloadFileTests {
         try world.folder.write(try checkpoint(), to: ".g.trellis-note")
         try world.folder.write(Data("old".utf8), to: "g")
         let error = await #expect(throws: TrellisError.self) { try await file.finish(size: 10) }
-        #expect(error?.kind == .fileExists && file.found(for: ScriptedDownload.url) != nil)
+        #expect(error?.kind == .file && file.found(for: ScriptedDownload.url) != nil)
         file.discard()
     }
 
