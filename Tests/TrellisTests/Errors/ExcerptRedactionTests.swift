@@ -8,6 +8,15 @@ struct ExcerptRedactionTests {
     @Test(
         arguments: [
             ("application/json", #"{"token":"s3cret","message":"no"}"#, #"{"token":"REDACTED","message":"no"}"#),
+            // Secrets may be numbers, and numbers may be about secrets.
+            (
+                "application/json", #"{"password":123456,"otp":"99","card":{"cvv":[123]},"usage":{"prompt_tokens":7}}"#,
+                #"{"password":0,"otp":"REDACTED","card":{"cvv":[0]},"usage":{"prompt_tokens":7}}"#
+            ),
+            (
+                "application/json", #"{"accessToken":42,"token_expires_in":3600,"user-pin":1,"spin":2,"tokenType":3}"#,
+                #"{"accessToken":0,"token_expires_in":3600,"user-pin":0,"spin":2,"tokenType":3}"#
+            ),
             // Cut within the secret.
             ("application/problem+json", #"{"a":"no","password":"s3cre"#, #"{"a":"no","password":"REDACTED""#),
             ("", #" {"a":{"api_key":["s3cret"]}}"#, #"{"a":{"api_key":["REDACTED"]}}"#),

@@ -1,7 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The removal of secrets from bodies: secret items of forms, secret parts of multipart bodies, and texts under secret names in JSON.
+/// The removal of secrets from bodies: secret items of forms, secret parts of multipart bodies, and texts and numbers under secret
+/// names in JSON.
 /// Bytes that are without secrets stay as they are.
 package enum BodyRedaction {
     /// The text in the place of secrets.
@@ -45,7 +46,8 @@ package enum BodyRedaction {
             return (media == nil ? redactedItems(text) : text, nil)
         }
         let (redacted, isComplete) = JSONRewriter.rewritten(
-            text, replacingStringsWith: "\"\(mark)\"", where: secretNames())
+            text, replacingStringsWith: "\"\(mark)\"", where: secretNames(isSecretMember),
+            numbersWhere: secretNames(isNameOfSecretNumber))
         if isComplete { return (redacted, nil) }
         // Other text stays as it is, unless it begins with JSON that has secrets: the body may be cut at the limit of the recorder.
         guard isJSON || !text.utf8.starts(with: redacted.utf8) else {
@@ -66,7 +68,8 @@ package enum BodyRedaction {
         let media = MediaType(type)
         if !isForm(media), isJSON(media) || beginsAsJSON(text) {
             return JSONRewriter.rewrittenAsFarAsPossible(
-                text, replacingStringsWith: "\"\(mark)\"", where: secretNames())
+                text, replacingStringsWith: "\"\(mark)\"", where: secretNames(isSecretMember),
+                numbersWhere: secretNames(isNameOfSecretNumber))
         }
         return media == nil || isForm(media) ? redactedItems(text) : text
     }
@@ -88,12 +91,12 @@ package enum BodyRedaction {
         String(decoding: URLRedaction.redactItems(text.utf8), as: UTF8.self)
     }
 
-    /// Returns the function that tells the names of secrets in JSON, each of which is looked at once.
-    private static func secretNames() -> JSONRewriter.Mark {
+    /// Returns a function that tells the names of secrets in JSON, each of which is looked at once.
+    private static func secretNames(_ judge: @escaping JSONRewriter.Mark) -> JSONRewriter.Mark {
         var known: [String: Bool] = [:]
         return { name in
             if let isSecret = known[name] { return isSecret }
-            let isSecret = isSecretMember(name)
+            let isSecret = judge(name)
             known[name] = isSecret
             return isSecret
         }
@@ -103,5 +106,12 @@ package enum BodyRedaction {
     private static func isSecretMember(_ name: String) -> Bool {
         let name = name.lowercasedASCII()
         return secretMembers.contains(name) || SecretFields.marksSecret(name) && !name.hasByteSuffix("type")
+    }
+
+    /// Returns whether the name of a member marks its number as a secret. Many numbers are about secrets, such as `token_expires_in` and
+    /// `prompt_tokens`.
+    private static func isNameOfSecretNumber(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return secretMembers.contains(name) || SecretFields.endsAsSecret(name)
     }
 }

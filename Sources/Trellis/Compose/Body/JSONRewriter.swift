@@ -38,6 +38,12 @@ package struct JSONRewriter {
     /// Returns whether the name of a member marks its value, and all values within it.
     package typealias Mark = (_ name: String) -> Bool
 
+    /// The names that mark strings, and those that mark numbers.
+    private struct Marks {
+        var strings: Mark = { _ in false }
+        var numbers: Mark = { _ in false }
+    }
+
     private typealias MarkedReplacement = (_ path: [Component], _ kind: Kind, _ isMarked: Bool) -> String?
 
     private enum Expectation { case value, member, element, separator }
@@ -48,8 +54,10 @@ package struct JSONRewriter {
     private var copied = 0
     private var output: [UInt8] = []
     private var path: [Component] = []
-    /// The place on the path of the outermost name that marks its value; `nil` if no name does.
+    /// The place on the path of the outermost name that marks strings; `nil` if no name does.
     private var markedPlace: Int?
+    /// The place on the path of the outermost name that marks numbers; `nil` if no name does.
+    private var markedNumberPlace: Int?
     private var frames: [Kind] = []
 
     private init(_ text: String) { bytes = Array(text.utf8) }
@@ -61,42 +69,54 @@ package struct JSONRewriter {
         _ text: String, replacing replacement: Replacement
     ) -> (text: String, isComplete: Bool) {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run({ _ in false }) { path, kind, _ in replacement(path, kind) }
+        let isComplete = rewriter.run(Marks()) { path, kind, _ in replacement(path, kind) }
         rewriter.copy(upTo: rewriter.position)
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
     }
 
-    /// Returns a text in which another one takes the place of every string under a name that marks it.
+    /// Returns a text in which another one takes the place of every string under a name that marks it, and `0` that of every number under
+    /// a name that marks numbers, so that the text can be decoded as before.
     ///
     /// - Returns: The text, and whether all of it is JSON. Text that is not ends in front of its first byte that is no JSON.
     package static func rewritten(
-        _ text: String, replacingStringsWith replacement: String, where isMark: Mark
+        _ text: String, replacingStringsWith replacement: String, where isMark: @escaping Mark,
+        numbersWhere isNumberMark: @escaping Mark = { _ in false }
     ) -> (text: String, isComplete: Bool) {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run(isMark) { _, kind, isMarked in
-            isMarked && kind == .string ? replacement : nil
-        }
+        let isComplete = rewriter.run(isMark, isNumberMark, replacement)
         rewriter.copy(upTo: rewriter.position)
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
+    }
+
+    private mutating func run(
+        _ isMark: @escaping Mark, _ isNumberMark: @escaping Mark, _ replacement: String
+    ) -> Bool {
+        run(Marks(strings: isMark, numbers: isNumberMark)) { _, kind, isMarked in
+            guard isMarked else { return nil }
+            return switch kind {
+            case .string: replacement
+            case .number: "0"
+            case .object, .array, .literal: nil
+            }
+        }
     }
 
     /// Returns a text with some of its values replaced, as far as it is JSON. The rest of a text that is not stays as it is, unless it has
     /// names of values: then there is an ellipsis in its place.
     package static func rewrittenAsFarAsPossible(_ text: String, replacing replacement: Replacement) -> String {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run({ _ in false }) { path, kind, _ in replacement(path, kind) }
+        let isComplete = rewriter.run(Marks()) { path, kind, _ in replacement(path, kind) }
         return rewriter.textAsFarAsPossible(isComplete)
     }
 
-    /// Returns a text in which another one takes the place of every string under a name that marks it, as far as the text is JSON. The rest
-    /// is as in ``rewrittenAsFarAsPossible(_:replacing:)``.
+    /// Returns a text in which another one takes the place of every string under a name that marks it, and `0` that of every number under
+    /// a name that marks numbers, as far as the text is JSON. The rest is as in ``rewrittenAsFarAsPossible(_:replacing:)``.
     package static func rewrittenAsFarAsPossible(
-        _ text: String, replacingStringsWith replacement: String, where isMark: Mark
+        _ text: String, replacingStringsWith replacement: String, where isMark: @escaping Mark,
+        numbersWhere isNumberMark: @escaping Mark = { _ in false }
     ) -> String {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run(isMark) { _, kind, isMarked in
-            isMarked && kind == .string ? replacement : nil
-        }
+        let isComplete = rewriter.run(isMark, isNumberMark, replacement)
         return rewriter.textAsFarAsPossible(isComplete)
     }
 
@@ -116,7 +136,7 @@ package struct JSONRewriter {
         }
     }
 
-    private mutating func run(_ isMark: Mark, _ replacement: MarkedReplacement) -> Bool {
+    private mutating func run(_ marks: Marks, _ replacement: MarkedReplacement) -> Bool {
         var next = Expectation.value
         while true {
             position = bytes.span.endOfJSONBlanks(from: position)
@@ -127,7 +147,7 @@ package struct JSONRewriter {
                 leave()
                 next = .separator
             case .member:
-                guard takeKey(isMark) else { return false }
+                guard takeKey(marks) else { return false }
                 next = .value
             case .element:
                 path.append(.index(0))
@@ -148,7 +168,7 @@ package struct JSONRewriter {
 
     /// Takes a value, or only its beginning if it holds others; returns `nil` if it has no end.
     private mutating func take(_ kind: Kind, _ replacement: MarkedReplacement) -> Expectation? {
-        if let text = replacement(path, kind, markedPlace != nil) {
+        if let text = replacement(path, kind, (kind == .number ? markedNumberPlace : markedPlace) != nil) {
             copy(upTo: position)
             output += text.utf8
             position = bytes.span.endOfJSONValue(from: position) ?? bytes.count
@@ -174,12 +194,13 @@ package struct JSONRewriter {
     }
 
     /// Takes the name of a member and the colon after it; returns `false` if the text has something else.
-    private mutating func takeKey(_ isMark: Mark) -> Bool {
+    private mutating func takeKey(_ marks: Marks) -> Bool {
         guard let end = bytes.span.endOfJSONString(from: position) else { return false }
         let key = bytes.span.jsonString(position..<end)
         let colon = bytes.span.endOfJSONBlanks(from: end)
         guard colon < bytes.count, bytes[colon] == UInt8(ascii: ":") else { return false }
-        if markedPlace == nil, isMark(key) { markedPlace = path.count }
+        if markedPlace == nil, marks.strings(key) { markedPlace = path.count }
+        if markedNumberPlace == nil, marks.numbers(key) { markedNumberPlace = path.count }
         path.append(.key(key))
         position = colon + 1
         return true
@@ -189,6 +210,7 @@ package struct JSONRewriter {
     private mutating func takeSeparator(_ byte: UInt8, _ frame: Kind) -> Expectation? {
         let last = path.popLast()
         if markedPlace == path.count { markedPlace = nil }
+        if markedNumberPlace == path.count { markedNumberPlace = nil }
         if byte == frame.closing {
             leave()
             return .separator

@@ -13,6 +13,9 @@ enum SecretFields {
         "privatekey", "subscriptionkey", "signature", "credential", "assertion", "samlresponse", "codeverifier",
         "sessionid", "jwt",
     ]
+    /// The words that mark a value as secret if a name is one of them, or ends with one of them behind a `-` or `_`, in lower case: within
+    /// other words they mean nothing.
+    private static let words: Set<String> = ["otp", "totp", "hotp", "pin", "cvv", "cvv2", "cvc", "cvc2", "hmac"]
     /// The ends of the names of fields whose values are URLs, in lower case and without `-` and `_`.
     private static let namesOfURLs = ["location", "referer", "refresh", "destination", "asyncoperation", "url", "uri"]
 
@@ -28,8 +31,23 @@ enum SecretFields {
     ///
     /// - Parameter name: The name in lower case; `-` and `_` are ignored.
     static func marksSecret(_ name: String) -> Bool {
+        if endsWithWord(name) { return true }
         let name = joined(name)
         return parts.contains { name.containsBytes($0) }
+    }
+
+    /// Returns `true` if the last word of a name indicates that its value is a secret.
+    ///
+    /// - Parameter name: The name in lower case; `-` and `_` are ignored.
+    static func endsAsSecret(_ name: String) -> Bool {
+        if endsWithWord(name) { return true }
+        let name = joined(name)
+        return parts.contains { name.hasByteSuffix($0) }
+    }
+
+    private static func endsWithWord(_ name: String) -> Bool {
+        let start = name.utf8.lastIndex { "-_".utf8.contains($0) }.map { name.utf8.index(after: $0) }
+        return words.contains(String(name[(start ?? name.startIndex)...]))
     }
 
     /// Returns `true` if the value of a field is a URL or has URLs, which may hold secrets.
@@ -49,7 +67,19 @@ enum SecretFields {
         guard isSecret(field) else { return redactedURLs(of: field) }
         guard field.name == .authorization || field.name == .proxyAuthorization else { return "REDACTED" }
         let words = field.value.split(atByte: " ", maxSplits: 1)
-        return words.count == 2 ? "\(words[0]) REDACTED" : "REDACTED"
+        return words.count == 2 && isScheme(words[0]) ? "\(words[0]) REDACTED" : "REDACTED"
+    }
+
+    /// Returns whether a word looks like the name of a scheme, such as `Bearer` or `AWS4-HMAC-SHA256`, and not like a token that stands
+    /// without one: short, and with digits only where it names a hash function.
+    private static func isScheme(_ word: Substring) -> Bool {
+        // A digit and a hyphen have the bit of lower case already.
+        let letters = word.utf8.map { $0 | 0x20 }
+        guard letters.count <= 24, letters.allSatisfy({ 0x61...0x7A ~= $0 || 0x30...0x39 ~= $0 || $0 == 0x2D }) else {
+            return false
+        }
+        let namesHash = String(decoding: letters, as: UTF8.self).containsBytes("-sha")
+        return namesHash || letters.allSatisfy { !(0x30...0x39 ~= $0) }
     }
 
     /// Returns the value of a field that is not a secret itself, without the secrets of its URLs.

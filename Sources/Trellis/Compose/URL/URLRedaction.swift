@@ -71,8 +71,9 @@ package enum URLRedaction {
         let name = decoded(name).lowercasedASCII()
         let segments = name.utf8.split { ".[]".utf8.contains($0) }
         let last = segments.last { segment in !segment.allSatisfy { 0x30...0x39 ~= $0 } }
+            .map { String(Substring($0)) }
         return secretNames.contains(name) || SecretFields.marksSecret(name)
-            || last.map { secretNames.contains(String(Substring($0))) } ?? false
+            || last.map { secretNames.contains($0) || SecretFields.marksSecret($0) } ?? false
     }
 
     /// Returns a text with its percent-encoded bytes decoded; malformed escapes stay as they are.

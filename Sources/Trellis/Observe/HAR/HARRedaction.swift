@@ -6,7 +6,7 @@ import HTTPTypes
 /// ``URLRedaction`` and ``BodyRedaction``; text that is without secrets stays as it is.
 package enum HARRedaction {
     /// Removes the secrets of a request: user information and secret items of the URL, secret fields, secret items or parts of a form in
-    /// the body, and texts under secret names in a body of JSON.
+    /// the body, and texts and numbers under secret names in a body of JSON.
     package static func redact(_ request: inout HARDocument.Request) {
         request.url = URLRedaction.redact(request.url)
         for index in request.headers.indices { redact(&request.headers[index]) }
@@ -19,8 +19,8 @@ package enum HARRedaction {
         request.derive()
     }
 
-    /// Removes the secrets of a response: secret fields, secret items or parts of a form in the body, and texts under secret names in a
-    /// body of JSON. Bytes without a type stay as they are.
+    /// Removes the secrets of a response: secret fields, secret items or parts of a form in the body, and texts and numbers under secret
+    /// names in a body of JSON. Bytes without a type stay as they are.
     package static func redact(_ response: inout HARDocument.Response) {
         for index in response.headers.indices { redact(&response.headers[index]) }
         let content = response.content

@@ -107,6 +107,13 @@ struct JSONRewriterTests {
         #expect(rewritten == expected && isComplete)
     }
 
+    @Test func numbersUnderNamesThatMarkThemAreZero() {
+        let text = #"{"a":{"b":[1,"x",{"c":-2.5e3}],"d":true},"b":3,"e":{"a":"y","c":4}}"#
+        let (rewritten, isComplete) = JSONRewriter.rewritten(
+            text, replacingStringsWith: "_", where: { $0 == "a" }, numbersWhere: { $0 == "b" })
+        #expect(rewritten == #"{"a":{"b":[0,_,{"c":0}],"d":true},"b":0,"e":{"a":_,"c":4}}"# && isComplete)
+    }
+
     /// A look at the whole path for each string would take hours.
     @Test(.timeLimit(.minutes(3))) func manyStringsInDeepNestingAreRead() {
         let text = String(repeating: "[", count: 100_000) + String(repeating: #""","#, count: 100_000)

@@ -198,6 +198,9 @@ struct CURLDescriptionTests {
 
     @Test(arguments: [
         (HTTPField.Name.authorization, "Bearer abc", "Bearer REDACTED"), (.authorization, "abc", "REDACTED"),
+        // A token without a scheme.
+        (.authorization, "a1b2c3d4 v2", "REDACTED"), (.authorization, "abc.def v2", "REDACTED"),
+        (.authorization, "AWS4-HMAC-SHA256 Credential=a", "AWS4-HMAC-SHA256 REDACTED"),
         (.proxyAuthorization, "Basic abc", "Basic REDACTED"), (.cookie, "a=b; c=d", "REDACTED"),
         (.accept, "abc", "abc"),
     ])

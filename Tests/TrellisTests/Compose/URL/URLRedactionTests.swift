@@ -47,6 +47,10 @@ struct URLRedactionTests {
                 "https://example.com/a;v=1;jsessionid=x/b;sid=y?pass[0]=c&page[0]=1",
                 "https://example.com/a;v=1;jsessionid=REDACTED/b;sid=REDACTED?pass[0]=REDACTED&page[0]=1"
             ),
+            (
+                "https://example.com/?otp=1&card[cvc]=2&user-pin=3&spin=4&totp[0]=5",
+                "https://example.com/?otp=REDACTED&card[cvc]=REDACTED&user-pin=REDACTED&spin=4&totp[0]=REDACTED"
+            ),
             ("https://example.com/a;JSESSIONID=x#b", "https://example.com/a;JSESSIONID=REDACTED"),
             ("https://example.com/;;a=1;/b;", "https://example.com/;;a=1;/b;"),
             ("https://example.com:8443/a@b", "https://example.com:8443/a@b"),
