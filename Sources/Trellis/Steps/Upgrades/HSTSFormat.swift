@@ -14,22 +14,24 @@ enum HSTSFormat: RecordFormat {
 
     /// Returns the hosts of a file by their names; `nil` if the file is of another kind. Lines about addresses are left out.
     static func read(_ lines: RecordLines) -> [String: HSTSHost]? {
+        guard let lines = lines.reading(header, host) else { return nil }
         var hosts: [String: HSTSHost] = [:]
-        for line in lines.texts {
-            let parts = line.split(atByte: " ", maxSplits: 1)
-            guard parts.count == 2, let date = expiry(parts[1]) else {
-                if lines.isCertain(header) { continue }
-                return nil
-            }
-            let includesSubdomains = parts[0].hasBytePrefix(".")
-            guard let name = HSTSHost.canonical(String(includesSubdomains ? parts[0].dropFirst() : parts[0])) else {
-                continue
-            }
+        for case let host? in lines {
             // As curl does, the line that is valid for longer counts.
-            if let known = hosts[name], known.expires ?? .distantFuture >= date.end ?? .distantFuture { continue }
-            hosts[name] = HSTSHost(canonical: name, includesSubdomains: includesSubdomains, expires: date.end)
+            if let known = hosts[host.name], known.end >= host.end { continue }
+            hosts[host.name] = host
         }
         return hosts
+    }
+
+    /// Returns the host of a line; a host that can never be known is `nil`.
+    private static func host(_ line: Substring) -> HSTSHost?? {
+        let parts = line.split(atByte: " ", maxSplits: 1)
+        guard parts.count == 2, let date = expiry(parts[1]) else { return nil }
+        let includesSubdomains = parts[0].hasBytePrefix(".")
+        let name = HSTSHost.canonical(String(includesSubdomains ? parts[0].dropFirst() : parts[0]))
+        return .some(
+            name.map { HSTSHost(canonical: $0, includesSubdomains: includesSubdomains, expires: date.end) })
     }
 
     /// Returns the date in quotation marks; `nil` if the text has another form.

@@ -20,8 +20,8 @@ import HTTPTypes
 /// (``Session/shutdown(drainingFor:)``); a process that ends before that loses them. A date that only moves, as with each response of a
 /// host, is written when it has moved by a tenth of the time that is left. Any number of processes can share a file: changes are merged
 /// into its present contents, under a lock (`hsts.txt.lock`, which stays), and the file is replaced at once. A file that exists and holds
-/// something else is never written to. A file that cannot be read or written fails no request: ``failure`` has the reason, and the next
-/// change tries again.
+/// something else is never written to; lines that cannot be read among others are dropped, as by curl. A file that cannot be read or
+/// written fails no request: ``failure`` has the reason, and the next change tries again.
 ///
 /// At most 10,000 hosts are kept, as by curl; above that, those that end first are removed.
 public final class HSTSStore: Sendable {
@@ -66,7 +66,8 @@ public final class HSTSStore: Sendable {
         return HSTSHost.canonical(host).map(isKnown) ?? false
     }
 
-    /// Stores a host of the caller's, in place of the host with the same name.
+    /// Stores a host of the caller's, in place of the host with the same name. No response changes a host without an end, such as one of a
+    /// preload list (RFC 6797, section 12.3); one with an end is like a host that has asked.
     public func insert(_ host: HSTSHost) async {
         await load()
         records.insert(host)
@@ -123,11 +124,13 @@ extension HSTSStore {
     }
 
     /// Takes the field of a response that came over https from a verified server (RFC 6797, section 8.1). If there are several, the first
-    /// counts.
+    /// counts. A host without an end stays as it is: only the caller can have inserted it (section 12.3).
     func receive(_ head: ResponseHead, from url: WireURL) {
         guard let field = head.texts(of: .strictTransportSecurity).first, let name = HSTSHost.canonical(url.host),
             let policy = StrictTransportSecurity(field)
         else { return }
+        // A host without an end is one of the caller's.
+        if records.withRecords({ $0[name].map { $0.expires == nil } ?? false }) { return }
         guard policy.maxAge > 0 else { return records.remove(name) }
         records.insert(
             HSTSHost(

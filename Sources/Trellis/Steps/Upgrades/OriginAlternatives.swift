@@ -59,12 +59,9 @@ enum AlternativeServiceFormat: RecordFormat {
 
     /// Returns the alternative services of a file; `nil` if the file is of another kind.
     static func read(_ lines: RecordLines) -> [String: OriginAlternatives]? {
+        guard let lines = lines.reading(header, alternative) else { return nil }
         var services: [String: [OriginAlternatives.Known]] = [:]
-        for line in lines.texts {
-            guard let (key, known) = alternative(line) else {
-                if lines.isCertain(header) { continue }
-                return nil
-            }
+        for (key, known) in lines {
             // The same service may be there for several protocols of its origin.
             guard let known, services[key]?.contains(where: { $0.service == known.service }) != true,
                 services[key]?.count ?? 0 < AlternativeServiceField.limit

@@ -37,8 +37,16 @@ struct RecordLines {
         texts = lines.filter { !$0.isEmpty && !$0.hasBytePrefix("#") }
     }
 
-    /// Returns whether the first line of the file names a format: the line has the same words before the first full stop.
-    func isCertain(_ header: String) -> Bool { first.hasBytePrefix(String(header.prefix(beforeBytes: "."))) }
+    /// Reads the lines, and leaves out those that cannot be read, as curl does.
+    ///
+    /// - Parameter header: The first line of files in the format.
+    /// - Returns: `nil` if the file is of another kind: it has lines, none of them can be read, and the first line does not name the format
+    ///   with the same words before the first full stop.
+    func reading<Line>(_ header: String, _ read: (Substring) -> Line?) -> [Line]? {
+        let lines = texts.compactMap(read)
+        let isKnown = texts.isEmpty || !lines.isEmpty || first.hasBytePrefix(String(header.prefix(beforeBytes: ".")))
+        return isKnown ? lines : nil
+    }
 }
 
 extension Substring.UTF8View {

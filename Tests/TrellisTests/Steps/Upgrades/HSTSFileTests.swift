@@ -78,13 +78,23 @@ struct HSTSFileTests {
         #expect(lines == ["a.example \"20231114 22:31:46\""])
     }
 
-    @Test(arguments: ["key=value\n", "{}", "a.example \"20300101 00:00:00\"\nsomething else\n"])
+    @Test(arguments: ["key=value\n", "{}", "a.example 20300101 00:00:00\nsomething else\n"])
     func aFileOfAnotherKindStays(_ text: String) async throws {
         try write(text)
         let store = store()
         try await change(store, expecting: "it is not an HSTS file, and stays as it is")
         #expect(folder.content("hsts.txt") == Data(text.utf8))
         #expect(await store.contains("a.example"))
+    }
+
+    /// One line shows what the file is. What cannot be read is dropped with the next change, as by curl.
+    @Test func linesThatCannotBeReadAreDropped() async throws {
+        try write("something else\nb.example \"20300101 00:00:00\"\n")
+        let store = store()
+        #expect(await store.contains("b.example"))
+        try store.receive("max-age=60", from: "https://a.example/")
+        try await store.flush()
+        #expect(lines == ["a.example \"20231114 22:14:20\"", "b.example \"20300101 00:00:00\""])
     }
 
     @Test func aPathThatNamesNoFile() async throws {

@@ -39,7 +39,7 @@ struct HSTSFormatTests {
         #expect(hosts("a.example \"unlimited\"\na.example \"20310101 00:00:00\"")?["a.example"]?.expires == nil)
     }
 
-    /// Lines that are no hosts are left out of a file that names its format, and show that another file is none.
+    /// Lines that are no hosts are left out of a file that names its format or has a host, and show that another file is none.
     @Test(arguments: [
         "a.example", "a.example 20300101 00:00:00", "a.example \"20300101\"", "a.example \"20301301 00:00:00\"",
         "a.example \"20300101 24:00:00\"", "a.example \"19691231 23:59:59\"", "a.example \"never\"", "= \"\"",
@@ -47,6 +47,10 @@ struct HSTSFormatTests {
     ])
     func aLineThatIsNoHost(_ line: String) {
         #expect(hosts(line) == nil)
+        #expect(hosts("# Your HSTS cache. \n\(line)")?.isEmpty == true)
+        for good in ["\(line)\nb.example", "b.example \"20300101 00:00:00\"\n\(line)\nc.example"] {
+            #expect(hosts("\(good) \"20300101 00:00:00\"")?["b.example"] != nil)
+        }
         #expect(hosts("# Your HSTS cache. \n\(line)\nb.example \"20300101 00:00:00\"")?.count == 1)
     }
 

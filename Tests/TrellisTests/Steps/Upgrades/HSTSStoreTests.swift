@@ -105,6 +105,19 @@ struct HSTSStoreTests {
         #expect(await store.hosts.isEmpty)
     }
 
+    /// No response changes a host of a preload list. A host with an end is like one that has asked.
+    @Test(arguments: ["max-age=0", "max-age=60", "max-age=60; includeSubDomains"])
+    func aResponseLeavesAPreloadedHostAsItIs(_ field: String) async throws {
+        let store = store()
+        let preloaded = try #require(
+            HSTSHost(name: "a.example", includesSubdomains: field != "max-age=60; includeSubDomains"))
+        await store.insert(preloaded)
+        await store.insert(try #require(HSTSHost(name: "b.example", expires: clock.now.addingTimeInterval(1000))))
+        for name in ["a", "b"] { try store.receive(field, from: "https://\(name).example/") }
+        clock.advance(by: 61)
+        #expect(await store.hosts == [preloaded])
+    }
+
     /// A server with many names cannot fill the memory. The hosts that end last stay.
     @Test func theNumberOfHostsIsLimited() async throws {
         let store = store()
