@@ -6,11 +6,14 @@ import Trellis
 struct Conversation: Sendable {
     /// The number of messages in the report.
     private static let reportedMessages = 1000
+    /// The time that the server has for its Close frame when the conversation must end: less than the time that Ctrl-C leaves.
+    private static let lastWait = Duration.seconds(1)
 
     let options: ConversationOptions
 
     /// The facts about the conversation, for the report.
     struct Record: Sendable {
+        var session: Session?
         var socket: WebSocket?
         var messages: [JSONValue] = []
         var received = 0
@@ -36,10 +39,11 @@ struct Conversation: Sendable {
         return interruption.hasHappened ? ExitStatus.interrupted : isDone ? ExitStatus.done : ExitStatus.failed
     }
 
-    /// Closes the connection; cancels the handshake if there is no connection yet.
+    /// Ends the conversation at Ctrl-C. The session ends a handshake that is under way, whose error then has the metrics so far.
     private func interrupt(_ work: Task<Bool, Never>) {
-        guard let socket = record.value.socket else { return work.cancel() }
-        Task { try? await socket.close() }
+        let record = record.value
+        guard let session = record.session else { return work.cancel() }
+        Task { await end(session, record.socket, .normalClosure, failingWith: Self.noAnswer) }
     }
 
     /// Runs the conversation. Returns whether it has ended well.
@@ -58,10 +62,14 @@ struct Conversation: Sendable {
 
     /// Keeps the first failure.
     private func fail(_ error: any Error) {
-        record.update { if $0.failure == nil { $0.failure = RequestFailure(error) } }
+        var failure = RequestFailure(error)
+        // That the session has ended is the way of the cancellation.
+        if failure.kind == "cancelled" { failure.message = RequestFailure(CancellationError()).message }
+        record.update { [failure] in if $0.failure == nil { $0.failure = failure } }
     }
 
     private func run(in session: Session) async {
+        record.update { $0.session = session }
         do {
             try await withDeadline {
                 let socket = try await session.webSocket(
@@ -76,18 +84,39 @@ struct Conversation: Sendable {
         } catch {
             fail(error)
         }
-        try? await record.value.socket?.close(code: .goingAway)
-        await session.shutdown()
+        await end(session, record.value.socket, .goingAway)
     }
+
+    /// Closes the connection if there is one, and ends the session: at once, or when the server has not answered for a while.
+    ///
+    /// - Parameter failure: The failure of the conversation if the server does not answer; `nil` if that is of no interest.
+    private func end(
+        _ session: Session, _ socket: WebSocket?, _ code: WebSocketCloseCode, failingWith failure: RequestFailure? = nil
+    ) async {
+        guard let socket else { return await session.shutdown() }
+        await withTaskGroup { group in
+            group.addTask { try? await socket.close(code: code) }
+            group.addTask {
+                if (try? await Task.sleep(for: Self.lastWait)) != nil, let failure { fail(failure) }
+                await session.shutdown()
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// The failure of a connection that has ended without a Close frame of the server.
+    private static let noAnswer = RequestFailure(
+        "websocket",
+        "\(TrellisError.WebSocketFailure.lost("the server has not completed the closing handshake, or has broken the protocol"))"
+    )
 
     /// Throws an error if the server has not closed the connection normally. The server's Close frame, or a message that breaks the
     /// protocol, may come after this side has begun to close, and then ends the messages without an error.
     private static func check(_ socket: WebSocket) throws {
         guard let code = socket.closeCode, !code.isNormal else { return }
-        let failure: TrellisError.WebSocketFailure =
-            code == .abnormalClosure
-            ? .lost("the server has not completed the closing handshake, or has broken the protocol")
-            : .closed(code: code, reason: socket.closeReason ?? "")
+        guard code != .abnormalClosure else { throw noAnswer }
+        let failure = TrellisError.WebSocketFailure.closed(code: code, reason: socket.closeReason ?? "")
         throw RequestFailure("websocket", "\(failure)")
     }
 
@@ -133,6 +162,8 @@ struct Conversation: Sendable {
 
     private func receive(from socket: WebSocket, _ goal: Goal) async throws {
         while let message = try await socket.receive() {
+            let step = goal.messageDidArrive()
+            guard step != .beyond else { continue }
             try await print(message)
             if options.echo {
                 do {
@@ -142,7 +173,7 @@ struct Conversation: Sendable {
                     // The server may close as soon as it has the last byte. The next message, or the end, tells more.
                 }
             }
-            if goal.messageDidArrive() { return try await socket.close() }
+            if step == .reached { return try await socket.close() }
         }
     }
 

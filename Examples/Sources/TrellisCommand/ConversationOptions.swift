@@ -12,7 +12,8 @@ struct ConversationOptions: Subcommand {
         usage: "trellis ws URL [OPTION…]",
         discussion: """
             Ends when the server closes. Closes when standard input has ended and, with --limit, as many messages have come, and on \
-            Ctrl-C. Ends with 0 if the server's Close frame has the code 1000, 1001 or none, also where it comes after that of this \
+            Ctrl-C. The server then has 10 seconds, or those of --deadline, to complete its messages and the closing handshake, and \
+            after Ctrl-C one second. Ends with 0 if the server's Close frame has the code 1000, 1001 or none, also where it comes after that of this \
             side, and otherwise with 1: after another code, a message that breaks the protocol, or no Close frame.
 
               trellis ws wss://example.com/news --limit 10
@@ -45,7 +46,10 @@ struct ConversationOptions: Subcommand {
     @Flag(help: "Do not offer compression.")
     var noCompression = false
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Close after so many messages.", valueName: "N"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Print so many messages, and close when they have come and standard input has ended.", valueName: "N"))
     var limit: Int?
 
     @Option(
@@ -125,8 +129,7 @@ struct ConversationOptions: Subcommand {
     var webSocketOptions: WebSocketOptions {
         var options = WebSocketOptions(
             subprotocols: subprotocol, maximumMessageSize: maxMessage, pingInterval: ping > 0 ? .seconds(ping) : nil,
-            // Less than the time that Ctrl-C leaves.
-            closeTimeout: .seconds(1))
+            closeTimeout: deadline.map { .seconds($0) } ?? WebSocketOptions().closeTimeout)
         if noCompression { options.compression = nil }
         return options
     }

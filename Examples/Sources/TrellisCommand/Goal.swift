@@ -16,12 +16,23 @@ final class Goal: Sendable {
         state = Mutex(State(remaining: limit, inputHasEnded: inputHasEnded))
     }
 
-    /// Counts a message. Returns whether the goal is reached with this message.
-    func messageDidArrive() -> Bool {
+    /// The place of a message before the goal.
+    enum Step {
+        /// The conversation goes on.
+        case before
+        /// The goal is reached with this message.
+        case reached
+        /// There have been as many messages before, and the input goes on: the message is of no interest.
+        case beyond
+    }
+
+    /// Counts a message.
+    func messageDidArrive() -> Step {
         state.withLock { state in
-            guard let remaining = state.remaining, remaining > 0 else { return false }
+            guard let remaining = state.remaining else { return .before }
+            guard remaining > 0 else { return .beyond }
             state.remaining = remaining - 1
-            return remaining == 1 && state.inputHasEnded
+            return remaining == 1 && state.inputHasEnded ? .reached : .before
         }
     }
 

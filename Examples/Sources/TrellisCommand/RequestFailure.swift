@@ -5,7 +5,7 @@ struct RequestFailure: Error {
     /// The kind in the report.
     let kind: String
     /// The message, a sentence on one line.
-    let message: String
+    var message: String
     var isRetryable = false
     var attempts = 0
     /// The redirects that were followed before the failure.

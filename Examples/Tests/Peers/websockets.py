@@ -14,6 +14,7 @@ The path says what it does:
     /deflate        agrees to compression
     /masked         breaks the protocol
     /garbled        answers the client's Close frame with a text that is not UTF-8
+    /late           answers the client's Close frame after a while, and a message before that
     /ended          answers the client's Close frame with the end of the connection
     /cut            ends without a Close frame
     /deny           refuses
@@ -23,7 +24,7 @@ The path says what it does:
     /silent?NAME    makes the file NAME.asked, and does not answer the handshake
 """
 
-import base64, hashlib, json, os, socketserver, ssl, subprocess, sys, threading
+import base64, hashlib, json, os, socketserver, ssl, subprocess, sys, threading, time
 
 folder = sys.argv[1]
 
@@ -107,6 +108,9 @@ class Handler(socketserver.StreamRequestHandler):
                     return
                 if path == "/garbled":
                     self.frame(0x81, b"\xff\xfe")
+                if path == "/late":
+                    time.sleep(1.3)
+                    self.frame(0x81, b"late")
                 if path.startswith("/answer/"):
                     return self.close(path.split("/")[2])
                 if not path.startswith("/close/"):

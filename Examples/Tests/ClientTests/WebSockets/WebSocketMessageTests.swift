@@ -15,6 +15,27 @@ import Testing
         #expect(run.output == Data("one\ntwo\n".utf8) && run.status == 0)
     }
 
+    /// The input stays open, so that the server closes.
+    @Test(arguments: [[], ["--report", "json"]]) func messagesBeyondTheLimitAreNotShown(_ options: [String])
+        async throws
+    {
+        let server = try await WebSocketServer.shared.value
+        let run = try await start(["ws", "\(server.url)/three", "--limit", "1"] + options, input: .open).ended()
+        #expect(run.status == 0)
+        if options.isEmpty {
+            #expect(run.text == "first\n")
+        } else {
+            #expect(run.report.values("messages", "received") == [[["text": "first"]], 1])
+        }
+    }
+
+    /// Messages may be on the way for longer than a moment when the input has ended.
+    @Test func messagesOnTheWayAreReceivedAfterTheEndOfTheInput() async throws {
+        let server = try await WebSocketServer.shared.value
+        let run = try await talk("x\n", ["\(server.url)/late"])
+        #expect(run.text == "x\nlate\n" && run.status == 0, "\(run.errors)")
+    }
+
     @Test func bytesAreBase64() async throws {
         let server = try await WebSocketServer.shared.value
         let sent = try await talk("AP8=\n", ["\(server.url)/echo", "--binary", "--limit", "1"])
