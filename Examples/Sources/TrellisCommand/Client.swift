@@ -45,7 +45,9 @@ struct Client {
         if options.report != nil {
             let copy = options.output == nil || options.output == "-" ? nil : sink
             return await run(
-                with: ReportOutput(hasItems: options.stream?.hasItems ?? false, copyingTo: copy), after: elapsed)
+                with: ReportOutput(
+                    hasItems: options.stream?.hasItems ?? false, upTo: options.limit, copyingTo: copy),
+                after: elapsed)
         }
         if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
             return await run(with: TerminalOutput(), after: elapsed)

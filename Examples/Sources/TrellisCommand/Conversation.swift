@@ -186,7 +186,9 @@ struct Conversation: Sendable {
             record.messages.append(
                 message.text.map { ["text": .text($0)] } ?? ["base64": .text(message.data.base64EncodedString())])
         }
-        if options.report == nil { try await StandardOutput.write((text ?? base64 ?? "") + "\n") }
+        guard options.report == nil else { return }
+        let line = text ?? base64 ?? ""
+        try await StandardOutput.write((Terminal.output.isTerminal ? TerminalText.shown(line) : line) + "\n")
     }
 
     // MARK: Input

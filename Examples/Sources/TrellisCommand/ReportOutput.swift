@@ -1,10 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// An output of one JSON object instead of the body. Memory stays bounded: only the size of a body above the limit is kept.
+/// An output of one JSON object instead of the body. Of a body above the limit only the size is kept, and of items above the limit only their
+/// number.
 struct ReportOutput: Output {
     /// The size up to which a body is part of the report, in bytes.
     private static let largestBody = 1 << 20
+    /// The number of items that are part of the report. More of them are if `--limit` says so.
+    private static let largestItemCount = 1000
 
     /// The number of bytes of the body; `nil` if the output is a stream of items, because the end of a line, for example, is not delivered
     /// with the line.
@@ -13,14 +16,18 @@ struct ReportOutput: Output {
     private var body: Data?
     /// The items; `nil` if the body is reported instead.
     private var items: [JSONValue]?
+    private var itemCount = 0
+    private let itemLimit: Int
     /// The destination of a copy of the body, if there is one.
     private let sink: ByteSink?
 
     /// - Parameters:
     ///   - hasItems: Indicates whether the items are reported instead of the body.
+    ///   - limit: The number of items after which the stream ends; `nil` if there is none.
     ///   - sink: The destination of a copy of the body; `nil` if no copy is written.
-    init(hasItems: Bool, copyingTo sink: ByteSink? = nil) {
+    init(hasItems: Bool, upTo limit: Int? = nil, copyingTo sink: ByteSink? = nil) {
         self.sink = sink
+        itemLimit = limit ?? Self.largestItemCount
         if hasItems { items = [] } else { (count, body) = (0, Data()) }
     }
 
@@ -37,7 +44,10 @@ struct ReportOutput: Output {
         return true
     }
 
-    mutating func item(_ item: StreamItem) { items?.append(item.json) }
+    mutating func item(_ item: StreamItem) {
+        itemCount += 1
+        if itemCount <= itemLimit { items?.append(item.json) }
+    }
 
     mutating func refuse(_ beginning: Data) { (count, body) = (beginning.count, beginning) }
 
@@ -65,7 +75,7 @@ struct ReportOutput: Output {
             "trailers": JSONValue(response?.trailers ?? [:]),
             "informational": .array((response?.informational ?? []).map(JSONValue.init)),
             "body": ["bytes": .integer(count), "base64": .string(body?.base64EncodedString())],
-            "items": items.map { .array($0) } ?? .null,
+            "items": items.map { .array($0) } ?? .null, "item_count": .integer(items == nil ? nil : itemCount),
             "redirects": .array((response?.redirects ?? outcome.failure?.redirects ?? []).map(JSONValue.init)),
             "attempts": .integer(outcome.metrics.attemptCount),
             "from_cache": .bool(outcome.metrics.cacheStatus?.isFromCache ?? false),

@@ -1,7 +1,7 @@
 import TerminalKit
 import Trellis
 
-/// An output of head and body for a terminal, with colours, indented JSON, and no bytes that a terminal cannot show.
+/// An output of head and body for a terminal, with colours, indented JSON, and no control characters of the server.
 struct TerminalOutput: Output {
     /// The size up to which JSON is indented, in bytes.
     private static let largestJSON = 4 << 20
@@ -11,13 +11,14 @@ struct TerminalOutput: Output {
     private var json: Data?
     private var type = ""
     private var isFirst = true
+    private var text = TerminalText()
     private var endsLine = true
 
     mutating func begin(_ head: Response) async throws {
         var text = terminal.styled("HTTP/\(head.version) ", .faint)
         text += terminal.styled("\(head.status)", style(of: head.status))
         for field in head.headers {
-            text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + Self.withoutControls(field.value)
+            text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + TerminalText.shown(field.value)
         }
         try await StandardOutput.write(text + "\n\n")
         type = head.headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercasedASCII() } ?? ""
@@ -36,7 +37,9 @@ struct TerminalOutput: Output {
         return try await show(bytes)
     }
 
-    mutating func item(_ item: StreamItem) async throws { try await StandardOutput.write(item.text + "\n") }
+    mutating func item(_ item: StreamItem) async throws {
+        try await StandardOutput.write(TerminalText.shown(item.text) + "\n")
+    }
 
     /// Ignores the beginning of the body, which is part of the failure's message.
     func refuse(_ beginning: Data) {}
@@ -45,7 +48,7 @@ struct TerminalOutput: Output {
         if let json, !json.isEmpty {
             let printer = JSONPrinter(terminal: terminal)
             // A text that is not JSON, or was cut off, is shown as received.
-            if let pretty = printer.pretty(json) {
+            if let pretty = printer.pretty(Data(text.shown(json))) {
                 try await StandardOutput.write(pretty + "\n")
                 endsLine = true
             } else {
@@ -58,11 +61,11 @@ struct TerminalOutput: Output {
     private mutating func show(_ bytes: Data) async throws -> Bool {
         defer { isFirst = false }
         if isFirst, bytes.prefix(4096).contains(0) {
-            let note = "[\(type.isEmpty ? "a binary body" : Self.withoutControls(type)), not shown: > FILE keeps it]\n"
+            let note = "[\(type.isEmpty ? "a binary body" : TerminalText.shown(type)), not shown: > FILE keeps it]\n"
             try await StandardOutput.write(terminal.styled(note, .yellow))
             return false
         }
-        try await StandardOutput.write(bytes)
+        try await StandardOutput.write(text.shown(bytes))
         endsLine = bytes.last == 0x0a
         return true
     }
@@ -74,10 +77,5 @@ struct TerminalOutput: Output {
         case .clientError, .serverError: .red
         default: .yellow
         }
-    }
-
-    private static func withoutControls(_ text: String) -> String {
-        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
-        return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "?" : $0 }))
     }
 }

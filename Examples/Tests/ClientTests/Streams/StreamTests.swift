@@ -14,6 +14,23 @@ import Testing
         #expect(run.report.values("ok", "items") == [true, ["line 1", "line 2"]])
     }
 
+    /// A stream may have no end. The report has its first items, or as many as the limit says.
+    @Test func aReportHasALimitedNumberOfItems() async throws {
+        let all = try await report(["\(url)/lines/1002", "--stream", "lines"])
+        #expect(all.report["items"].elements.count == 1000 && all.report["item_count"] == 1002)
+        let some = try await report(["\(url)/lines/1002", "--stream", "lines", "--limit", "1001"])
+        #expect(some.report["items"].elements.count == 1001 && some.report["item_count"] == 1001)
+    }
+
+    /// Control characters of a server would be commands to the terminal.
+    @Test(arguments: [[], ["--include"], ["--stream", "lines"], ["--stream", "chunks"]])
+    func aTerminalGetsNoControlCharacters(_ options: [String]) async throws {
+        let body = "a\tb \u{1B}]0;title\u{7}\u{1B}[2J\u{9B}31m ü°\u{7F}"
+        let run = try await python(
+            "body_terminal.py", [Programs.trellis, "\(url)/echo", "-d", body] + options)
+        #expect(run.report.text.contains("a\tb ?]0;title??[2J?31m ü°?"), "\(run.text)")
+    }
+
     @Test func anEmptyBodyHasNoLines() async throws {
         let run = try await report(["\(url)/bytes/0", "--stream", "lines"])
         #expect(run.report["items"] == [])
