@@ -37,7 +37,8 @@ final class ExchangeInstrumentation: ExchangeObserver {
         }
         let span = settings.createsSpans ? startSpan(observed, context, with: instrument) : nil
         let observation = ObservedExchange(observed, span: span, logger: logger, source, self, context)
-        return (injecting(span, into: request, with: instrument), observation)
+        let isForHost = settings.propagatesContextToHost?(observed.profile.server.address) ?? true
+        return (isForHost ? injecting(span, into: request, with: instrument) : request, observation)
     }
 
     private func startSpan(

@@ -50,6 +50,18 @@ struct PropagationTests {
         #expect(backends.spans.count == 1 && transport.requests.first?[Self.spanField] == nil)
     }
 
+    /// A redirect leads to a host that gets none.
+    @Test func theContextIsAddedForSomeHosts() async throws {
+        let backends = Backends()
+        let redirect = MockResponse(status: 302, headers: [.location: "https://other.example/b"])
+        let transport = MockTransport(responses: [redirect, .text("there")])
+        let session = Session.observed(
+            transport, .with { $0.propagatesContextToHost = { $0 == "api.example.com" } })
+        _ = try await backends { try await session.bytes("https://api.example.com/a") }
+        #expect(transport.requests.map { $0[Self.spanField] } == [backends.spans.first?.spanID, nil])
+        #expect(backends.spans.count == 2)
+    }
+
     @Test func theContextOfTheTaskIsAddedWithoutSpans() async throws {
         let backends = Backends()
         let transport = MockTransport { _ in .text("x") }

@@ -103,6 +103,7 @@ import Testing
         (["--resolve", "a:0:127.0.0.1"], "0 is not a port"),
         (["--connect-to", "a:80:b"], "'a:80:b' does not have the form HOST:PORT:HOST:PORT"),
         (["--connect-to", "a:80:b:x"], "'x' is not a port"),
+        (["--doh", "dns.example"], "it is not that of a DNS server: it is not an absolute https URL"),
         (["--interface", "eth 0"], "no network interface can have the name 'eth 0'"),
     ])
     func aMalformedValueIsAUsageErrorWithAReason(_ options: [String], _ reason: String) async throws {

@@ -12,7 +12,7 @@ enum DistinguishedName {
     ]
 
     /// Returns the attributes of an encoded name in their order, such as `C=US, O=Example, CN=Example Root`. Characters that end an
-    /// attribute, control characters and invisible ones are escaped as in RFC 4514, section 2.4.
+    /// attribute, blanks at the ends of a value, control characters and invisible ones are escaped as in RFC 4514, section 2.4.
     static func text(_ element: DERReader.Element) throws(DERReader.Malformed) -> String {
         var parts: [String] = []
         var sets = element.reader
@@ -65,8 +65,13 @@ enum DistinguishedName {
 
     private static func escaped(_ text: String) -> String {
         var result = ""
-        for scalar in text.unicodeScalars {
-            if ",+\"\\<>;=".unicodeScalars.contains(scalar) { result.unicodeScalars.append("\\") }
+        let scalars = text.unicodeScalars
+        for index in scalars.indices {
+            let (scalar, isFirst) = (scalars[index], index == scalars.startIndex)
+            let isAtEdge = isFirst || scalars.index(after: index) == scalars.endIndex
+            if ",+\"\\<>;=".unicodeScalars.contains(scalar) || isFirst && scalar == "#" || isAtEdge && scalar == " " {
+                result.unicodeScalars.append("\\")
+            }
             result.unicodeScalars.append(scalar)
         }
         return escapingInvisible(result)

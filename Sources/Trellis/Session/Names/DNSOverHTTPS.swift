@@ -66,7 +66,8 @@ public struct DNSOverHTTPS: NameResolver {
         do {
             wire = try WireURL(parsing: text)
         } catch {
-            throw TrellisError(.invalidURL("it is not that of a DNS server: \(error)"), url: text)
+            throw TrellisError(
+                .invalidURL("it is not that of a DNS server: it is not an absolute https URL"), url: text)
         }
         guard wire.isSecure || URLOrigin(wire).isLoopback else {
             throw TrellisError(.invalidURL("it is not that of a DNS server: it is not https"), url: text)

@@ -93,6 +93,21 @@ struct CertificateTests {
     }
 }
 
+/// The text of names (RFC 4514, section 2.4).
+struct DistinguishedNameTests {
+    @Test(arguments: [
+        ("a", "a"), ("a b#", "a b#"), ("#a", "\\#a"), (" a ", "\\ a\\ "), (" ", "\\ "), ("a,b+c", "a\\,b\\+c"),
+        ("", ""),
+        ("a\u{0}", "a\\00"),
+    ])
+    func whatWouldBeMisreadIsEscaped(_ value: String, _ text: String) throws {
+        func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag, UInt8(content.count)] + content }
+        let attribute = element(0x06, [0x55, 4, 3]) + element(0x0C, Array(value.utf8))
+        var reader = DERReader(element(0x30, element(0x31, element(0x30, attribute)))[...])
+        #expect(try DistinguishedName.text(reader.next()) == "CN=\(text)")
+    }
+}
+
 /// The values of DER (X.690).
 struct DERReaderTests {
     @Test(
