@@ -34,8 +34,9 @@ public struct Observability: Sendable {
     /// instruments that the process was bootstrapped with: for example as `traceparent` and `baggage`. Fields of the same names are
     /// replaced. The default is `true`.
     public var propagatesContext = true
-    /// Returns whether the context is added to requests to a host, where ``propagatesContext`` is on; `nil`, the default, if every host
-    /// gets it, those of redirects included. Baggage can name users, which is nothing for the servers of others.
+    /// Returns whether the context is added to requests to a host, given in lower case and without brackets, where ``propagatesContext``
+    /// is on; `nil`, the default, if every host gets it, those of redirects included. Baggage can name users, which is nothing for the
+    /// servers of others.
     public var propagatesContextToHost: (@Sendable (_ host: String) -> Bool)?
     /// Indicates whether spans have the attribute `user_agent.original`. The default is `false`.
     public var recordsUserAgent = false
