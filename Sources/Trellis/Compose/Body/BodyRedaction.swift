@@ -111,7 +111,7 @@ package enum BodyRedaction {
     /// Returns whether the name of a member marks its number as a secret. Many numbers are about secrets, such as `token_expires_in` and
     /// `prompt_tokens`.
     private static func isNameOfSecretNumber(_ name: String) -> Bool {
-        let name = name.lowercased()
+        let name = name.lowercasedASCII()
         return secretMembers.contains(name) || SecretFields.endsAsSecret(name)
     }
 }
