@@ -210,15 +210,6 @@ struct DigestAuthenticationTests {
         #expect(try await world.session.data(request).1.status.code == 401)
         #expect(world.transport.startedCount == 1)
     }
-}
-
-extension AsyncStream<Data> {
-    fileprivate static var abc: AsyncStream<Data> {
-        AsyncStream {
-            for byte in "abc" { $0.yield(Data(String(byte).utf8)) }
-            $0.finish()
-        }
-    }
 
     /// An origin that is forgotten could be asked for the password in clear.
     @Test func theLeastRecentlyUsedOriginIsForgotten() async throws {
@@ -230,6 +221,15 @@ extension AsyncStream<Data> {
         _ = await cache.answer(challenge, for: "new", hasFinalURLs: true)
         for (origin, isKnown) in [("0", true), ("1", false), ("2", true), ("255", true), ("new", true)] {
             #expect(await cache.knows(origin) == isKnown)
+        }
+    }
+}
+
+extension AsyncStream<Data> {
+    fileprivate static var abc: AsyncStream<Data> {
+        AsyncStream {
+            for byte in "abc" { $0.yield(Data(String(byte).utf8)) }
+            $0.finish()
         }
     }
 }
