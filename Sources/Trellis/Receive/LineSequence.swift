@@ -1,5 +1,5 @@
 /// The lines of a body as UTF-8. The ends of the lines are not part of them; the bytes after the last end are a line if there are
-/// any. Bytes that are not UTF-8 become U+FFFD.
+/// any. Bytes that are not UTF-8 become U+FFFD. A byte order mark at the beginning of the body is not part of the first line.
 ///
 /// Lines that have been received are returned without suspending. An error, including the error for a line that is too long, ends
 /// the transfer, and so does leaving the loop.

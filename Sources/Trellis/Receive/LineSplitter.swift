@@ -54,26 +54,51 @@ public enum LineEnding: Sendable, Hashable, CaseIterable {
 protocol LineContent {
     /// Creates a line from its bytes, without the end of the line.
     init(line bytes: Span<UInt8>)
+
+    /// Indicates whether lines are text: then a byte order mark at the beginning of the body is no part of the first one.
+    static var isText: Bool { get }
 }
 
 extension String: LineContent {
     /// Creates a line of text. Bytes that are not UTF-8 become U+FFFD.
     init(line bytes: Span<UInt8>) { self.init(utf8: bytes) }
+
+    static var isText: Bool { true }
 }
 
 extension [UInt8]: LineContent {
     init(line bytes: Span<UInt8>) { self.init(copying: bytes) }
+
+    static var isText: Bool { false }
 }
 
 /// A parser that splits a body into lines.
 struct LineParser<Line: LineContent>: IncrementalParser {
     private var splitter: LineSplitter
+    /// Indicates whether the next line may begin with a byte order mark.
+    private var mayBeMarked = Line.isText
 
     init(endingAt ends: LineEnding, limit: Int) { splitter = LineSplitter(endingAt: ends, limit: limit) }
 
     mutating func append(_ chunk: Data) { splitter.append(chunk) }
 
-    mutating func next() throws -> Line? { try splitter.next { Line(line: $0) } }
+    mutating func next() throws -> Line? {
+        guard mayBeMarked else { return try splitter.next { Line(line: $0) } }
+        let first = try splitter.next { line in Line(line: line.extracting(Self.endOfMark(line)..<line.count)) }
+        if first != nil { mayBeMarked = false }
+        return first
+    }
 
-    mutating func finish() throws -> Line? { try splitter.finish().map { Line(line: $0.span) } }
+    mutating func finish() throws -> Line? {
+        guard let last = try splitter.finish() else { return nil }
+        guard mayBeMarked else { return Line(line: last.span) }
+        let start = Self.endOfMark(last.span)
+        // A mark alone is no line.
+        return start == last.count ? nil : Line(line: last.span.extracting(start..<last.count))
+    }
+
+    /// Returns the index after the byte order mark of a line (U+FEFF); 0 if it has none.
+    private static func endOfMark(_ line: Span<UInt8>) -> Int {
+        line.count >= 3 && line[0] == 0xEF && line[1] == 0xBB && line[2] == 0xBF ? 3 : 0
+    }
 }

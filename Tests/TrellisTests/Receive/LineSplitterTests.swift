@@ -21,6 +21,21 @@ struct LineSplitterTests {
         return lines
     }
 
+    /// A byte order mark is no part of the text, however the bytes are cut; anywhere else, the character is one.
+    @Test(arguments: [
+        ("\u{FEFF}one\n\u{FEFF}two", ["one", "\u{FEFF}two"]), ("\u{FEFF}", []), ("\u{FEFF}\n", [""]),
+        ("\u{FEFF}end", ["end"]),
+        ("\u{FEFF}\u{FEFF}a\n", ["\u{FEFF}a"]),
+    ])
+    func aMarkAtTheBeginningIsNoPartOfTheFirstLine(_ text: String, _ lines: [String]) {
+        for pieces in Cuts.all(Array(text.utf8)) {
+            let run = MachineRun(LineParser<String>(endingAt: .standard, limit: 1000), pieces)
+            #expect(run.outputs.map { Array($0.utf8) } == lines.map { Array($0.utf8) }, "\(pieces)")
+        }
+        let whole = MachineRun(LineParser<[UInt8]>(endingAt: .standard, limit: 1000), [Array("\u{FEFF}a\n".utf8)])
+        #expect(whole.outputs == [Array("\u{FEFF}a".utf8)])
+    }
+
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
         let ends: LineEnding

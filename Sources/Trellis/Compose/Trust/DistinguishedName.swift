@@ -63,7 +63,8 @@ enum DistinguishedName {
         return "#" + Array(value.encoding).hexadecimal
     }
 
-    private static func escaped(_ text: String) -> String {
+    /// Returns the text of a value with the escapes of RFC 4514, section 2.4.
+    static func escaped(_ text: String) -> String {
         var result = ""
         let scalars = text.unicodeScalars
         for index in scalars.indices {

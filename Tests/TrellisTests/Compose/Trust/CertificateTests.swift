@@ -8,6 +8,14 @@ import TrellisTesting
 struct CertificateTests {
     private static func leaf() throws -> Certificate { try TestCertificates.chain()[0] }
 
+    /// RFC 4514, section 2.4.
+    @Test(arguments: [
+        ("a b#c", "a b#c"), ("#a", "\\#a"), (" a ", "\\ a\\ "), ("  ", "\\ \\ "), (" ", "\\ "),
+        ("a,b=\"c\"", "a\\,b\\=\\\"c\\\""),
+        ("a\n", "a\\0a"), ("", ""),
+    ])
+    func aValueIsEscaped(_ value: String, _ text: String) { #expect(DistinguishedName.escaped(value) == text) }
+
     @Test func thePropertiesOfACertificate() throws {
         let leaf = try Self.leaf()
         #expect(leaf.subject == #"C=DE, O=Müller \"& Söhne\", CN=www.example.com"#)

@@ -79,7 +79,8 @@ public final class DiskCacheStorage: CacheStorage {
     ///
     /// - Parameters:
     ///   - directory: The path of the folder, which is created with permissions for its user alone.
-    ///   - maximumSize: The largest number of bytes of all files together; 4 GiB by default.
+    ///   - maximumSize: The largest number of bytes of all files together; 4 GiB by default. File systems give each file whole blocks,
+    ///     mostly of 4 KiB, which are not counted: a million responses of 100 bytes take about 4 GB.
     ///   - maximumCount: The largest number of entries; 1,000,000 by default.
     ///   - maximumBodySize: The largest number of bytes of one body; half of `maximumSize` by default.
     public init(
