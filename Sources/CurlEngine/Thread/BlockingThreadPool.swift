@@ -93,14 +93,14 @@ package enum BlockingThreadPool {
     }
 
     /// Starts `body` on a waiting thread, and does not wait for its end.
-    ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
-    package static func begin(at place: String? = nil, _ body: @escaping @Sendable () -> Void) {
-        threads.add(body, at: place)
-    }
+    package static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
 
     /// Starts `body` as ``begin(_:)`` does, with the calling task's ``FileOperationHook``.
-    package static func beginWithHook(_ body: @escaping @Sendable () -> Void) { threads.add(preservingHook(body)) }
+    ///
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    package static func beginWithHook(at place: String? = nil, _ body: @escaping @Sendable () -> Void) {
+        threads.add(preservingHook(body), at: place)
+    }
 
     /// Runs `body` at once if the calling thread is one for work that may wait; otherwise starts it on such a thread, and does not wait for
     /// its end.

@@ -39,7 +39,7 @@ final class HARFile: Sendable {
             defer { pending.isScheduled = true }
             return pending.isScheduled
         }
-        if !isScheduled { BlockingThreadPool.begin(at: folder) { [self] in write(lostEventCount: count()) } }
+        if !isScheduled { BlockingThreadPool.beginWithHook(at: folder) { [self] in write(lostEventCount: count()) } }
     }
 
     /// The folder of the file.

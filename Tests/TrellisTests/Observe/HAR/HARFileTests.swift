@@ -148,4 +148,22 @@ struct HARFileTests {
         let urls = Set(document?.entries.map(\.request.url) ?? [])
         #expect(urls.count == 200 && document?.entries.count == 200)
     }
+
+    /// A disk that hangs keeps one thread, however many entries come meanwhile.
+    @Test func aDiskThatHangsKeepsOneThread() async throws {
+        let (disk, file) = (HangingDisk(), HARFile(path: path))
+        try await disk.hanging(at: { if case .write = $0 { true } else { false } }) {
+            for number in 0..<100 {
+                file.add(Self.entry("http://a.example/\(number)"))
+                file.beginWriting { 0 }
+                if number == 0 { try await disk.isReached.opened() }
+            }
+            // The threads for the folder are not used up.
+            #expect(await BlockingThreadPool.run(at: file.folder) { 1 } == 1)
+            #expect(disk.operationCount == 1)
+        }
+        disk.goOn()
+        #expect(await BlockingThreadPool.run(at: file.folder) { file.write() } == nil)
+        #expect(document?.entries.count == 100)
+    }
 }
