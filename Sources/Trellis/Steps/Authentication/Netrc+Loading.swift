@@ -10,17 +10,18 @@ extension Netrc {
     /// - Parameter path: The file. Unless given, the path in the environment variable `NETRC`, or else `.netrc` in the folder
     ///   that `HOME` names; if no such file exists, the result has no entries.
     /// - Throws: ``AuthenticationError/unreadableNetrc(path:why:)`` for a file that is missing although its path was given, is no
-    ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``.
+    ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``; `CancellationError` in a cancelled task,
+    ///   without waiting for the disk.
     public static func load(from path: (any FilePathConvertible)? = nil) async throws -> Netrc {
         guard let path = path?.filePath else {
             let environment = ProcessInfo.processInfo.environment
             guard let usual = environment["NETRC"] ?? environment["HOME"].map({ "\($0)/.netrc" }),
-                await BlockingThreadPool.run({ FileManager.default.fileExists(atPath: usual) })
+                try await BlockingThreadPool.runUnlessCancelled({ FileManager.default.fileExists(atPath: usual) })
             else { return Netrc(entries: []) }
             return try await load(from: usual)
         }
         do {
-            return try await BlockingThreadPool.trying { () throws(any Error) in try Netrc(parsing: read(path)) }
+            return try await BlockingThreadPool.tryingUnlessCancelled { try Netrc(parsing: read(path)) }
         } catch let failure as FileFailure {
             throw AuthenticationError.unreadableNetrc(path: path, why: failure.why)
         }
