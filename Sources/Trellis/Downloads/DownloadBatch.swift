@@ -24,8 +24,9 @@ public struct DownloadOutcome: Sendable {
 /// ```
 ///
 /// The downloads start when the first outcome is requested, each in its turn, even if its progress or that of the batch is
-/// read before. They do not wait for the loop: outcomes that it has not taken yet are kept. A failed download does not stop the others. Leaving the loop, or cancelling its task, ends the downloads that
-/// are running and those that have not started; the sequence then ends.
+/// read before. They do not wait for the loop: outcomes that it has not taken yet are kept. A failed download does not stop the
+/// others. Leaving the loop, or cancelling its task, ends the downloads that are running and those that have not started; the
+/// sequence then ends.
 public struct DownloadBatch: AsyncSequence, Sendable {
     /// The outcome of a download.
     public typealias Element = DownloadOutcome

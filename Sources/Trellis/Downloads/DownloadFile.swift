@@ -188,7 +188,8 @@ final class DownloadFile: Sendable {
         }
         let mayReplace = options.contains(.removePreviousFile)
         let isFree = try attributingErrors { () throws(FileFailure) in
-            try mayReplace || FileSystem.kind(at: target) == .nothing
+            if mayReplace { return true }
+            return try FileSystem.kind(at: target) == .nothing
         }
         guard isFree else { throw TrellisError(.downloadFailed(.exists(path: target))) }
         // Before the move: as soon as the partial file has another name, its old one and the checkpoint may be those of another download.

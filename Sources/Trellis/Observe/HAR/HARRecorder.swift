@@ -18,8 +18,8 @@ import FoundationEssentials
 ///
 /// Secrets are `REDACTED` unless they are asked for: user information and secret items of URLs, secret fields such as `Authorization`, the
 /// values of cookies, secret items and parts of forms, and texts under secret names in JSON. Numbers under such names are 0. Other text in
-/// bodies is written as it is. Bodies of requests are recorded without their content codings, and not at all if the codings cannot be removed. A new file can be read
-/// by its user alone.
+/// bodies is written as it is. Bodies of requests are recorded without their content codings, and not at all if the codings cannot be
+/// removed. A new file can be read by its user alone.
 ///
 /// The fields `Host`, `Accept-Encoding`, the default `Accept` (`*/*`) and those that frame a body are added when a request is sent, and are
 /// not recorded. An exchange whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is
