@@ -212,7 +212,7 @@ struct DownloadOperation {
     /// Indicates whether the partial file has any bytes.
     var hasPartialBytes: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
-    /// Checks the digest. Returns whether the download begins anew, as it does once: the bytes of an earlier download may be the wrong ones.
+    /// Checks the digest. Returns whether the download begins anew, as it does once: the bytes of an earlier download may be wrong.
     private mutating func mustBeginAnew() async throws -> Bool {
         guard existing == nil, let file, let response, let error = try await digests.mismatch(file, size: offset)
         else { return false }

@@ -17,7 +17,7 @@ enum FileChunks {
 
     /// Sends the first `length` bytes of the file.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, without waiting for the disk.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, which does not wait.
     static func send(fileAt path: String, length: Int64, _ send: @Sendable (Data) async throws -> Void) async throws {
         let reader = try await open(path, length: length)
         var offset: Int64 = 0
@@ -33,7 +33,7 @@ enum FileChunks {
 
     /// Opens the file to send its first `length` bytes.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, without waiting for the disk.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, which does not wait.
     static func open(_ path: String, length: Int64) async throws -> FileReader {
         try await waiting(path) { () throws(FileFailure) in try FileReader(path: path, length: length) }
     }

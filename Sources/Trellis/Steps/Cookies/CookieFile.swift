@@ -138,8 +138,8 @@ public actor CookieFile: CookieStorage {
 
     /// Reads the file if its version is not the one that was read last. In a cancelled task, the cookies stay as they are in memory.
     ///
-    /// There is one read at a time, also if several calls wait for a disk that hangs. One that is under way may have missed a change that was
-    /// made before this call: the next one has it.
+    /// There is one read at a time, also if several calls wait for a disk that hangs. A read that is under way may have missed a change
+    /// from before this call: the next one has it.
     private func refresh() async {
         if let reading { await BlockingThreadPool.waitUnlessCancelled(for: reading) }
         guard !Task.isCancelled else { return }
