@@ -115,8 +115,8 @@ public final class RateLimiter: Sendable, WaitReporter {
         let replaced = withHost(host, at: now) { state -> Task<Void, Never>? in
             state.queue.giveBack(token)
             // The turn of the next waiter may have arrived.
-            guard let next = state.next else { return nil }
-            defer { startPump(&state, host, of: next.call, at: now) }
+            guard state.next != nil else { return nil }
+            defer { startPump(&state, host, at: now) }
             return state.pump
         }
         replaced?.cancel()
@@ -166,7 +166,7 @@ public final class RateLimiter: Sendable, WaitReporter {
             let entry = state.queue.enter(ticket, priority, at: now, longest: longest)
             if case .waiting = entry {
                 state.waiters[ticket] = Waiter(reply: reply, call: context.call)
-                if state.pump == nil { startPump(&state, host, of: context.call, at: now) }
+                if state.pump == nil { startPump(&state, host, at: now) }
             }
             return (entry, state.queue.lastToken)
         }
@@ -203,21 +203,17 @@ public final class RateLimiter: Sendable, WaitReporter {
 
     // MARK: Waking
 
-    /// Starts the pump on the pool, with the clock of the call of one of the waiters, none of which the pump retains. Replaces
-    /// the previous pump, which the caller cancels.
-    private func startPump(_ state: inout Host, _ host: String, of call: Call, at now: EngineInstant) {
+    /// Starts the pump on the pool, which retains none of the waiters. Replaces the previous pump, which the caller cancels.
+    private func startPump(_ state: inout Host, _ host: String, at now: EngineInstant) {
         state.pumpNumber += 1
-        let (number, timer) = (state.pumpNumber, Timer(call))
-        state.pump = Task(executorPreference: globalConcurrentExecutor) {
-            await self.pump(number, host, timer, at: now)
-        }
+        let number = state.pumpNumber
+        state.pump = Task(executorPreference: globalConcurrentExecutor) { await self.pump(number, host, at: now) }
     }
 
     /// Wakes the waiters whose turn has arrived, as long as there are waiters.
-    private func pump(_ number: Int, _ host: String, _ first: Timer, at start: EngineInstant) async {
-        var (timer, now) = (first, start)
-        while let (turn, next) = wake(number, host, at: now) {
-            timer = Timer(next)
+    private func pump(_ number: Int, _ host: String, at start: EngineInstant) async {
+        var now = start
+        while let (turn, timer) = wake(number, host, at: now) {
             do {
                 guard try await timer.engine.delay(until: turn) else {
                     giveUp(host, timer)
@@ -231,9 +227,9 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Wakes the waiters whose turn has arrived. Returns the time of the next turn and the call of its waiter; `nil` if the queue
+    /// Wakes the waiters whose turn has arrived. Returns the time of the next turn and a timer of its waiter; `nil` if the queue
     /// is empty or another pump has taken over.
-    private func wake(_ number: Int, _ host: String, at now: EngineInstant) -> (EngineInstant, Call)? {
+    private func wake(_ number: Int, _ host: String, at now: EngineInstant) -> (EngineInstant, Timer)? {
         let (due, next) = withHost(host, at: now) { state -> ([(Waiter, Int)], (EngineInstant, Call)?) in
             guard state.pumpNumber == number else { return ([], nil) }
             let admitted = state.queue.admit(at: now)
@@ -248,7 +244,7 @@ public final class RateLimiter: Sendable, WaitReporter {
             return (due, (turn, next.call))
         }
         for (waiter, token) in due { waiter.reply.resume(with: .success(token)) }
-        return next
+        return next.map { ($0.0, Timer($0.1)) }
     }
 
     /// Fails the waiters of a session that has been shut down.

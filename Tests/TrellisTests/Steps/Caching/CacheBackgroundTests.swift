@@ -70,7 +70,7 @@ struct CacheBackgroundTests {
     @Test func aValidationEndsInTime() async throws {
         let clock = TestClock()
         let world = try await beginEndless([.cacheControl: "max-age=60"], clock: clock)
-        await (try world.session).settle()
+        try await world.session.settle()
         #expect(try world.session.validations.count == 1)
         clock.advance(by: .seconds(300))
         try await expectNoValidation(in: world)
