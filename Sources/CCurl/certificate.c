@@ -1,28 +1,9 @@
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "CCurl.h"
-#include "openssl_lookup.h"
-
-bool ccurl_openssl_find(void **functions, const char *const *names, size_t count) {
-  static const char *const sonames[] = {"libssl.so.3", "libssl.so.1.1"};
-  // First the library that libcurl has loaded; then the system's, if libcurl uses another TLS library. All functions must be of one copy.
-  void *handle = RTLD_DEFAULT;
-  bool is_loaded = dlsym(handle, "SSL_CTX_new") != NULL && dlsym(handle, "OPENSSL_sk_num") != NULL;
-  for (size_t index = 0; index < 2 && !is_loaded; index++) {
-    handle = dlopen(sonames[index], RTLD_NOW | RTLD_LOCAL);
-    is_loaded = handle != NULL;
-  }
-  if (!is_loaded) return false;
-  for (size_t index = 0; index < count; index++) {
-    functions[index] = dlsym(handle, names[index]);
-    if (functions[index] == NULL) return false;
-  }
-  return true;
-}
+#include "openssl.h"
 
 static struct {
   void *(*generator_new)(int, void *);
@@ -100,7 +81,7 @@ static void look_up(void) {
       "PEM_write_bio_PrivateKey",
       "ERR_clear_error",
   };
-  has_pki = ccurl_openssl_find((void **)&pki, names, sizeof(names) / sizeof(*names));
+  has_pki = ccurl_openssl_find_any(&pki, names, sizeof(names) / sizeof(*names));
 }
 
 static bool is_available(void) {

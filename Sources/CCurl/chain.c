@@ -1,9 +1,8 @@
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "CCurl.h"
+#include "openssl.h"
 
 // The functions of the OpenSSL that libcurl has loaded. The build does not depend on OpenSSL.
 static struct {
@@ -15,6 +14,10 @@ static struct {
   int (*count)(const void *);
   void *(*item)(const void *, int);
   int (*encode)(const void *, unsigned char **);
+  const void *(*context)(const void *);
+  const void *(*store)(const void *);
+  const void *(*parameters)(const void *);
+  unsigned long (*flags)(const void *);
 } ssl;
 
 static bool has_ssl;
@@ -22,13 +25,9 @@ static bool has_ssl;
 static void find(void) {
   static const char *const names[] = {"SSL_get0_verified_chain", "SSL_get_peer_cert_chain", "SSL_get_verify_result",
                                       "SSL_session_reused",      "SSL_ctrl",                "OPENSSL_sk_num",
-                                      "OPENSSL_sk_value",        "i2d_X509"};
-  void **functions = (void **)&ssl;
-  for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++) {
-    functions[index] = dlsym(RTLD_DEFAULT, names[index]);
-    if (functions[index] == NULL) return;
-  }
-  has_ssl = true;
+                                      "OPENSSL_sk_value",        "i2d_X509",                "SSL_get_SSL_CTX",
+                                      "SSL_CTX_get_cert_store",  "X509_STORE_get0_param",   "X509_VERIFY_PARAM_get_flags"};
+  has_ssl = ccurl_openssl_find(&ssl, names, sizeof(names) / sizeof(*names));
 }
 
 // Passes a certificate to the callback. Returns false if it cannot be encoded.
@@ -51,7 +50,8 @@ static bool read_stack(const void *stack, bool is_sent, ccurl_der_callback add, 
 
 // Passes the certificates that the server has sent. A session that was stored as bytes and resumed has only the server's own.
 static bool read_sent(const void *session, ccurl_der_callback add, void *context) {
-  const void *(*get_leaf)(const void *) = (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get0_peer_certificate");
+  // The function is new in OpenSSL 3.
+  const void *(*get_leaf)(const void *) = (const void *(*)(const void *))ccurl_openssl_function("SSL_get0_peer_certificate");
   const void *chain = ssl.sent(session), *leaf = chain == NULL && get_leaf != NULL ? get_leaf(session) : NULL;
   return leaf == NULL ? read_stack(chain, true, add, context) : read_one(leaf, true, add, context);
 }
@@ -59,14 +59,8 @@ static bool read_sent(const void *session, ccurl_der_callback add, void *context
 // Returns whether the handshake has checked revocation lists: libcurl sets the flags of OpenSSL's store for that.
 static bool checks_revocation_lists(const void *session) {
   enum { CRL_CHECK = 4 };
-  const void *(*get_context)(const void *) = (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_SSL_CTX");
-  void *(*get_store)(const void *) = (void *(*)(const void *))dlsym(RTLD_DEFAULT, "SSL_CTX_get_cert_store");
-  void *(*get_parameters)(const void *) = (void *(*)(const void *))dlsym(RTLD_DEFAULT, "X509_STORE_get0_param");
-  unsigned long (*get_flags)(const void *) =
-      (unsigned long (*)(const void *))dlsym(RTLD_DEFAULT, "X509_VERIFY_PARAM_get_flags");
-  if (!get_context || !get_store || !get_parameters || !get_flags) return false;
-  const void *store = get_store(get_context(session));
-  return store != NULL && (get_flags(get_parameters(store)) & CRL_CHECK) != 0;
+  const void *store = ssl.store(ssl.context(session));
+  return store != NULL && (ssl.flags(ssl.parameters(store)) & CRL_CHECK) != 0;
 }
 
 // Returns whether the server has sent an OCSP response with the handshake. libcurl asks for one only to verify it.
@@ -80,9 +74,7 @@ static bool has_stapled_response(void *session) {
 static void *current_session(CURL *easy) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, find);
-  struct curl_tlssessioninfo *information = NULL;
-  if (!has_ssl || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &information) != CURLE_OK) return NULL;
-  return information != NULL && information->backend == CURLSSLBACKEND_OPENSSL ? information->internals : NULL;
+  return has_ssl ? ccurl_openssl_session(easy) : NULL;
 }
 
 bool ccurl_tls_is_resumed(CURL *easy) {

@@ -1,10 +1,9 @@
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "CCurl.h"
+#include "lookup.h"
 #include "zlib_abi.h"
 
 // The parts of the ABIs of brotli and zstd that this file uses. Both projects have promised not to change them: brotli since 1.0, zstd since
@@ -56,27 +55,12 @@ static bool has_zlib, has_brotli_decoder, has_brotli_encoder, has_zstd;
 
 // MARK: Library lookup
 
-// Looks up all functions of one library, or none, because two copies of a library in one process must not be mixed.
-static bool look_up(void *handle, const char *const *names, void **functions, size_t count) {
-  void *base = NULL;
-  for (size_t index = 0; index < count; index++) {
-    Dl_info info;
-    functions[index] = dlsym(handle, names[index]);
-    if (functions[index] == NULL || dladdr(functions[index], &info) == 0) return false;
-    if (base != NULL && info.dli_fbase != base) return false;
-    base = info.dli_fbase;
-  }
-  return true;
-}
-
 // Finds the functions of a library: first in the copy that libcurl has loaded, under any name; then under the library's usual name, which
 // the process may have loaded separately; then in the system's copy.
 static bool find(const char *soname, const char *const *names, void *functions, size_t size) {
   size_t count = size / sizeof(void *);
-  if (look_up(RTLD_DEFAULT, names, functions, count)) return true;
-  void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-  if (handle == NULL) handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
-  return handle != NULL && look_up(handle, names, functions, count);
+  return ccurl_find_functions_together(ccurl_library_of_curl(), names, functions, count) ||
+         ccurl_find_functions_together(ccurl_system_library(soname), names, functions, count);
 }
 
 static void find_all(void) {

@@ -1,9 +1,8 @@
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "CCurl.h"
+#include "openssl.h"
 
 // The hash functions of the OpenSSL that libcurl has loaded, or otherwise of the system's. The names are those of OpenSSL 1.1 and later;
 // the build does not depend on OpenSSL.
@@ -18,29 +17,10 @@ static struct {
 
 static bool has_evp;
 
-// Looks up all functions of one library, or none, because two copies of a library in one process must not be mixed.
-static bool look_up(void *handle) {
+static void find(void) {
   static const char *const names[] = {"EVP_MD_CTX_new",    "EVP_MD_CTX_free",  "EVP_get_digestbyname",
                                       "EVP_DigestInit_ex", "EVP_DigestUpdate", "EVP_DigestFinal_ex"};
-  void **functions = (void **)&evp, *base = NULL;
-  for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++) {
-    Dl_info info;
-    functions[index] = dlsym(handle, names[index]);
-    if (functions[index] == NULL || dladdr(functions[index], &info) == 0) return false;
-    if (base != NULL && info.dli_fbase != base) return false;
-    base = info.dli_fbase;
-  }
-  return true;
-}
-
-static void find(void) {
-  static const char *const sonames[] = {"libcrypto.so.3", "libcrypto.so.1.1"};
-  has_evp = look_up(RTLD_DEFAULT);
-  for (size_t index = 0; index < 2 && !has_evp; index++) {
-    void *handle = dlopen(sonames[index], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (handle == NULL) handle = dlopen(sonames[index], RTLD_NOW | RTLD_LOCAL);
-    has_evp = handle != NULL && look_up(handle);
-  }
+  has_evp = ccurl_openssl_find_any(&evp, names, sizeof(names) / sizeof(*names));
 }
 
 void *ccurl_digest_create(const char *name) {

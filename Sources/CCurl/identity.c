@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "CCurl.h"
+#include "openssl.h"
 
 // Certificates and keys in PEM and PKCS#12, through the functions of the OpenSSL that libcurl has loaded. The build does not depend on
 // OpenSSL.
@@ -67,12 +67,7 @@ static void look_up(void) {
       "ERR_peek_last_error",
       "ERR_clear_error",
   };
-  void **functions = (void **)&pki;
-  for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++) {
-    functions[index] = dlsym(RTLD_DEFAULT, names[index]);
-    if (functions[index] == NULL) return;
-  }
-  has_pki = true;
+  has_pki = ccurl_openssl_find(&pki, names, sizeof(names) / sizeof(*names));
 }
 
 static bool is_available(void) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "CCurl.h"
-#include "openssl_lookup.h"
+#include "openssl.h"
 
 static struct {
   const void *(*server_method)(void);
@@ -71,7 +71,7 @@ static void look_up(void) {
       "ERR_peek_last_error",
       "ERR_reason_error_string",
   };
-  has_ssl = ccurl_openssl_find((void **)&ssl, names, sizeof(names) / sizeof(*names));
+  has_ssl = ccurl_openssl_find_any(&ssl, names, sizeof(names) / sizeof(*names));
 }
 
 static bool is_available(void) {

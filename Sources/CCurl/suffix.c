@@ -4,20 +4,20 @@
 #include <stdlib.h>
 
 #include "CCurl.h"
+#include "lookup.h"
 
 // The part of libpsl's ABI that this file uses, which has not changed since 0.1.
 static int (*is_public_suffix)(const void *, const char *);
 static const void *list;
 
 static void find_list(void) {
-  static const char soname[] = "libpsl.so.5";
-  void *handle = RTLD_DEFAULT;
+  static const char name[] = "psl_is_public_suffix";
   // First the library that libcurl has loaded, under any name; then the library under its usual name, loaded separately or from the system.
-  if (dlsym(handle, "psl_is_public_suffix") == NULL) handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-  if (handle == NULL && (handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL)) == NULL) return;
+  void *handle = ccurl_library_of_curl();
+  if (dlsym(handle, name) == NULL && (handle = ccurl_system_library("libpsl.so.5")) == NULL) return;
   void *(*latest)(const char *) = (void *(*)(const char *))dlsym(handle, "psl_latest");
   const void *(*builtin)(void) = (const void *(*)(void))dlsym(handle, "psl_builtin");
-  is_public_suffix = (int (*)(const void *, const char *))dlsym(handle, "psl_is_public_suffix");
+  is_public_suffix = (int (*)(const void *, const char *))dlsym(handle, name);
   // The newer list is used: the system's or the one inside the library.
   if (latest != NULL) list = latest(NULL);
   if (list == NULL && builtin != NULL) list = builtin();

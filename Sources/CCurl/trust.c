@@ -1,5 +1,4 @@
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "CCurl.h"
+#include "openssl.h"
 
 // The handshakes of libcurl's TLS connections, through the functions of the OpenSSL that libcurl has loaded. The build does not depend on
 // OpenSSL.
@@ -99,11 +99,7 @@ static void look_up(void) {
       "i2d_X509",
   };
   enum { CONTEXTS = 1 };
-  void **functions = (void **)&ssl;
-  for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++) {
-    functions[index] = dlsym(RTLD_DEFAULT, names[index]);
-    if (functions[index] == NULL) return;
-  }
+  if (!ccurl_openssl_find(&ssl, names, sizeof(names) / sizeof(*names))) return;
   record_index = ssl.new_index(CONTEXTS, 0, NULL, NULL, NULL, release_with_context);
   has_ssl = record_index >= 0;
 }

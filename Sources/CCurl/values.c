@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "CCurl.h"
+#include "lookup.h"
 
 // Returns whether libcurl neither asks for a field by this name, to omit a field of its own, nor omits the field itself. The length is that
 // of the name.
@@ -117,7 +118,7 @@ CURLU *ccurl_url_with_target(CURLU *root, const char *target, size_t query) {
 char *ccurl_idn_to_ascii(const char *name) {
   typedef int (*lookup_function)(const uint8_t *, uint8_t **, int);
   enum { NFC_INPUT = 1, NONTRANSITIONAL = 8 };
-  lookup_function lookup = (lookup_function)dlsym(RTLD_DEFAULT, "idn2_lookup_u8");
+  lookup_function lookup = (lookup_function)dlsym(ccurl_library_of_curl(), "idn2_lookup_u8");
   uint8_t *result = NULL;
   if (lookup == NULL || lookup((const uint8_t *)name, &result, NFC_INPUT | NONTRANSITIONAL) != 0) return NULL;
   return (char *)result;

@@ -7,6 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Returns whether libcurl's TLS library is the OpenSSL whose functions this module finds. If it is not, the functions of this header do
+// nothing with libcurl's connections, and say so in their results.
+bool ccurl_tls_has_openssl(void);
+// Returns whether libcurl's text about its TLS libraries (`ssl_version` of curl_version_info(3)) and OpenSSL's about itself
+// (OpenSSL_version(3)) are about the same library of the same version.
+bool ccurl_tls_is_same_library(const char *_Nonnull curl, const char *_Nonnull openssl);
+
 // The type of a CURLOPT_SSL_CTX_FUNCTION.
 typedef CURLcode (*ccurl_tls_callback)(CURL *_Nullable, void *_Nullable, void *_Nullable);
 // Returns whether ALPN (RFC 7301) selected HTTP/2 or HTTP/3 for the current connection of a transfer.
@@ -34,7 +41,7 @@ bool ccurl_tls_is_resumed(CURL *_Nonnull easy);
 
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 // Makes OpenSSL verify the name of the server only against the subject alternative names (RFC 9110, section 4.3.4). To be called in a
-// CURLOPT_SSL_CTX_FUNCTION; `host` is without brackets.
+// CURLOPT_SSL_CTX_FUNCTION; `host` is without brackets. Returns an error if it cannot.
 CURLcode ccurl_tls_verify_host(void *_Nullable tls_context, const char *_Nonnull host);
 
 // The facts of a TLS handshake that libcurl does not report, or not in the same way in all of its versions.

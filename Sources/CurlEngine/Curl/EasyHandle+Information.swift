@@ -12,6 +12,10 @@ extension EasyHandle {
     /// Indicates whether the TLS handshake of the current connection selected a protocol with streams.
     var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
 
+    /// Indicates whether it is certain that the TLS handshake of the current connection selected a protocol without streams. Before 8.16,
+    /// libcurl names no TLS session of an HTTP/3 connection.
+    var hasCertainlyNoStreams: Bool { unsafe ccurl_tls_has_no_streams(curl) }
+
     /// Indicates whether the current connection has TLS and its peer has not ended the TLS session.
     var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
 

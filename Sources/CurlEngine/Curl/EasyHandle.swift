@@ -263,7 +263,7 @@ final class EasyHandle {
     func isConnected(for options: TransferOptions) {
         watchTunnel(false)
         guard case .stream(let length) = options.body, options.url.isSecure,
-            !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
+            !UploadBufferSize.sendsHTTP2Safely, hasCertainlyNoStreams
         else { return }
         setUploadBuffer(length, mayBeHTTP2: false)
     }

@@ -23,6 +23,16 @@ package struct EngineConfiguration: Sendable {
     /// The observer of the connections; `nil` if they are not observed.
     package var connectionObserver: (any ConnectionObserver)?
 
+    /// Indicates whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
+    /// common names too, and no chains for pins; and it would not tell which connections have streams.
+    package var usesTLS = LibcurlFeatures.current.hasOpenSSL
+
     /// Creates a configuration with the default values.
     package init() {}
+
+    /// Returns the failure of a transfer that needs what is missing; `nil` if nothing is.
+    func refusal(of options: TransferOptions) -> EngineFailure? {
+        guard !usesTLS, options.isEncryptedOnTheWire else { return nil }
+        return EngineFailure(kind: .unsupported, message: "TLS: \(LibcurlFeatures.current.lackOfOpenSSL)")
+    }
 }

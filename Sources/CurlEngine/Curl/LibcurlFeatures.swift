@@ -13,6 +13,11 @@ package struct LibcurlFeatures: Hashable, Sendable {
     package let hasHTTP3: Bool
     /// Indicates whether TLS is compiled in.
     package let hasTLS: Bool
+    /// libcurl's text about its TLS libraries, for example `OpenSSL/3.0.17`; `nil` if there are none.
+    package let tlsLibrary: String?
+    /// Indicates whether libcurl's TLS library is the OpenSSL whose functions are called. Only then are names and certificates checked as
+    /// promised, and connections with streams known.
+    package let hasOpenSSL: Bool
     /// The path of the certificate bundle that libcurl was built to trust.
     package let certificateFile: String?
     /// The path of the directory of certificates that libcurl was built to trust.
@@ -30,6 +35,8 @@ package struct LibcurlFeatures: Hashable, Sendable {
         hasHTTP2 = bits & (1 << 16) != 0
         hasHTTP3 = bits & (1 << 25) != 0
         hasTLS = bits & (1 << 2) != 0
+        unsafe tlsLibrary = info.ssl_version.map { unsafe String(cString: $0) }
+        hasOpenSSL = ccurl_tls_has_openssl()
         unsafe certificateFile = info.cainfo.map { unsafe String(cString: $0) }
         unsafe certificateDirectory = info.capath.map { unsafe String(cString: $0) }
     }
@@ -37,6 +44,12 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Returns whether the running version is at least this one.
     package func isAtLeast(_ major: UInt32, _ minor: UInt32, _ patch: UInt32 = 0) -> Bool {
         versionNumber >= major << 16 | minor << 8 | patch
+    }
+
+    /// The sentence that tells why a libcurl without ``hasOpenSSL`` lacks it.
+    package var lackOfOpenSSL: String {
+        guard let tlsLibrary else { return "libcurl has no TLS" }
+        return "libcurl has \(tlsLibrary), and not the OpenSSL whose functions this process finds"
     }
 
     /// Indicates whether several requests may share an HTTP/2 connection. Before 8.4, a slow stream blocks its connection, and after resets

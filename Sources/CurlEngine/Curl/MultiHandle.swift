@@ -111,6 +111,7 @@ final class MultiHandle {
 
     /// Passes a transfer to libcurl. Returns the failure if libcurl refuses the transfer.
     func add(_ transfer: Transfer) -> EngineFailure? {
+        if let failure = configuration.refusal(of: transfer.options) { return failure }
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         guard
             let easy = unsafe idleHandles.popLast()

@@ -101,7 +101,7 @@ extension Transfer {
 
     /// Records whether the connection carries streams, when the request is about to be sent.
     func noteStreams() {
-        hadStreams = options.isCertainlyHTTP2 || easy?.hasNegotiatedStreams == true
+        hadStreams = options.isCertainlyHTTP2 || easy?.hasCertainlyNoStreams == false
         if hadStreams, !options.mayBeReplayed { easy?.tellWhatHappens() }
     }
 

@@ -198,7 +198,7 @@ package final class Transfer: @unchecked Sendable {
         switch options.version {
         case .http1: false
         case .http2PriorKnowledge, .http3Only: true
-        case .http2OverTLS, .http3WithFallback: options.mayBeHTTP2 && easy?.hasNegotiatedStreams ?? false
+        case .http2OverTLS, .http3WithFallback: hadStreams && attempts > 0 && easy != nil
         }
     }
 

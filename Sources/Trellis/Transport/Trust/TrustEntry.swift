@@ -323,6 +323,9 @@ final class TrustEntry: Sendable {
     }
 
     private static func failure(_ failure: ClientCertificate.Failure, _ identity: ClientIdentity) -> TrellisError {
+        guard failure != .noLibrary else {
+            return TrellisError(.unsupported("client certificates: \(LibcurlFeatures.current.lackOfOpenSSL)"))
+        }
         let key = (identity.key ?? identity.certificate).name
         let reason: TrellisError.ClientIdentityFailure =
             switch failure {
@@ -332,11 +335,10 @@ final class TrustEntry: Sendable {
             case .encrypted: .noPassphrase(key)
             case .wrongPassphrase: .wrongPassphrase(key)
             case .mismatch: .mismatch(key: key, certificate: identity.certificate.name)
-            case .unsupported:
+            case .unsupported, .noLibrary:
                 .unusable(
                     "\(key) is encrypted with an algorithm that OpenSSL has only in its legacy provider, if at all; "
                         + "convert it to a current one")
-            case .noLibrary: .unusable("libcurl does not use OpenSSL")
             }
         return TrellisError(.securityFailed(.clientIdentity(reason)))
     }
