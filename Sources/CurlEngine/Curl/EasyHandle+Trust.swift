@@ -105,9 +105,9 @@ extension EasyHandle {
     /// Returns the peer of the TLS session that libcurl is about to set up: the proxy first, and inside of that session the server.
     private func nextTLSPeer(of transfer: Transfer) -> (peer: TLSPeer, host: String) {
         guard let proxy = route?.proxy, proxy.scheme == .https, !isProxySecured else {
-            return (.server, transfer.options.url.host)
+            return (.server, transfer.options.url.name)
         }
         isProxySecured = true
-        return (.proxy, proxy.host)
+        return (.proxy, proxy.host.withoutFinalDot)
     }
 }

@@ -15,8 +15,11 @@ package final class WireURL: @unchecked Sendable {
     package let scheme: String
     /// Indicates whether the scheme is `https`.
     package let isSecure: Bool
-    /// The host as in the URL, with IPv6 addresses in brackets.
+    /// The host as in the URL, with IPv6 addresses in brackets. A name may end in a dot: it is looked up as it is, without search domains
+    /// (RFC 1034, section 3.1), sent so in `Host`, and belongs to another origin than the name without the dot.
     package let host: String
+    /// The host without the dot at its end: its name in certificates, and for rules that are about a host.
+    package let name: String
     /// The port in the URL, or else the default port of the scheme.
     package let port: UInt16
     /// The part of ``text`` before the path: the scheme, the host and any port other than the scheme's default (RFC 9110, section 4.3.1).
@@ -80,6 +83,7 @@ package final class WireURL: @unchecked Sendable {
         unsafe self.scheme = String(cString: scheme)
         isSecure = self.scheme == "https"
         unsafe self.host = String(cString: host)
+        name = self.host.withoutFinalDot
         isAddress = self.host.isAddress
         let bytes = self.text.utf8
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
@@ -95,9 +99,12 @@ package final class WireURL: @unchecked Sendable {
         guard self.host.hasBytePrefix("[") || !self.host.containsBytes("%") else {
             throw .malformed("its host is malformed")
         }
-        // A name with a trailing dot is the same host to DNS, but another host to cookies, certificates and connection pools.
-        guard self.host.utf8.last != UInt8(ascii: "."), !self.host.isEmpty else {
-            throw .malformed("its host is empty or ends in a dot")
+        guard !name.isEmpty, name.utf8.last != UInt8(ascii: ".") else {
+            throw .malformed("its host is empty or ends in two dots")
+        }
+        // Newer versions of libcurl drop the dot of an address.
+        guard !Self.endsInNumber(name) || name == self.host && !Self.hostHasFinalDot(encoded) else {
+            throw .malformed("its host is an address that ends in a dot")
         }
         guard self.host.utf8.count <= Self.longestHost else {
             throw .malformed("its host is longer than \(Self.longestHost) bytes")
@@ -119,7 +126,7 @@ package final class WireURL: @unchecked Sendable {
         unsafe self.handle = handle
         (self.text, canonicalText) = (text, text)
         (scheme, isSecure, host, port) = (root.scheme, root.isSecure, root.host, root.port)
-        (origin, isAddress) = (root.origin, root.isAddress)
+        (origin, isAddress, name) = (root.origin, root.isAddress, root.name)
         (target, user, password) = (nil, nil, nil)
     }
 
@@ -146,6 +153,23 @@ package final class WireURL: @unchecked Sendable {
         return bits >> UInt64(byte & 63) & 1 != 0
     }
 
+    /// Returns whether the last label of a name is a number, as only IPv4 addresses have it (WHATWG URL, section 3.5).
+    private static func endsInNumber(_ name: String) -> Bool {
+        let label = name.utf8.reversed().prefix { $0 != UInt8(ascii: ".") }.reversed()
+        let isHexadecimal = label.starts(with: "0x".utf8)
+        return label.dropFirst(isHexadecimal ? 2 : 0).allSatisfy {
+            0x30...0x39 ~= $0 || isHexadecimal && 0x61...0x66 ~= $0 | 0x20
+        }
+    }
+
+    /// Returns whether the host in the text of a URL, which is no IPv6 address, ends in a dot.
+    private static func hostHasFinalDot(_ text: String) -> Bool {
+        let start = text.schemeMark.map { $0.upperBound } ?? text.startIndex
+        let authority = text.utf8[start...].prefix { !"/?#\\".utf8.contains($0) }
+        let host = authority.reversed().prefix { $0 != UInt8(ascii: "@") }.reversed()
+        return host.prefix { $0 != UInt8(ascii: ":") }.last == UInt8(ascii: ".")
+    }
+
     /// The largest number of bytes in a host's name (RFC 3986, section 3.2.2; RFC 1035, section 2.3.4).
     private static var longestHost: Int { 255 }
 
@@ -169,6 +193,9 @@ package final class WireURL: @unchecked Sendable {
 }
 
 extension String {
+    /// The name of a host without the dot at its end, which only ends the search for it in DNS: both are the same host.
+    package var withoutFinalDot: String { utf8.last == UInt8(ascii: ".") ? String(Substring(utf8.dropLast())) : self }
+
     /// Indicates whether a host is an IP address: an IPv6 address in brackets, or an IPv4 address in the form to which libcurl converts all
     /// others.
     var isAddress: Bool {

@@ -108,6 +108,17 @@ struct WireURLTests {
 
     @Test func nothingIsEmpty() { #expect(throws: WireURL.ParseFailure.empty) { try WireURL(parsing: "") } }
 
+    /// A name with a dot at its end is the same host for rules about hosts, and another origin.
+    @Test(arguments: [
+        ("http://Example.com.:81/a", "Example.com.", "Example.com", "http://example.com.:81"),
+        ("https://a./", "a.", "a", "https://a."), ("https://a.b", "a.b", "a.b", "https://a.b"),
+        ("http://127.0.0.1.a./", "127.0.0.1.a.", "127.0.0.1.a", "http://127.0.0.1.a."),
+    ])
+    func aDotMayEndTheHost(_ text: String, _ host: String, _ name: String, _ origin: String) throws {
+        let url = try WireURL(parsing: text)
+        #expect(url.host == host && url.name == name && url.origin == origin && !url.isAddress)
+    }
+
     @Test(arguments: [
         "/a", "a", "example.com", "example.com/a", "//example.com/", "?q", "#f", "a/b:c",
         "example.com/x?token=secret&next=https://y", "/a?b=ftp://c", "#a://b", "?a=http://b",
@@ -127,7 +138,9 @@ struct WireURLTests {
     @Test(arguments: [
         "http://", "http:///a", "http://?q", "http://a b/", "http://a\\b/", "http://[::1/", "http://[::zz]/",
         "http://a:b/",
-        "http://a:99999/", "http://a:-1/", "http://a:0x50/", "http://a..../", "http://example.com./", "http://./",
+        "http://a:99999/", "http://a:-1/", "http://a:0x50/", "http://a..../", "http://example.com../", "http://./",
+        "http://127.0.0.1./", "http://ann@127.0.0.1.:80/", "http://127.1./?q", "http://1./", "http://0x7f.0.0.1.",
+        "http://[::1]./",
         "http://a/\r\nX: y", "http://a/\n", "http://a/\t", "http://a/\0b", "http://a/\u{7f}", "\u{1}http://a/",
         "http://a%00b/",
         "http://a^b/", "http://a<b>/", "http://[::1]x/", "http://:80/", "http://user@/", "http://%/",
@@ -164,7 +177,10 @@ struct WireURLTests {
     /// The parts of a URL, and the text that libcurl sends.
     private func parts(_ url: WireURL) -> [String] {
         let sent = unsafe curlText(url.handle)
-        return [url.text, url.canonicalText, url.scheme, url.host, "\(url.port)", url.origin, "\(url.isAddress)", sent]
+        return [
+            url.text, url.canonicalText, url.scheme, url.host, url.name, "\(url.port)", url.origin, "\(url.isAddress)",
+            sent,
+        ]
     }
 
     private func curlText(_ handle: OpaquePointer?) -> String {
@@ -179,6 +195,7 @@ struct WireURLTests {
     /// A URL that begins as an earlier one is made from it, and is the same as if it were parsed.
     @Test(arguments: [
         "http://example.com", "https://example.com:8443", "http://[::1]:80", "HTTP://Example.com", "http://10.1",
+        "https://example.com.",
     ])
     func theCacheGivesWhatTheParserGives(_ root: String) throws {
         let cache = WireURLCache()

@@ -93,6 +93,32 @@ struct RouteTests {
         await session.shutdown()
     }
 
+    /// The name of a host may end in a dot. It is sent as it is, and has connections of its own.
+    @Test(arguments: ["one.invalid", "one.invalid."]) func aNameMayEndInADot(_ entry: String) async throws {
+        let server = try Self.server("server")
+        let session = try Self.session { $0.addresses = try StaticAddresses("\(entry):*:127.0.0.1") }
+        for name in ["one.invalid.", "one.invalid", "one.invalid."] {
+            let (data, response) = try await session.data("http://\(name):\(server.port)/")
+            #expect(String(decoding: data, as: UTF8.self) == "server \(name):\(server.port) 127.0.0.1")
+            #expect(response.url == "http://\(name):\(server.port)/")
+        }
+        #expect(server.acceptedCount == 2)
+        await session.shutdown()
+    }
+
+    /// The certificate of a host, and the rules of TLS for it, are for its name without the dot at its end.
+    @Test func aCertificateIsForTheNameWithoutTheDot() async throws {
+        let server = try LoopbackServer.https(tls: .init(names: ["one.invalid"])) { request in
+            .text(request.fields.first { $0.name == "Host" }?.value ?? "-")
+        }
+        var configuration = SessionConfiguration()
+        configuration.tlsForHosts[try HostPattern("one.invalid")] = server.sessionConfiguration().tls
+        configuration.route.addresses = try StaticAddresses("one.invalid:*:127.0.0.1")
+        let session = Session(configuration: configuration)
+        #expect(try await session.string("https://one.invalid.:\(server.port)/") == "one.invalid.:\(server.port)")
+        await session.shutdown()
+    }
+
     @Test func ipv6AddressesAreUsed() async throws {
         let server = try Self.server("six", on: .ipv6)
         let session = try Self.session { $0.addresses = try StaticAddresses("*:*:[::1]") }

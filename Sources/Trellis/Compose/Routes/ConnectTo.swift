@@ -8,8 +8,8 @@ import CurlEngine
 /// try ConnectTo("example.com::staging.example.com:")          // every port of a host, to the same port of another one
 /// ```
 ///
-/// An empty host is any host, and an empty port any port. Hosts are compared without regard to case; an international name is the same in
-/// Unicode and in its ASCII form.
+/// An empty host is any host, and an empty port any port. Hosts are compared without regard to case and to a dot at their end; an
+/// international name is the same in Unicode and in its ASCII form.
 public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     /// The host of the URLs that match, in lower case and in ASCII form, with IPv6 addresses in brackets; `nil` if any host matches.
     public let host: String?
@@ -58,7 +58,9 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the connection of a URL with this host and port has another one.
     func matches(host: String, port: Int) -> Bool {
-        (self.port.map { $0 == port } ?? true) && (self.host.map { $0.hasSameBytes(as: host) } ?? true)
+        if let own = self.port, own != port { return false }
+        guard let own = self.host else { return true }
+        return own.withoutFinalDot.hasSameBytes(as: host.withoutFinalDot)
     }
 
     /// The text `HOST:PORT:HOST:PORT`.

@@ -120,8 +120,7 @@ public struct ProxyExceptions: Sendable, Hashable {
 
     /// Returns a name in lower case, in its ASCII form and without a dot at its end; `nil` if it has no ASCII form.
     private static func canonical(_ name: String) -> String? {
-        guard let ascii = name.asciiHost else { return nil }
-        return (ascii.utf8.last == UInt8(ascii: ".") ? String(ascii.dropLast()) : ascii).lowercasedASCII()
+        name.asciiHost?.withoutFinalDot.lowercasedASCII()
     }
 }
 

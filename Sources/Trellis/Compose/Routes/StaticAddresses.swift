@@ -14,8 +14,8 @@ import CurlEngine
 /// 3. any host, and the port
 /// 4. any host and any port
 ///
-/// The addresses are tried in their order, IPv4 and IPv6 shortly after each other (RFC 8305). Hosts are compared without regard to case; an
-/// international name is the same in Unicode and in its ASCII form.
+/// The addresses are tried in their order, IPv4 and IPv6 shortly after each other (RFC 8305). Hosts are compared without regard to case and to a
+/// dot at their end; an international name is the same in Unicode and in its ASCII form.
 public struct StaticAddresses: Sendable, Hashable {
     private struct Key: Hashable {
         /// The host as in a URL; `nil` for any host.
@@ -91,13 +91,13 @@ public struct StaticAddresses: Sendable, Hashable {
     /// - Parameter host: The host of a URL that was parsed, in lower case.
     func find(_ host: String, _ port: Int) -> [IPAddress]? {
         guard !entries.isEmpty else { return nil }
-        let name = TextBytes(host)
+        let name = TextBytes(host.withoutFinalDot)
         return entries[Key(host: name, port: port)] ?? entries[Key(host: name, port: nil)]
             ?? entries[Key(host: nil, port: port)] ?? entries[Key(host: nil, port: nil)]
     }
 
     private static func key(host: String, port: Int?) throws(TrellisError) -> Key {
-        Key(host: host == "*" ? nil : TextBytes(try RouteText.host(host)), port: port)
+        Key(host: host == "*" ? nil : TextBytes(try RouteText.host(host).withoutFinalDot), port: port)
     }
 
     private static func addresses(_ texts: [Substring]) throws(TrellisError) -> [IPAddress] {

@@ -4,7 +4,7 @@ import CurlEngine
 public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The scheme, `http` or `https`.
     public let scheme: String
-    /// The host in lower case and in ASCII form, with IPv6 addresses in brackets.
+    /// The host in lower case and in ASCII form, with IPv6 addresses in brackets. With a dot at its end, it belongs to another origin.
     public let host: String
     /// The port of the URL, or else the default port of the scheme: 80 or 443.
     public let port: Int
@@ -21,7 +21,7 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
     /// Indicates whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of
     /// 127.0.0.0/8 or ::1.
     public var isLoopback: Bool {
-        host == "localhost" || host.hasByteSuffix(".localhost") || IPAddress(host)?.isLoopback == true
+        NameLookups.isLocal(host) || IPAddress(host)?.isLoopback == true
     }
 
     /// The origin as the beginning of a URL, always with the port: `https://example.com:443`.

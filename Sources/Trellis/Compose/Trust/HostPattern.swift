@@ -9,7 +9,7 @@ import CurlEngine
 /// | `**.example.com` | `example.com`, `www.example.com`, `a.b.example.com` | `myexample.com` |
 /// | `10.0.0.1`, `::1`, `[::1]` | the address, in any spelling of a URL | names of the address |
 ///
-/// Names are compared without regard to the case of ASCII letters and to a dot at the end of the pattern; an international name is the same
+/// Names are compared without regard to the case of ASCII letters and to a dot at their end; an international name is the same
 /// in Unicode and in its ASCII form. No name is looked up. Short and hexadecimal spellings of IPv4 addresses, such as `127.1`, are no
 /// patterns.
 ///
@@ -49,8 +49,8 @@ public struct HostPattern: Sendable, Hashable {
 
     /// Returns the name in lower case and in ASCII form, without a dot at its end; `nil` for a text that is not a name.
     private static func canonical(_ text: String) -> String? {
-        guard var name = text.asciiHost?.utf8.map({ 0x41...0x5a ~= $0 ? $0 | 0x20 : $0 }) else { return nil }
-        if name.last == UInt8(ascii: ".") { name.removeLast() }
+        let ascii = text.asciiHost?.withoutFinalDot
+        guard let name = ascii?.utf8.map({ 0x41...0x5a ~= $0 ? $0 | 0x20 : $0 }) else { return nil }
         let labels = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard labels.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isNameByte) }), labels.last.map(isNumber) == false else {
             return nil
@@ -74,8 +74,10 @@ public struct HostPattern: Sendable, Hashable {
 
     /// Returns whether the pattern matches a host.
     ///
-    /// - Parameter host: The host as in a URL: a name in ASCII form, or an address. An IPv6 address may be in brackets.
+    /// - Parameter host: The host as in a URL: a name in ASCII form, with or without a dot at its end, or an address. An IPv6 address may
+    ///   be in brackets.
     public func matches(_ host: String) -> Bool {
+        let host = host.withoutFinalDot
         switch form {
         case .host(let name): return host.utf8.count == name.utf8.count && Self.ends(host, in: name)
         case .address(let address): return IPAddress(host) == address

@@ -100,7 +100,7 @@ extension Session {
     }
 
     /// Indicates whether the certificate of a host is verified.
-    private func verifies(_ url: WireURL) -> Bool { !preparation.trust.configuration(for: url.host).isInsecure }
+    private func verifies(_ url: WireURL) -> Bool { !preparation.trust.configuration(for: url.name).isInsecure }
 }
 
 extension SessionConfiguration {

@@ -26,7 +26,7 @@ struct DNSName: Hashable {
 
     /// Creates the name of a host; `nil` if it cannot be a name in DNS.
     init?(_ host: String) {
-        for label in host.split(atByte: ".", omittingEmptySubsequences: false) {
+        for label in host.withoutFinalDot.split(atByte: ".", omittingEmptySubsequences: false) {
             guard !label.isEmpty, append(label.utf8) else { return nil }
         }
     }

@@ -85,7 +85,7 @@ struct PublicSuffixes: Sendable {
 
 /// The parts of a URL that matter to cookies: scheme, host and path. Ports do not matter.
 public struct CookieURL: Sendable, Hashable {
-    /// The host in lower case, international names as ASCII, IPv6 addresses in brackets.
+    /// The host in lower case and without a dot at its end, international names as ASCII, IPv6 addresses in brackets.
     public let host: String
     /// The path as it is sent, without the query; `/` for an empty path.
     public let path: String
@@ -102,7 +102,7 @@ public struct CookieURL: Sendable, Hashable {
 
     /// Creates the value from a parsed URL.
     package init(_ url: WireURL) {
-        host = url.host.lowercasedASCII()
+        host = url.name.lowercasedASCII()
         let rest = url.text.utf8.dropFirst(url.origin.utf8.count)
         let path = rest.prefix { $0 != UInt8(ascii: "?") }
         self.path = path.first == UInt8(ascii: "/") ? String(Substring(path)) : "/"

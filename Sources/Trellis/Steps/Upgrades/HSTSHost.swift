@@ -31,7 +31,7 @@ public struct HSTSHost: Sendable, Hashable {
     /// Returns a name in the form in which names are compared (RFC 6797, sections 8.2 and 9); `nil` for an address, and for a text that
     /// cannot be a name.
     static func canonical(_ name: String) -> String? {
-        let name = name.utf8.last == UInt8(ascii: ".") ? String(name.dropLast()) : name
+        let name = name.withoutFinalDot
         guard !name.hasBytePrefix("."), let ascii = name.asciiHost, let domain = CookieDomain.canonical(ascii),
             domain.utf8.count <= 255, !CookieDomain.isAddress(domain)
         else { return nil }

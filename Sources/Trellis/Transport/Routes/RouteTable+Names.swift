@@ -13,7 +13,8 @@ struct NameLookups {
 
     /// Indicates whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
     static func isLocal(_ host: String) -> Bool {
-        host.hasSameBytes(as: "localhost") || host.hasByteSuffix(".localhost")
+        let name = host.withoutFinalDot
+        return name.hasSameBytes(as: "localhost") || name.hasByteSuffix(".localhost")
     }
 }
 

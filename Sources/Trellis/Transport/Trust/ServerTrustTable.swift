@@ -67,9 +67,9 @@ final class ServerTrustTable: Sendable {
 }
 
 extension WireURL {
-    /// The host in lower case, with IPv6 addresses without brackets.
+    /// The host in lower case, without a dot at its end, with IPv6 addresses without brackets.
     var bareHost: String {
-        let host = host.lowercasedASCII()
+        let host = name.lowercasedASCII()
         return host.hasBytePrefix("[") ? String(host.dropFirst().dropLast()) : host
     }
 }
