@@ -44,11 +44,11 @@ extension Request {
     }
 
     /// Returns a copy with Basic credentials: ``HTTPTypes/HTTPField/authorization(username:password:)``. Sending the copy is an
-    /// error of kind ``TrellisError/Kind/invalidRequest`` if the credentials contain a control character, or the username
-    /// contains a colon.
+    /// error of kind ``TrellisError/Kind/invalidRequest`` if the username contains a control character or a colon. The password may have
+    /// any characters, such as the line ends of a key.
     public func withAuthorization(username: String, password: String) -> Request {
         withHeader(.authorization(username: username, password: password)) { () throws(TrellisError) in
-            try CredentialText.check(username: username, password: password)
+            try CredentialText.check(basicName: username)
         }
     }
 

@@ -190,10 +190,8 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
     ) throws(TrellisError) {
         do throws(TrellisError) {
             // Basic authentication sends the name and the password as one text, in which a colon ends the name.
-            let isJoined = !credentials.isDigest && !kind.isSOCKS
-            try isJoined
-                ? CredentialText.check(username: credentials.username, password: credentials.password)
-                : CredentialText.check(username: "", password: credentials.username + credentials.password)
+            if !credentials.isDigest, !kind.isSOCKS { try CredentialText.check(basicName: credentials.username) }
+            try CredentialText.check(credentials.username + credentials.password)
         } catch {
             var failure = TrellisError(.invalidRequest(.headerField(HTTPField.Name.proxyAuthorization.rawName)))
             failure.detail = error.detail

@@ -3,9 +3,10 @@ import HTTPTypes
 /// The rules for usernames, passwords and tokens in credentials. `HTTPField` would send blanks in place of line ends, and so
 /// other credentials than the caller's.
 enum CredentialText {
-    /// Checks that there are no control characters, and no colon in the username (RFC 7617, section 2).
-    static func check(username: String, password: String) throws(TrellisError) {
-        try check(username + password, isTabAllowed: false)
+    /// Checks that a username for Basic has neither control characters nor a colon (RFC 7617, section 2). The same section forbids control
+    /// characters in passwords. But servers ask for such passwords, for example a key as JSON with line ends, and the field has Base64.
+    static func check(basicName username: String) throws(TrellisError) {
+        try check(username)
         if username.utf8.contains(UInt8(ascii: ":")) { throw failure("a colon cannot be in a user's name") }
     }
 
@@ -15,7 +16,7 @@ enum CredentialText {
     /// Checks that a username for Digest has no control characters, because the name is sent in quotes. The password is not sent.
     static func check(digestName: String, for request: Request) throws(TrellisError) {
         do {
-            try check(digestName, isTabAllowed: false)
+            try check(digestName)
         } catch {
             var error = error
             (error.method, error.url) = (request.method, URLRedaction.redact(request.url))
@@ -23,7 +24,8 @@ enum CredentialText {
         }
     }
 
-    private static func check(_ text: String, isTabAllowed: Bool) throws(TrellisError) {
+    /// Checks that a text has no control characters.
+    static func check(_ text: String, isTabAllowed: Bool = false) throws(TrellisError) {
         let isWrong = text.utf8.contains { $0 < 0x20 && !($0 == 0x09 && isTabAllowed) || $0 == 0x7f }
         if isWrong { throw failure("the credentials contain a control character") }
     }

@@ -347,7 +347,7 @@ final class RequestPreparation: Sendable {
         if let type, !fields.contains(.contentType) { fields[.contentType] = type }
         // User information in a URL stands for Basic authentication (RFC 7617, section 2).
         if let user = url.user, !fields.contains(.authorization) {
-            try CredentialText.check(username: user, password: url.password ?? "")
+            try CredentialText.check(basicName: user)
             let credentials = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
             fields[.authorization] = "Basic \(credentials)"
         }

@@ -10,8 +10,7 @@ import HTTPTypes
 /// configuration.steps.adapters.append(credentials)
 /// ```
 ///
-/// A credential that no field can hold, because it contains control characters, is an error of kind
-/// ``TrellisError/Kind/invalidRequest``, and nothing is sent.
+/// A token or a name with control characters is an error of kind ``TrellisError/Kind/invalidRequest``, and nothing is sent.
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. A relative URL is
 /// completed with the session's base URL before any adapter sees the request.

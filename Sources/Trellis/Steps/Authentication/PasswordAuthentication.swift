@@ -17,7 +17,7 @@
 /// `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body cannot be sent
 /// again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
 ///
-/// A name with a control character, and for Basic a password with one or a name with a colon, is an error of kind
+/// A name with a control character, and for Basic a name with a colon, is an error of kind
 /// ``TrellisError/Kind/invalidRequest``.
 public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String

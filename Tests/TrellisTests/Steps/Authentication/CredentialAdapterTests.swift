@@ -69,9 +69,8 @@ struct CredentialAdapterTests {
         try byOrigin.set(.bearer(text), for: "https://a.example")
         let requests = [
             request.withAdapter(BasicAuthentication(username: text, password: "x")),
-            request.withAdapter(BasicAuthentication(username: "x", password: text)),
             request.withAdapter(BearerAuthentication(token: text)), request.withAdapter(byOrigin),
-            request.withAdapter(Netrc(entries: [Netrc.Entry(machine: nil, login: "ada", password: text)])),
+            request.withAdapter(Netrc(entries: [Netrc.Entry(machine: nil, login: text, password: "x")])),
             request.withSteps { $0.aroundHop = [DigestAuthentication(username: text, password: "x")] },
             request.withAuthorization(bearerToken: text), request.withAuthorization(username: text, password: ""),
             request.withAdapter(Adapter { request, _ in request.withAuthorization(bearerToken: text) }),
@@ -84,6 +83,22 @@ struct CredentialAdapterTests {
             #expect(error?.description.contains("secret") == false)
         }
         #expect(transport.startedCount == 0)
+    }
+
+    /// The field has the password in Base64, so that it may contain what no field may.
+    @Test(arguments: ["{\n\"key\": 1\r\n}\n", "sec\u{0}ret", "\u{7f}"])
+    func aPasswordMayHaveLineEnds(_ text: String) async throws {
+        let expected = "Basic " + Data("_json_key:\(text)".utf8).base64EncodedString()
+        let request = Request("https://a.example/")
+        let netrc = Netrc(entries: [Netrc.Entry(machine: nil, login: "_json_key", password: text)])
+        let basic = BasicAuthentication(username: "_json_key", password: text)
+        for adapter in [basic, netrc] as [any RequestAdapter] {
+            #expect(try await Self.sent(adapter, request) == expected)
+        }
+        let transport = MockTransport { _ in MockResponse() }
+        let session = Session(transport: transport)
+        _ = try await session.data(request.withAuthorization(username: "_json_key", password: text))
+        #expect(transport.startedCount == 1)
     }
 
     @Test(arguments: ["https://a%0Ab:x@a.example/", "https://a:x%0D%0Ay@a.example/", "https://a%3Ab:x@a.example/"])
