@@ -194,8 +194,8 @@ final class EasyHandle {
         // that needs others; every other option makes the next transfer begin with a reset.
         guard setHeaders(options.headerLines) else { return false }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
-        if let target = options.url.target {
-            set(CURLOPT_REQUEST_TARGET, target == URLText.serverTarget && options.method != "OPTIONS" ? "/" : target)
+        if let target = options.requestTarget {
+            set(CURLOPT_REQUEST_TARGET, target)
             hasTarget = true
         }
         let bufferSize = max(options.receiveBufferSize, Self.minimumBufferSize(options))

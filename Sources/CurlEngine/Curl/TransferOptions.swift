@@ -104,6 +104,24 @@ package final class TransferOptions: Sendable {
         route.number == 0 && trust.isFirst ? url.origin : trust.pool(route.limitName(of: url.origin))
     }
 
+    /// The target in the request line, where libcurl would send another one; `nil` for libcurl's.
+    ///
+    /// An HTTP proxy gets the whole URL (RFC 9112, section 3.2.2), where libcurl leaves out an empty query.
+    var requestTarget: String? {
+        let isOfServer = url.target == URLText.serverTarget && method == "OPTIONS"
+        guard isInAbsoluteForm else { return url.target == URLText.serverTarget && !isOfServer ? "/" : url.target }
+        guard url.target != nil || url.text.utf8.last == UInt8(ascii: "?") else { return nil }
+        return isOfServer ? url.origin : url.text
+    }
+
+    /// Indicates whether the request goes to an HTTP proxy that makes no tunnel for it.
+    private var isInAbsoluteForm: Bool {
+        guard !url.isSecure, !switchesProtocols, let proxy = route.proxy, route.parts.connectTo == nil else {
+            return false
+        }
+        return (proxy.scheme == .http || proxy.scheme == .https) && proxy.credentials?.isDigest != true
+    }
+
     /// The same options without the header line `Expect: 100-continue`.
     package var withoutExpectation: TransferOptions {
         TransferOptions(

@@ -31,6 +31,35 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
+    /// An empty query is a query (RFC 3986, section 5.2.2), for servers and for proxies. The row has a path and query, and the target.
+    @Test(arguments: [("/x?", "/x?"), ("/x", "/x"), ("?", "/?"), ("/a/../b?#f", "/b?"), ("/x??", "/x??")])
+    func anEmptyQueryIsSent(_ text: String, _ target: String) async throws {
+        let server = try LoopbackServer.http { .text($0.target) }
+        let proxied = Session(configuration: try ProxyPeer.configuration(server, nil))
+        // The request after one with an empty query has no query.
+        for (text, target) in [(text, target), ("/last", "/last")] {
+            #expect(try await proxied.string("http://origin.invalid:81\(text)") == "http://origin.invalid:81\(target)")
+        }
+        await proxied.shutdown()
+        let direct = Session()
+        #expect(try await direct.string("http://127.0.0.1:\(server.port)\(text)") == target)
+        await direct.shutdown()
+    }
+
+    /// A proxy is asked for the whole URL of a request whose path and query are sent byte for byte, too.
+    @Test(arguments: [
+        ("GET", "/a/../b?", "http://origin.invalid:81/a/../b?"), ("OPTIONS", "", "http://origin.invalid:81"),
+        ("GET", "", "http://origin.invalid:81/"),
+    ])
+    func theURLIsWholeIfItIsUnchanged(_ method: String, _ text: String, _ target: String) async throws {
+        let proxy = try LoopbackServer.http { .text($0.target) }
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, nil))
+        let method = try #require(HTTPRequest.Method(rawValue: method))
+        let request = Request("http://origin.invalid:81\(text)", method: method).setting(\.sendsURLUnchanged, to: true)
+        #expect(try await session.string(request) == target)
+        await session.shutdown()
+    }
+
     @Test(arguments: [407, 502], [nil, .basic] as [Proxy.Authentication?])
     func withoutATunnelItsRefusalIsAnAnswer(_ status: Int, _ authentication: Proxy.Authentication?)
         async throws

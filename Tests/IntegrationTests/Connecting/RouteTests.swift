@@ -109,7 +109,7 @@ struct RouteTests {
     /// The certificate of a host, and the rules of TLS for it, are for its name without the dot at its end.
     @Test func aCertificateIsForTheNameWithoutTheDot() async throws {
         let server = try LoopbackServer.https(tls: .init(names: ["one.invalid"])) { request in
-            .text(request.fields.first { $0.name == "Host" }?.value ?? "-")
+            .text(request["Host"] ?? "-")
         }
         var configuration = SessionConfiguration()
         configuration.tlsForHosts[try HostPattern("one.invalid")] = server.sessionConfiguration().tls
