@@ -116,5 +116,5 @@ extension UInt8 {
     fileprivate var isASCIILetterOrDigit: Bool { 0x30...0x39 ~= self || 0x41...0x5a ~= self || 0x61...0x7a ~= self }
 
     /// The byte in percent-encoded form (RFC 3986, section 2.1).
-    var percentEncoded: String { "%" + (self < 16 ? "0" : "") + String(self, radix: 16, uppercase: true) }
+    package var percentEncoded: String { "%" + (self < 16 ? "0" : "") + String(self, radix: 16, uppercase: true) }
 }

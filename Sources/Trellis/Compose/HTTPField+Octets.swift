@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -16,6 +17,13 @@ extension HTTPField {
         let octets = scalars.compactMap { UInt8(exactly: $0.value) }
         // The value may contain a replacement character of its own.
         return String(validating: octets, as: UTF8.self) == nil && octets.count == scalars.count ? octets : nil
+    }
+
+    /// The value as a reference to a URL. Octets that are not UTF-8, such as those of Latin-1, are percent-encoded one by one: the server
+    /// gets back those that it has written.
+    var urlReference: String {
+        guard let octets = octetsBeyondUTF8 else { return value }
+        return octets.map { $0 < 0x80 ? String(UnicodeScalar($0)) : $0.percentEncoded }.joined()
     }
 }
 

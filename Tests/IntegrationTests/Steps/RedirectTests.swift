@@ -48,6 +48,27 @@ struct RedirectTests {
         await session.shutdown()
     }
 
+    /// A location in Latin-1 leads back to the octets that the server has written. The row has the octet in question.
+    @Test(
+        arguments: [([0xE9], "%E9"), ([0xC3, 0xA9], "%C3%A9"), ([0xEF, 0xBF, 0xBD], "%EF%BF%BD")] as [([UInt8], String)]
+    )
+    func aLocationMayBeInLatin1(_ octets: [UInt8], _ encoded: String) async throws {
+        let server = try LoopbackServer { connection in
+            while let head = try connection.readHead() {
+                let answer = head.target == "/start" ? "302 Found" : "200 OK"
+                try connection.write(
+                    Array("HTTP/1.1 \(answer)\r\nContent-Length: 0\r\nX-Target: \(head.target)\r\nLocation: /caf".utf8)
+                        + octets + Array("?q=".utf8) + octets + Array("\r\n\r\n".utf8))
+            }
+        }
+        let session = Session()
+        let (_, response) = try await session.data("http://127.0.0.1:\(server.port)/start")
+        let target = "/caf\(encoded)?q=\(encoded)"
+        #expect(response.headers[try #require(HTTPField.Name("X-Target"))] == target)
+        #expect(response.redirects.map(\.to) == ["http://127.0.0.1:\(server.port)\(target)"])
+        await session.shutdown()
+    }
+
     /// A location that a client must not follow is refused.
     @Test(
         arguments: [

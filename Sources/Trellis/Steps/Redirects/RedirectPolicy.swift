@@ -69,7 +69,7 @@ extension RedirectPolicy {
     ) -> Decision {
         guard response.status.isRedirect else { return .answer }
         // An empty `Location` counts as none, as in browsers.
-        let locations = response.headers[values: .location].filter { !$0.isEmpty }
+        let locations = response.headers[fields: .location].map(\.urlReference).filter { !$0.isEmpty }
         guard let location = locations.first else { return .answer }
         do throws(TrellisError) {
             guard redirects.count < maximumRedirects else {

@@ -30,7 +30,7 @@ struct RedirectTarget: Sendable {
     ) throws(TrellisError) {
         let base = try Self.parse(URLReference(request).scheme == nil ? sent : request)
         let reference = URLReference(location)
-        try Self.check(reference, location)
+        try Self.check(reference)
         var resolved = reference.resolved(against: URLReference(base.text))
         var target = try Self.parse(resolved.text)
         let upgraded = hsts?.upgraded(resolved.text, target)
@@ -54,9 +54,7 @@ struct RedirectTarget: Sendable {
         return "\(target.scheme)://\(userInformation)\(rest)" + (fragment.map { "#\($0)" } ?? "")
     }
 
-    private static func check(_ reference: URLReference, _ location: String) throws(TrellisError) {
-        // Octets that are not UTF-8 have become this character, so that the intended target is unknown.
-        guard !location.unicodeScalars.contains("\u{fffd}") else { throw refused("its Location is not UTF-8 text") }
+    private static func check(_ reference: URLReference) throws(TrellisError) {
         guard let scheme = reference.scheme else { return }
         guard scheme.isHTTPScheme else {
             throw refused("its scheme is \(scheme.prefix(32)), not http or https")

@@ -50,6 +50,16 @@ struct RedirectTargetTests {
         #expect(redirect.to == "http://a.example/b" && redirect.fragment?.bytes == fragment?.bytes)
     }
 
+    /// A name with a dot at its end is another origin. A replacement character that the server has written is one of UTF-8.
+    @Test(arguments: [
+        ("https://a.example./b", "https://a.example./b", true), ("//b.example.", "https://b.example./", true),
+        ("/b\u{fffd}", "https://a.example/b%EF%BF%BD", false),
+    ])
+    func theseAreFollowed(_ location: String, _ url: String, _ changesOrigin: Bool) throws {
+        let target = try RedirectTarget(location, of: "https://a.example/x", sentTo: "https://a.example/x")
+        #expect(target.to == url && target.changesOrigin == changesOrigin)
+    }
+
     @Test func withoutAFragmentThereIsNone() {
         #expect(Self.target("/b", of: "https://a.example/") == "https://a.example/b")
     }
@@ -59,9 +69,9 @@ struct RedirectTargetTests {
         "ws://a.example/", "gopher://a.example/", "about:blank", "mailto:a@b.example", "localhost:8080/a", "a:b",
         "https:", "https:b", "https:/b.example", "https://", "https:///b.example", "http:\\\\b.example\\",
         "//", "///b.example", "https://:80/", "https://user@/", "https://b.example:99999/", "https://b.example:x/",
-        "https://b.example./", "//b.example./", "https://a.example./b", "https://b .example/",
+        "https://b.example../", "//127.0.0.1./", "https://b .example/",
         "https://b.example/\r\nX: y", "/b\r\nSet-Cookie: a=b", "/b\nc", "/b\u{0}c", "\t/b", "/b\u{7f}",
-        "https://b%00.example/", "https://[::1/", "https://[zz]/", "/b\u{fffd}",
+        "https://b%00.example/", "https://[::1/", "https://[zz]/",
     ])
     func theseAreRefused(_ location: String) {
         #expect(throws: TrellisError.self) {
