@@ -45,10 +45,12 @@ final class Watchdog: Sendable {
 
     /// Lets no engine call libcurl any more, and waits for the calls under way, for 100 ms at most. When a process exits while its engines
     /// run, the libraries that libcurl uses release at that moment what the calls would use.
-    func processWillExit() {
+    ///
+    /// - Parameter wait: Waits for a millisecond.
+    func processWillExit(_ wait: () -> Void = { ccurl_thread_sleep_ms(1) }) {
         isExiting.store(true, ordering: .sequentiallyConsistent)
         let watches = state.withLock { $0.watches }
-        for _ in 0..<100 where watches.contains(where: \.isInside) { ccurl_thread_sleep_ms(1) }
+        for _ in 0..<100 where watches.contains(where: \.isInside) { wait() }
     }
 
     /// Wakes the thread if it sleeps.

@@ -2,43 +2,52 @@ import Foundation
 import Glibc
 import Synchronization
 import Testing
-import TrellisTesting
 
 @testable import CurlEngine
 
 /// A process that exits while its engines run.
 @Suite(.timeLimit(.minutes(3)))
 struct ProcessExitTests {
-    /// The functions that libcurl's libraries have registered for the exit run without a call into libcurl beside them.
-    @Test func noEngineIsInLibcurlWhenItsLibrariesEnd() async {
+    private enum Calls {
+        static let watch = CallWatch()
+        static let mayEnd = Atomic(false), hasEnded = Atomic(false)
+    }
+
+    /// The functions that libcurl's libraries have registered for the exit run when no engine may call libcurl any more.
+    @Test func noEngineCallsLibcurlWhenItsLibrariesEnd() async {
         await #expect(processExitsWith: .success) {
             // A function that is registered first runs last.
-            atexit {
-                if Calls.watch.isInside || !Calls.hasEnded.load(ordering: .acquiring) { _exit(1) }
-            }
+            atexit { if !Watchdog.shared.processExits { _exit(1) } }
             _ = LibcurlGlobals.shared
-            Watchdog.shared.add(Calls.watch)
-            let begun = DispatchSemaphore(value: 0)
-            Thread.detachNewThread {
-                Calls.watch.begin()
-                begun.signal()
-                while !Watchdog.shared.processExits {}
-                Calls.hasEnded.store(true, ordering: .releasing)
-                _ = Calls.watch.end()
-                // Does not return.
-                Calls.watch.begin()
-                _exit(1)
-            }
-            begun.wait()
             exit(0)
         }
     }
 
-    private enum Calls {
-        static let watch = CallWatch()
-        static let hasEnded = Atomic(false)
+    @Test func theExitWaitsForACallAndLetsNoOtherBegin() async {
+        await #expect(processExitsWith: .success) {
+            Watchdog.shared.add(Calls.watch)
+            await withContinuation { continuation in
+                Thread.detachNewThread {
+                    Calls.watch.begin()
+                    continuation.resume()
+                    while !Calls.mayEnd.load(ordering: .acquiring) {}
+                    Calls.hasEnded.store(true, ordering: .releasing)
+                    _ = Calls.watch.end()
+                    // Does not return.
+                    Calls.watch.begin()
+                    _exit(1)
+                }
+            }
+            Watchdog.shared.processWillExit {
+                Calls.mayEnd.store(true, ordering: .releasing)
+                while !Calls.hasEnded.load(ordering: .acquiring) {}
+            }
+            expectInProcess(Calls.hasEnded.load(ordering: .acquiring))
+            exit(0)
+        }
     }
 
+    /// Here the call is that of the thread which ends the process.
     @Test func aCallThatDoesNotEndDelaysTheExitForAMomentOnly() async {
         await #expect(processExitsWith: .success) {
             _ = LibcurlGlobals.shared
