@@ -1,5 +1,6 @@
 #if Observability
 public import CoreMetrics
+import CurlEngine
 import FoundationEssentials
 public import Logging
 public import Tracing
@@ -78,7 +79,7 @@ public struct Observability: Sendable {
         guard let list = environment["OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"] else {
             return ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"]
         }
-        return Set(list.split(separator: ",").map { String($0.filter { !$0.isWhitespace }) })
+        return Set(list.split(atByte: ",").map(\.withoutBlanks))
     }
 }
 

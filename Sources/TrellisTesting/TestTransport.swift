@@ -1,3 +1,4 @@
+import CurlEngine
 public import Trellis
 
 /// A transport that knows what its test expects, and whether that has happened.
@@ -64,5 +65,5 @@ public struct CodeLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The name of the file and the line.
-    public var description: String { "\(fileID.split(separator: "/").last ?? ""):\(line)" }
+    public var description: String { "\(fileID.lastPathComponent):\(line)" }
 }

@@ -105,7 +105,7 @@ struct JSONGrammar {
             return
         }
         for _ in 0..<4 {
-            guard position < bytes.count, Character(Unicode.Scalar(bytes[position])).isHexDigit else {
+            guard position < bytes.count, "0123456789abcdefABCDEF".utf8.contains(bytes[position]) else {
                 throw mistake("an escape that is none")
             }
             position += 1

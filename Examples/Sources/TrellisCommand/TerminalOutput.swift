@@ -21,7 +21,7 @@ struct TerminalOutput: Output {
             text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + TerminalText.shown(field.value)
         }
         try await StandardOutput.write(text + "\n\n")
-        type = head.headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercasedASCII() } ?? ""
+        type = head.headers[.contentType].map { $0[...].before(";").lowercasedASCII() } ?? ""
         if type == "application/json" || type.hasSuffix("+json") { json = Data() }
     }
 

@@ -91,7 +91,8 @@ def framing(check, gateway, origin):
     origin.take()
     for name, text in {"a vertical tab before it": "Transfer-Encoding: \x0bchunked", "a comma before it": "Transfer-Encoding: , chunked",
                        "quotes around it": 'Transfer-Encoding: "chunked"', "another one behind it": "Transfer-Encoding: chunked, identity",
-                       "twice": "Transfer-Encoding: chunked, chunked"}.items():
+                       "twice": "Transfer-Encoding: chunked, chunked",
+                       "a kelvin sign in it": "Transfer-Encoding: chun\xe2\x84\xaaed"}.items():
         connection = gateway.connect()
         connection.send(request("/echo", text + "\r\n", "POST", b"0\r\n\r\n") + request("/smuggled"))
         answer = connection.response()

@@ -195,9 +195,9 @@ struct HeadParser: ~Copyable {
             // A list of equal values counts as one value (RFC 9112, section 6.3).
             let text = unsafe String(decoding: value, as: UTF8.self)
             for part in text.split(atByte: ",", omittingEmptySubsequences: false) {
-                var digits = part.drop { $0 == " " || $0 == "\t" }
-                while digits.last == " " || digits.last == "\t" { digits.removeLast() }
-                guard let length = Int64(digits), length >= 0, digits.first != "+", digits.first != "-" else {
+                var digits = part.utf8.drop { $0 == 0x20 || $0 == 0x09 }
+                while digits.last == 0x20 || digits.last == 0x09 { digits.removeLast() }
+                guard digits.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int64(Substring(digits)) else {
                     throw .badContentLength(unsafe value.excerpt)
                 }
                 guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }

@@ -13,11 +13,11 @@ package enum ProcessorLimit {
     ///   - contents: Returns the text of a file; `nil` if there is none.
     static func processors(groups: String, contents: (String) -> String?) -> Double? {
         var lowest: Double?
-        for line in groups.split(separator: "\n") {
-            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        for line in groups.split(atByte: "\n") {
+            let parts = line.split(atByte: ":", maxSplits: 2, omittingEmptySubsequences: false)
             guard parts.count == 3 else { continue }
             let isVersion2 = parts[1].isEmpty
-            guard isVersion2 || parts[1].split(separator: ",").contains("cpu") else { continue }
+            guard isVersion2 || parts[1].split(atByte: ",").contains("cpu") else { continue }
             // In a container, the path may be that on the host, while the root is the container's own group.
             let root = isVersion2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"
             var path = parts[2].hasSuffix("/") ? parts[2].dropLast() : parts[2]
@@ -38,7 +38,7 @@ package enum ProcessorLimit {
     /// Returns the first number of some texts divided by the second one; `nil` if one of them is missing or not positive, as without a
     /// limit.
     private static func ratio(_ texts: String?...) -> Double? {
-        let words = texts.flatMap { ($0 ?? "").split { $0 == " " || $0 == "\n" } }
+        let words = texts.flatMap { ($0 ?? "").utf8.split { $0 == 0x20 || $0 == 0x0A } }.map { String(Substring($0)) }
         guard words.count == 2, let quota = Double(words[0]), let period = Double(words[1]), quota > 0, period > 0
         else { return nil }
         return quota / period

@@ -118,9 +118,9 @@ private struct BuiltInDigest: DigestFunction {
 enum Hexadecimal {
     /// Returns the bytes of pairs of digits; `nil` if it is anything else.
     static func bytes(_ text: String) -> [UInt8]? {
-        let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        let digits = text.utf8.compactMap(\.hexValue)
         guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
     /// Returns the digits of bytes, in lower case.

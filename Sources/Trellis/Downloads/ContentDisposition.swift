@@ -76,13 +76,8 @@ enum PercentDecoding {
                 bytes.append(byte)
                 continue
             }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            // `UInt8` accepts a sign as well.
-            guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let number = UInt8(digits, radix: 16) else {
-                return nil
-            }
-            bytes.append(number)
-            rest = rest.dropFirst(2)
+            guard let high = rest.popFirst()?.hexValue, let low = rest.popFirst()?.hexValue else { return nil }
+            bytes.append(high << 4 | low)
         }
         return bytes
     }

@@ -34,10 +34,9 @@ enum DigestFields {
         for element in FieldScanner.elements(of: text) {
             var scanner = FieldScanner(element)
             guard let name = scanner.token(), scanner.take("=") else { continue }
-            let value = element[element.index(after: element.firstIndex(of: "=") ?? element.startIndex)...]
-            let bytes = value.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-            guard bytes.count >= 2, bytes.first == ":", bytes.last == ":",
-                let digest = Data(base64Encoded: String(bytes.dropFirst().dropLast()))
+            let bytes = scanner.bytes(before: ";").filter { $0 != 0x20 && $0 != 0x09 }
+            guard bytes.count >= 2, bytes.first == UInt8(ascii: ":"), bytes.last == UInt8(ascii: ":"),
+                let digest = Data(base64Encoded: Data(bytes.dropFirst().dropLast()))
             else { continue }
             // The last member of the same name counts.
             found[name] = Array(digest)

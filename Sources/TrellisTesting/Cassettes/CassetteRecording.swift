@@ -44,7 +44,7 @@ struct CassetteRecording: Sendable {
             }
         }
         let codings = response.headers[values: .contentEncoding].flatMap { $0.split(atByte: ",") }
-            .map { String($0.filter { $0 != " " && $0 != "\t" }) }
+            .map(\.withoutBlanks)
         // A body with codings that cannot be removed is recorded as it is.
         decoder = codings.isEmpty ? nil : BodyDecoder(codings: codings)
         isCoded = !codings.isEmpty && decoder == nil

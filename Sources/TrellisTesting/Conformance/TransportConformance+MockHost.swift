@@ -79,9 +79,9 @@ extension TransportConformance.Scenario {
 extension TransportConformance.ServedRequest {
     /// Creates the request that a transport without a wire got.
     init(_ request: TransportRequest, _ body: Data?) {
-        let path = request.url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
+        let path = request.url.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
         self.init(
-            method: request.request.method.rawValue, target: String(path),
+            method: request.request.method.rawValue, target: String(Substring(path)),
             fields: request.request.headers.map { ($0.name.rawName, $0.value) }, body: body ?? Data())
     }
 }

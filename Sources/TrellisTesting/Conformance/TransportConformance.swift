@@ -48,7 +48,7 @@ public enum TransportConformance {
         public static func text(_ text: String) -> Step { .body(Data(text.utf8)) }
         /// Returns a step that sends text, with CR LF in place of its line feeds, as it is.
         public static func raw(_ text: String) -> Step {
-            .raw(Data(text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8))
+            .raw(Data(text.split(atByte: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8))
         }
         /// The end of the response, without fields after the body.
         public static var end: Step { .end(trailers: [:]) }

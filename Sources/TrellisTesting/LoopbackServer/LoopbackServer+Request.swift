@@ -193,7 +193,7 @@ extension LoopbackServer.Connection {
 
     private func readChunkSize() throws -> Int {
         let line = try readLine()
-        guard let size = Int(line.prefix { $0 != ";" }, radix: 16), size >= 0 else {
+        guard let size = Int(line.prefix(beforeBytes: ";"), radix: 16), size >= 0 else {
             throw LoopbackServer.MalformedRequest(reason: "a chunk size is not a hexadecimal number: \(line)")
         }
         return size

@@ -32,6 +32,13 @@ struct ByteSearchTests {
         #expect(isMatch == doMatch)
     }
 
+    @Test(arguments: ["\u{212A}", "\u{130}", "\u{17F}", "\u{C5}", "\u{FF2B}", "k\u{301}"])
+    func lettersOfASCIIAloneHaveACase(_ text: String) {
+        #expect(Array("K\(text)Z@[".lowercasedASCII().utf8) == Array("k\(text)z@[".utf8))
+        #expect("A\(text)".hasSameToken(as: "a\(text)"[...]))
+        #expect(!text.hasSameToken(as: "k"))
+    }
+
     @Test func noBytesStandEverywhere() {
         let none: [UInt8] = []
         let one: [UInt8] = [1]

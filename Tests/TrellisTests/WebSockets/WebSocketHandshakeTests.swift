@@ -68,6 +68,7 @@ struct WebSocketHandshakeTests {
     /// The ways in which a response is spoilt.
     private static let mistakes: [(String, @Sendable (inout HTTPFields) -> Void)] = [
         ("no Upgrade", { $0[.upgrade] = nil }), ("another Upgrade", { $0[.upgrade] = "h2c" }),
+        ("an Upgrade with a kelvin sign", { $0[.upgrade] = "webSoc\u{212A}et" }),
         ("a list of upgrades", { $0[.upgrade] = "websocket, h2c" }),
         ("no Connection", { $0[.connection] = nil }), ("another Connection", { $0[.connection] = "keep-alive" }),
         ("no accept", { $0[.secWebSocketAccept] = nil }), ("an empty accept", { $0[.secWebSocketAccept] = "" }),

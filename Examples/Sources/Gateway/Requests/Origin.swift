@@ -21,7 +21,8 @@ struct Origin: Sendable {
 
     /// Indicates whether the running libcurl sends trailers.
     private static let sendsTrailers: Bool = {
-        let numbers = TrellisRuntime.libcurlVersion.split(separator: ".").map { Int($0) ?? 0 }
+        let parts = TrellisRuntime.libcurlVersion.utf8.split(separator: UInt8(ascii: "."))
+        let numbers = parts.map { Int(Substring($0)) ?? 0 }
         return !numbers.lexicographicallyPrecedes([8, 7])
     }()
 }

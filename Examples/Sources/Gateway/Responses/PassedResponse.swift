@@ -18,7 +18,7 @@ enum PassedResponse {
         if !codings.isEmpty || response.status.code == 204 {
             fields[.contentLength] = nil
         } else if lengths.count > 1 || lengths.first.map({ Int64($0) ?? -1 < 0 }) ?? false {
-            fields[.contentLength] = lengths.first?.split(separator: ",").first.map { String($0).filter { $0 != " " } }
+            fields[.contentLength] = fields.elements(of: .contentLength).first
         }
         if !fields.contains(.date) {
             // The age of a stored response tells when it was received.

@@ -114,7 +114,7 @@ struct CURLForm {
             1...127 ~= word.utf8.count && word.utf8.allSatisfy { 0x21..<0x7F ~= $0 && $0 != UInt8(ascii: ",") }
         }
         let names = pieces.dropFirst().map {
-            $0.prefix(beforeBytes: "=").drop { $0 == " " || $0 == "\t" }.lowercasedASCII()
+            Substring($0.prefix(beforeBytes: "=").utf8.drop { $0 == 0x20 || $0 == 0x09 }).lowercasedASCII()
         }
         return words.count == 2 && areWords && !type.utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: ",") }
             && !names.contains { ["type", "filename", "headers", "encoder"].contains($0) }

@@ -59,8 +59,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
     private static func first(_ names: [String], _ variables: [String: String]) -> (name: String, value: String)? {
         for name in names {
             guard let value = variables[name] else { continue }
-            let trimmed = value.drop { $0.isWhitespace }
-            let text = String(trimmed.reversed().drop { $0.isWhitespace }.reversed())
+            let text = Substring(value.utf8.drop { $0 <= 0x20 }).withoutTrailingBlanks
             if !text.isEmpty { return (name, text) }
         }
         return nil

@@ -93,8 +93,8 @@ package enum URLRedaction {
 
     /// Returns the byte of two hexadecimal digits; `nil` if the text is anything else, such as a number with a sign.
     private static func byte(ofDigits text: Substring.UTF8View) -> UInt8? {
-        let digits = text.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-        return digits.count == 2 ? UInt8(digits[0] << 4 | digits[1]) : nil
+        let digits = text.compactMap(\.hexValue)
+        return digits.count == 2 ? digits[0] << 4 | digits[1] : nil
     }
 
     private static func withoutUserInformation(_ url: String) -> String {

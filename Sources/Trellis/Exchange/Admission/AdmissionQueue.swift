@@ -100,7 +100,9 @@ struct AdmissionQueue<ID: Hashable> {
     func originIndex(of origin: String) -> OriginIndex? { indices[origin].map { OriginIndex(value: $0) } }
 
     /// Returns the origin of a queue, whose name may also name the protocol.
-    func origin(at originIndex: OriginIndex) -> String { String(origins[originIndex.value].name.prefix { $0 != " " }) }
+    func origin(at originIndex: OriginIndex) -> String {
+        String(origins[originIndex.value].name.prefix(beforeBytes: " "))
+    }
 
     /// Returns the number of requests that share a connection to an origin.
     func streams(at originIndex: OriginIndex) -> Int {

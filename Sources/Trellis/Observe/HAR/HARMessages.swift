@@ -103,7 +103,7 @@ package enum HARMessages {
     /// Returns the content codings of a message, in the order in which they were applied (RFC 9110, section 8.4).
     private static func codings(_ headers: HTTPFields) -> [String] {
         headers[values: .contentEncoding].flatMap { $0.split(atByte: ",") }
-            .map { String($0.filter { $0 != " " && $0 != "\t" }) }
+            .map(\.withoutBlanks)
     }
 
     /// Returns a body without its content codings, of which at least `limit` bytes are decoded if there are as many; `nil` if the codings

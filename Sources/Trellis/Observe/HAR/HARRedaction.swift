@@ -55,9 +55,9 @@ package enum HARRedaction {
         switch field.name.lowercasedASCII() {
         case "cookie": field.value = HARCookies.redacted(sent: field.value)
         case "set-cookie": field.value = HARCookies.redacted(received: field.value)
-        case let lowercased:
+        case let lowercase:
             guard let name = HTTPField.Name(field.name) else {
-                if SecretFields.marksSecret(lowercased) { field.value = BodyRedaction.mark }
+                if SecretFields.marksSecret(lowercase) { field.value = BodyRedaction.mark }
                 break
             }
             var sent = HTTPField(name: name, value: field.value)

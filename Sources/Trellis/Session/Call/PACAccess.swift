@@ -158,7 +158,7 @@ struct PACAccess: ProxyScriptAccess {
         let directives = (headers[.cacheControl] ?? "").lowercasedASCII().split(atByte: ",").map(\.withoutBlanks)
         if directives.contains("no-store") || directives.contains("no-cache") { return .seconds(60) }
         guard let age = directives.first(where: { $0.hasBytePrefix("max-age=") }) else { return .seconds(3600) }
-        let digits = age.dropFirst(8).filter { $0 != "\"" }
+        let digits = String(decoding: age.utf8.dropFirst(8).filter { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
         guard !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return .seconds(60) }
         return .seconds(min(max(Int(digits) ?? 86_400, 60), 86_400))
     }

@@ -20,7 +20,7 @@ public enum AcceptLanguage {
             let main = tag(of: locale[...])
         else { return nil }
         var tags: [String] = []
-        for tag in (environment["LANGUAGE"] ?? "").split(separator: ":").compactMap(tag) + [main]
+        for tag in (environment["LANGUAGE"] ?? "").split(atByte: ":").compactMap(tag) + [main]
         where !tags.contains(tag) {
             tags.append(tag)
         }
@@ -29,9 +29,9 @@ public enum AcceptLanguage {
 
     /// Returns the tag of a locale's name, `language[_TERRITORY][.codeset][@modifier]`; `nil` if the name has no language.
     static func tag(of locale: Substring) -> String? {
-        let modifier = locale.split(separator: "@").dropFirst().first?.lowercasedASCII() ?? ""
-        let name = locale.prefix { $0 != "." && $0 != "@" }
-        let parts = name.split(omittingEmptySubsequences: false) { $0 == "_" || $0 == "-" }
+        let modifier = locale.split(atByte: "@").dropFirst().first?.lowercasedASCII() ?? ""
+        let name = locale.prefix(beforeBytes: ".@")
+        let parts = name.replacing(byte: "_", with: "-").split(atByte: "-", omittingEmptySubsequences: false)
         guard let language = parts.first, (2...3).contains(language.count), isAlphanumeric(language, letters: true)
         else {
             return nil

@@ -43,12 +43,13 @@ extension AuthenticationChallenge {
 
         /// Begins a challenge with the element that names its scheme; `nil` if the element does not begin with a scheme.
         init?(_ element: Substring) {
-            let text = element.drop { $0 == " " || $0 == "\t" }
+            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+            let text = Substring(element.utf8.drop(while: isBlank))
             let end = text.utf8.firstIndex { !FieldScanner.isTokenByte($0) } ?? text.endIndex
             let rest = text[end...]
-            guard end > text.startIndex, rest.isEmpty || rest.first == " " || rest.first == "\t" else { return nil }
+            guard end > text.startIndex, rest.utf8.first.map(isBlank) != false else { return nil }
             scheme = String(text[..<end])
-            let trimmed = rest.split { $0 == " " || $0 == "\t" }
+            let trimmed = rest.utf8.split(whereSeparator: isBlank).map { Substring($0) }
             if trimmed.isEmpty { return }
             if let (name, value) = parameter(rest) {
                 parameters[name] = value

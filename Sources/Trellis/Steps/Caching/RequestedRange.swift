@@ -12,7 +12,7 @@ enum RequestedRange: Hashable, Sendable {
     /// representation is the response (RFC 9110, section 14.2).
     init?(_ headers: HTTPFields) {
         guard let text = headers.single(.range), text.lowercasedASCII().hasBytePrefix("bytes=") else { return nil }
-        let ends = text.dropFirst(6).split(atByte: "-", omittingEmptySubsequences: false)
+        let ends = Substring(text.utf8.dropFirst(6)).split(atByte: "-", omittingEmptySubsequences: false)
         guard ends.count == 2 else { return nil }
         let (first, last) = (ContentRange.number(ends[0]), ContentRange.number(ends[1]))
         switch (first, last) {
