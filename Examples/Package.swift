@@ -80,7 +80,10 @@ let package = Package(
             ] + lifecycle,
             swiftSettings: snippetSettings),
         // A service in front of another one, and both in a single process without sockets.
-        .target(name: "ServiceFront", dependencies: [trellis, service] + hummingbird, swiftSettings: settings),
+        .target(
+            name: "ServiceFront",
+            dependencies: [trellis, service, .product(name: "Logging", package: "swift-log")] + hummingbird,
+            swiftSettings: settings),
         .executableTarget(
             name: "ServiceExample",
             dependencies: [

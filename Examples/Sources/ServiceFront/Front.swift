@@ -1,6 +1,7 @@
 import HTTPTypes
 public import Hummingbird
 import HummingbirdCore
+import Logging
 import NIOCore
 import Trellis
 public import TrellisService
