@@ -13,8 +13,8 @@ struct ConversationOptions: Subcommand {
         discussion: """
             Ends when the server closes. Closes when standard input has ended and, with --limit, as many messages have come, and on \
             Ctrl-C. The server then has 10 seconds, or those of --deadline, to complete its messages and the closing handshake, and \
-            after Ctrl-C one second. Ends with 0 if the server's Close frame has the code 1000, 1001 or none, also where it comes after that of this \
-            side, and otherwise with 1: after another code, a message that breaks the protocol, or no Close frame.
+            after Ctrl-C one second. Ends with 0 if the server's Close frame has the code 1000, 1001 or none, also where it comes \
+            after that of this side, and otherwise with 1: after another code, a message that breaks the protocol, or no Close frame.
 
               trellis ws wss://example.com/news --limit 10
               echo '{"subscribe": "news"}' | trellis ws wss://example.com/feed --subprotocol feed.v2 --limit 1

@@ -84,8 +84,8 @@ struct GatewayCommand: Subcommand {
 
     @Flag(
         help: """
-            Print a line for each request on standard error: method, target, status, and the time until then. Secrets of the query are \
-            REDACTED.
+            Print a line for each request on standard error: method, target, status, and the time until then. Secrets of the \
+            query are REDACTED.
             """)
     var verbose = false
 
