@@ -4,7 +4,8 @@ import Trellis
 import TrellisObservability
 
 /// The program `otlp-exporter COLLECTOR URL…`: requests the URLs in a span, and exports the spans and the metrics of the requests to a
-/// collector, such as `http://localhost:4318/`, while they run and at the end. It ends with 1 if the collector does not get the last export.
+/// collector, such as `http://localhost:4318/`, while they run and at the end. It ends with 1 if the collector does not get the last
+/// export.
 @main
 enum Main {
     static func main() async {

@@ -7,7 +7,8 @@ struct PinOptions: ParsableArguments {
         name: .customLong("pin"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Fail unless one of the keys in the server's certificate chain has one of these pins, as --show-certificates prints them; "
-                + "repeatable, or a list with semicolons. Without TLS, nothing is sent. With --insecure, the key of the server alone counts.",
+                + "repeatable, or a list with semicolons. Without TLS, nothing is sent. With --insecure, the key of the server alone "
+                + "counts.",
             valueName: "sha256//BASE64"),
         transform: PinArgument.init)
     var pins: [PinArgument] = []

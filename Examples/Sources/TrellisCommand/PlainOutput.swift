@@ -1,8 +1,8 @@
 import TerminalKit
 import Trellis
 
-/// An output of the body, as it arrives, after the head if that is asked for: byte for byte, but without control characters on a terminal. A
-/// long transfer to a file or a pipe has a progress bar on the terminal.
+/// An output of the body, as it arrives, after the head if that is asked for: byte for byte, but without control characters on a terminal.
+/// A long transfer to a file or a pipe has a progress bar on the terminal.
 struct PlainOutput: Output {
     private let sink: ByteSink
     private let showsProgress: Bool

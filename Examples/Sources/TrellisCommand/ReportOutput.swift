@@ -1,8 +1,8 @@
 import TerminalKit
 import Trellis
 
-/// An output of one JSON object instead of the body. Of a body above the limit only the size is kept, and of items above the limit only their
-/// number.
+/// An output of one JSON object instead of the body. Of a body above the limit only the size is kept, and of items above the limit only
+/// their number.
 struct ReportOutput: Output {
     /// The size up to which a body is part of the report, in bytes.
     private static let largestBody = 1 << 20

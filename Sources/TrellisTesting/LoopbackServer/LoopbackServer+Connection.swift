@@ -56,8 +56,8 @@ extension LoopbackServer {
         }
 
         /// Waits until the client's kernel has everything that was written: in all that the client does from then on, it has
-        /// those bytes at hand. Returns as well when the client has gone, or when its kernel has had no room for a second because the client
-        /// does not read.
+        /// those bytes at hand. Returns as well when the client has gone, or when its kernel has had no room for a second because the
+        /// client does not read.
         public func waitUntilReceived() { socket.waitUntilReceived() }
 
         /// Writes one piece at a time, at even intervals. Ends early when the peer or the server goes away.
