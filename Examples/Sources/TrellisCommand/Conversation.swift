@@ -71,7 +71,7 @@ struct Conversation: Sendable {
     private func run(in session: Session) async {
         record.update { $0.session = session }
         do {
-            try await withDeadline {
+            try await withDeadline(of: session) {
                 let socket = try await session.webSocket(
                     options.url, options: options.webSocketOptions, headers: options.fields,
                     timeouts: options.deadline.map { Timeouts(total: .seconds($0)) })
@@ -120,14 +120,15 @@ struct Conversation: Sendable {
         throw RequestFailure("websocket", "\(failure)")
     }
 
-    /// Runs `body`, and cancels it at the deadline.
-    private func withDeadline(_ body: @escaping @Sendable () async throws -> Void) async throws {
+    /// Runs `body`, and ends the conversation at the deadline, although `body` may wait for the closing handshake.
+    private func withDeadline(of session: Session, _ body: @escaping @Sendable () async throws -> Void) async throws {
         guard let deadline = options.deadline else { return try await body() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await body() }
             group.addTask {
                 try await Task.sleep(for: .seconds(deadline))
-                throw RequestFailure("timeout_deadline", "timed out after \(deadline) s")
+                fail(RequestFailure("timeout_deadline", "timed out after \(deadline) s"))
+                await end(session, record.value.socket, .goingAway)
             }
             defer { group.cancelAll() }
             try await group.next()
