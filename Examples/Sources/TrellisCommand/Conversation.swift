@@ -94,7 +94,7 @@ struct Conversation: Sendable {
         _ session: Session, _ socket: WebSocket?, _ code: WebSocketCloseCode, failingWith failure: RequestFailure? = nil
     ) async {
         guard let socket else { return await session.shutdown() }
-        await withTaskGroup { group in
+        await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await socket.close(code: code) }
             group.addTask {
                 if (try? await Task.sleep(for: Self.lastWait)) != nil, let failure { fail(failure) }

@@ -63,8 +63,8 @@ extension Options {
 extension PinOptions {
     /// Checks that pins are not given for URLs without TLS, for which there is no certificate.
     ///
-    /// - Parameter mayUpgrade: Indicates whether the URLs may become those with TLS before they are requested. Otherwise they are refused
-    ///   when they are.
+    /// - Parameter mayUpgrade: Indicates whether the URLs may become those with TLS before they are requested. Those that do not are
+    ///   refused when they are requested.
     func requireTLS(of urls: [String], mayUpgrade: Bool) throws {
         guard !pins.isEmpty, !mayUpgrade else { return }
         guard let scheme = ["http", "ws"].first(where: { scheme in urls.contains { $0.hasScheme(scheme) } }) else {
