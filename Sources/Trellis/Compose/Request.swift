@@ -58,6 +58,7 @@ public struct Request: RequestConvertible, Sendable {
     }
     /// The limit on the decoded response body; `nil` if the session's limit applies to bodies that are collected, and none to
     /// streams. For a download this is the limit on the file, regardless of the number of responses that deliver the file.
+    /// A response that is followed, retried or answered with credentials does not count.
     public var maximumBodySize: ByteLimit? {
         get { storage.parts.maximumBodySize }
         set { change { $0.maximumBodySize = newValue } }

@@ -15,6 +15,10 @@ final class AttemptHistory: Sendable {
     let start: EngineInstant
     /// The call's observer, which receives the events of the exchange; `nil` if there is none.
     let observer: CallObserver?
+    /// Indicates whether the call follows or refuses each redirect that has a target: neither a handler nor a step may decide otherwise.
+    let followsEachRedirect: Bool
+    /// Indicates whether the body of a response may be cut off if the call may continue after it: no step may pass it off as whole.
+    private let mayCutBodies: Bool
     /// The counter of the call's attempts; `nil` if no two attempts run concurrently.
     let starts: StartCount?
     // The parts of a ``DirectContinuation``, because a read of one part of an optional value copies the others.
@@ -28,8 +32,8 @@ final class AttemptHistory: Sendable {
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, limit: UInt64?, start: EngineInstant,
-        observer: CallObserver?, starts: StartCount? = nil, permission: (any StartPermission)? = nil,
-        continuation: DirectContinuation? = nil
+        observer: CallObserver?, hasRedirectHandler: Bool, mayCutBodies: Bool = true, starts: StartCount? = nil,
+        permission: (any StartPermission)? = nil, continuation: DirectContinuation? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -37,6 +41,8 @@ final class AttemptHistory: Sendable {
         self.limit = limit
         self.start = start
         self.observer = observer
+        self.mayCutBodies = mayCutBodies
+        followsEachRedirect = mayCutBodies && !hasRedirectHandler
         self.starts = starts
         self.permission = permission
         isDirect = continuation != nil
@@ -64,6 +70,12 @@ final class AttemptHistory: Sendable {
         guard hasRetriers else { return false }
         if head.status.code >= 400 { return true }
         return conditions.map { !$0.accept(head, of: prepared.request) } ?? false
+    }
+
+    /// Returns whether the call may continue after a response, with a redirect, with other credentials or with its retriers, so that the
+    /// limit on its body applies only if it turns out to be final.
+    func mayContinue(after head: ResponseHead) -> Bool {
+        mayCutBodies && (!head.redirectTargets.isEmpty || head.status.code >= 400 && (!isDirect || hasRetriers))
     }
 
     /// Returns whether the failure of an exchange ends its call, whatever retriers would decide: the call was cancelled, or its deadline

@@ -7,7 +7,7 @@ extension ExchangeActor {
         Response(
             head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
             trailers: trailers, metrics: metrics,
-            redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
+            redirects: prepared.history?.redirects ?? [], bodyCut: bodyCut)
     }
 
     /// Indicates whether the call makes a further attempt, or follows a redirect.
@@ -37,24 +37,60 @@ extension ExchangeActor {
     }
 }
 
-/// The limit on the body of a response in memory if all of its readers refuse its head.
+/// The limits on the body of a response.
 extension ExchangeActor {
-    /// The number of bytes of a refused body that an error can show or decode.
-    static var refusedBodyLimit: Int { 64 << 10 }
+    /// The number of bytes that are read of a body that nobody gets in full: enough for an error to show or decode, and for keeping the
+    /// connection after a usual redirect.
+    static var unwantedBodyLimit: Int { 64 << 10 }
 
-    /// Ends the transfer if the body exceeds the limit and all readers refuse the head.
+    /// Returns whether the body exceeds its limit, and ends the exchange in that case.
     ///
-    /// The readers are asked once, when the body exceeds the limit: before that, their decision makes no difference.
-    func cutsBody(with bytes: RawSpan) -> Bool {
-        let limit = min(Self.refusedBodyLimit, prepared.maximumBodySize.bytes)
-        guard bodyCount > limit, !isHeadJudged, case .memory = sink, let readers, let head else { return false }
-        isHeadJudged = true
-        guard readers.refuses(head, of: prepared.request) else { return false }
+    /// A body in memory is cut off if all readers refuse the head, or if the call continues after the response. If only later stages
+    /// know whether the call continues, the body is cut off at the limit on all bodies, and the call fails if the response is final.
+    /// The readers are asked once, when their decision makes a difference.
+    func isStopped(by bytes: RawSpan) -> Bool {
+        let maximum = prepared.maximumBodySize
+        let limit = min(Self.unwantedBodyLimit, maximum.bytes)
+        guard bodyCount > limit else { return false }
+        if case .memory = sink, let head {
+            if prepared.isFollowed(head) {
+                guard bodyCount > Self.unwantedBodyLimit else { return false }
+                return cutBody(with: bytes, at: Self.unwantedBodyLimit, .followed)
+            }
+            if !isHeadJudged {
+                isHeadJudged = true
+                if let readers, readers.refuses(head, of: prepared.request) {
+                    return cutBody(with: bytes, at: limit, .refused)
+                }
+            }
+            if maximum.isExceeded(by: bodyCount), prepared.history?.mayContinue(after: head) == true {
+                return cutBody(with: bytes, at: maximum.bytes, .tooLarge(limit: maximum.bytes))
+            }
+        }
+        guard maximum.isExceeded(by: bodyCount) else { return false }
+        fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: maximum.bytes))))
+        return true
+    }
+
+    /// Ends the transfer with the beginning of the body. Returns `true`.
+    private func cutBody(with bytes: RawSpan, at limit: Int, _ reason: BodyCut) -> Bool {
         let room = limit - (bodyCount - bytes.byteCount)
         if room > 0 { _ = body.append(bytes.extracting(first: room)) }
         bodyCount = limit
-        isBodyCut = true
+        bodyCut = reason
         handle(.discardRest)
         return true
+    }
+
+    /// Indicates whether nobody gets the body that is being received, because the call follows the redirect that it belongs to.
+    var isBodyFollowed: Bool {
+        guard case .memory = sink, state.progress == .receiving, let head else { return false }
+        return prepared.isFollowed(head)
+    }
+
+    /// Ends the exchange with its response, although the rest of the body was not received or cannot be decoded.
+    func completeWithoutBody() {
+        bodyCut = .followed
+        handle(.complete)
     }
 }

@@ -71,8 +71,8 @@ actor ExchangeActor: EngineActor {
     var body = ByteAccumulator()
     /// The number of bytes of the decoded body that were received.
     var bodyCount = 0
-    /// Indicates whether the readers refuse the head, and the body was cut off at the limit for refused bodies.
-    var isBodyCut = false
+    /// The reason why the body was cut off; `nil` if it was not.
+    var bodyCut: BodyCut?
     /// Indicates whether the readers have validated the head.
     var isHeadJudged = false
     private(set) var failure: (any Error)?
@@ -359,10 +359,7 @@ actor ExchangeActor: EngineActor {
         lastMove = executor.now
         if flow != nil { countReceived(bytes) }
         if downloadMeter != nil { measureDownload() }
-        if readers != nil, cutsBody(with: bytes) { return }
-        if prepared.maximumBodySize.isExceeded(by: bodyCount) {
-            return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
-        }
+        if isStopped(by: bytes) { return }
         switch sink {
         case .memory:
             if !body.append(bytes) { fail(TrellisError(.other("no memory for the response's body"))) }
@@ -390,7 +387,8 @@ actor ExchangeActor: EngineActor {
         trailers = end.trailers
         if let failure = end.failure {
             keepCertificates(of: failure)
-            return mayRestart(after: failure) ? restart() : fail(error(for: failure))
+            if mayRestart(after: failure) { return restart() }
+            return isBodyFollowed ? completeWithoutBody() : fail(error(for: failure))
         }
         guard state.progress == .receiving else {
             return fail(TrellisError(.invalidResponse(.malformed("it ended before its head"))))

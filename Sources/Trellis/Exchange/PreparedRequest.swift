@@ -84,6 +84,11 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
         super.init(source: request, defaultFields: defaultFields, wire: wire)
     }
 
+    /// Returns whether a response is a redirect that the call follows or refuses, so that nobody gets its body.
+    func isFollowed(_ head: ResponseHead) -> Bool {
+        (history?.followsEachRedirect ?? true) && !head.redirectTargets.isEmpty
+    }
+
     var origin: String { wire.url.origin }
 
     /// The URL of the proxy, without credentials; `nil` if there is none.

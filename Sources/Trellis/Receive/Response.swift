@@ -11,15 +11,15 @@ public struct Response: Sendable {
         let trailers: HTTPFields
         let metrics: Metrics
         let redirects: [Redirect]
-        let isBodyCut: Bool
+        let bodyCut: BodyCut?
         /// The cache status that was added to the response.
         let addedStatus = LazyReference<AddedStatus>()
 
         init(
             _ head: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailers: HTTPFields,
-            _ metrics: Metrics, _ redirects: [Redirect], isBodyCut: Bool
+            _ metrics: Metrics, _ redirects: [Redirect], bodyCut: BodyCut?
         ) {
-            self.isBodyCut = isBodyCut
+            self.bodyCut = bodyCut
             self.head = head
             self.url = url
             self.informational = informational
@@ -44,19 +44,22 @@ public struct Response: Sendable {
     ) {
         self.init(
             head: head, url: url, informational: informational, trailers: trailers,
-            metrics: metrics, redirects: redirects, isBodyCut: false)
+            metrics: metrics, redirects: redirects, bodyCut: nil)
     }
 
     init(
         head: ResponseHead, url: String, informational: [ResponseHead], trailers: HTTPFields,
-        metrics: Metrics, redirects: [Redirect], isBodyCut: Bool
+        metrics: Metrics, redirects: [Redirect], bodyCut: BodyCut?
     ) {
         storage = Storage(
-            head, url, informational, trailers, metrics, redirects, isBodyCut: isBodyCut)
+            head, url, informational, trailers, metrics, redirects, bodyCut: bodyCut)
     }
 
-    /// Indicates whether only the beginning of the body was read, because every reader refused the head.
-    var isBodyCut: Bool { storage.isBodyCut }
+    /// The reason why only the beginning of the body was read; `nil` if the whole body was, or is to be.
+    var bodyCut: BodyCut? { storage.bodyCut }
+
+    /// Indicates whether only the beginning of the body was read.
+    var isBodyCut: Bool { bodyCut != nil }
 
     /// The final head.
     public var head: ResponseHead { storage.head }
@@ -100,21 +103,28 @@ public struct Response: Sendable {
         metrics.cacheStatus = status
         return Response(
             head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
-            redirects: redirects, isBodyCut: isBodyCut)
+            redirects: redirects, bodyCut: bodyCut)
     }
 
     /// Returns the response with another head.
     func with(_ head: ResponseHead) -> Response {
         Response(
             head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
-            redirects: redirects, isBodyCut: isBodyCut)
+            redirects: redirects, bodyCut: bodyCut)
+    }
+
+    /// Returns the response with the reason why only the beginning of its body was read.
+    func with(_ bodyCut: BodyCut) -> Response {
+        Response(
+            head: head, url: url, informational: informational, trailers: trailers, metrics: storage.metrics,
+            redirects: redirects, bodyCut: bodyCut)
     }
 
     /// The response with the URL of a WebSocket in place of that of its handshake.
     var withWebSocketScheme: Response {
         Response(
             head: head, url: url.withWebSocketScheme, informational: informational, trailers: trailers,
-            metrics: metrics, redirects: redirects, isBodyCut: isBodyCut)
+            metrics: metrics, redirects: redirects, bodyCut: bodyCut)
     }
 
     /// The redirects that led to this response, in their order.
@@ -131,6 +141,16 @@ public struct Response: Sendable {
 
     /// The status and the fields as a value of the HTTPTypes package.
     public var httpResponse: HTTPResponse { HTTPResponse(status: status, headerFields: headers) }
+}
+
+/// The reason why only the beginning of a response's body was read.
+enum BodyCut: Sendable, Hashable {
+    /// Every reader refuses the head.
+    case refused
+    /// The call follows the response, which is a redirect.
+    case followed
+    /// The body exceeds the limit in bytes, and the call may continue after the response. If the response is final, the call fails.
+    case tooLarge(limit: Int)
 }
 
 extension Response: CustomStringConvertible, CustomDebugStringConvertible {

@@ -1,6 +1,13 @@
 import CurlEngine
 package import HTTPTypes
 
+extension ResponseHead {
+    /// The targets of a redirect; empty if the response is none. An empty `Location` counts as none, as in browsers.
+    var redirectTargets: [String] {
+        status.isRedirect ? headers[fields: .location].map(\.urlReference).filter { !$0.isEmpty } : []
+    }
+}
+
 /// The classification of statuses. Each property is decided here and nowhere else.
 extension HTTPResponse.Status {
     /// The statuses of temporary failures: the same request may soon get another status (RFC 9110, section 15; RFC 6585, section 4).

@@ -79,6 +79,7 @@ public struct SessionConfiguration: Sendable {
     /// (``AcceptLanguage/value(environment:)``); in the locales `C` and `POSIX` there is none.
     public var acceptLanguage: String? = AcceptLanguage.default
     /// The limit on a decoded body that is collected in memory. The default is 64 MiB. Streams have no limit unless the request sets one.
+    /// A response that is followed, retried or answered with credentials does not count, and no more of its body than this is read.
     public var maximumBodySize = ByteLimit.bytes(64 << 20)
     /// The limit on a response's head in bytes. The default is 64 KiB. It also applies to all informational heads of a response together,
     /// and to its trailers.

@@ -11,7 +11,8 @@ public struct FailedAttempt: Sendable {
     public let request: Request
     /// The response, with any status; `nil` if no response was received.
     public let response: Response?
-    /// The body of the response, at most 64 KiB of it if its head is refused; `nil` if no body was received, or the response is
+    /// The body of the response, at most 64 KiB of it if its head is refused, and at most
+    /// ``SessionConfiguration/maximumBodySize`` of any; `nil` if no body was received, or the response is
     /// a stream.
     public let body: Data?
     /// The error of the exchange, or the error that refuses the response; `nil` if no known condition refuses the

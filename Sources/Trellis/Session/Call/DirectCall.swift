@@ -278,7 +278,8 @@ final class DirectCall: Sendable {
             let deadline = call.deadline
             let history = AttemptHistory(
                 earlierAttempts: 0, redirects: [], hasLeftOrigin: false, limit: deadline.limit,
-                start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer, permission: permit,
+                start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer,
+                hasRedirectHandler: steps.steps.redirectHandler != nil, permission: permit,
                 continuation: DirectContinuation(
                     hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions,
                     adaptedCall: steps.steps.adapters.isEmpty ? nil : call))
@@ -316,7 +317,7 @@ final class DirectCall: Sendable {
         var (response, body) = (received, bytes)
         if let turn = sending.turn {
             do {
-                (body, response) = try turn.received(bytes, received, limit: prepared.maximumBodySize, call.observer)
+                (body, response) = try turn.received(bytes, received, to: prepared, call.observer)
                 if let status = response.cacheStatus {
                     call.exchangeObserver?.didUseCache(status, for: sending.request, context: context)
                 }

@@ -93,7 +93,7 @@ struct PACAccess: ProxyScriptAccess {
                 return LoadedProxyScript(text: try Self.checked(Self.text(body)), lifetime: lifetime)
             }
             let why = "\(URLRedaction.redact(target)) answers \(response.status.code)"
-            guard response.status.isRedirect, let location = response.headers[fields: .location].first?.urlReference,
+            guard let location = response.head.redirectTargets.first,
                 let next = try? RedirectTarget(location, of: target, sentTo: target), !next.isDowngrade
             else { throw Self.failure(why, mayBeTransient: response.status.isTransient) }
             target = next.url

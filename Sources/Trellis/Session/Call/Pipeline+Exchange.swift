@@ -73,14 +73,15 @@ extension Pipeline {
 
     private func makeExchange(_ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {
         let deadline = call.deadline
+        let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
             limit: deadline.limit, start: permit?.takeStart() ?? call.clock.now(), observer: call.observer,
-            starts: call.starts, permission: permit)
+            hasRedirectHandler: steps.redirectHandler != nil, mayCutBodies: mayCut, starts: call.starts,
+            permission: permit)
         let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let prepared = try session.preparation.prepare(
             asked, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
-        let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
         let readers: (any HeadValidator)? = mayCut ? call.record : nil
         return session.makeExchange(
             prepared, of: self.request, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers)

@@ -157,7 +157,7 @@ actor RequestActor: EngineActor {
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
-        let result = result.mapError(completed)
+        let result = completed(result)
         tellEnd(result)
         submit { $0.settle(result) }
         reply.resume(with: result)
@@ -242,7 +242,7 @@ actor RequestActor: EngineActor {
     /// Stores the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
-        let result = result.mapError(completed)
+        let result = completed(result)
         tellEnd(result)
         settle(result)
     }
@@ -284,6 +284,18 @@ actor RequestActor: EngineActor {
             late = failure
         }
         fail(late ?? overdue, .finish, isOverdue: true)
+    }
+
+    /// Returns the result of the call. A final response is a failure if its body was cut off at the limit on bodies.
+    private nonisolated func completed(_ result: Result<StepResponse, any Error>) -> Result<StepResponse, any Error> {
+        guard case .success(let answer) = result, case .tooLarge(let limit)? = answer.response.bodyCut else {
+            return result.mapError(completed)
+        }
+        var error = TrellisError(
+            .invalidResponse(.bodyTooLarge(limit: limit)), method: sentRequest(answer.sent).method,
+            url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
+        error.followed = answer.response.redirects
+        return .failure(completed(error))
     }
 
     nonisolated func completed(_ error: any Error) -> any Error { session.completed(error, of: call) }

@@ -23,6 +23,7 @@ extension Session {
         let history = AttemptHistory(
             earlierAttempts: 0, redirects: [], hasLeftOrigin: false,
             limit: preparation.limits(of: request, delivery: .memory).total, start: start, observer: observer,
+            hasRedirectHandler: false,
             continuation: DirectContinuation(hasRetriers: false, conditions: conditions, adaptedCall: nil))
         let exchange = try? makeExchange(
             asked, start: start, history, callID: id, readers: conditions, keepsCoding: false)

@@ -67,9 +67,7 @@ extension RedirectPolicy {
         for response: Response, to request: Request, redirects: [Redirect], hsts: HSTSStore? = nil,
         switchesProtocols: Bool = false
     ) -> Decision {
-        guard response.status.isRedirect else { return .answer }
-        // An empty `Location` counts as none, as in browsers.
-        let locations = response.headers[fields: .location].map(\.urlReference).filter { !$0.isEmpty }
+        let locations = response.head.redirectTargets
         guard let location = locations.first else { return .answer }
         do throws(TrellisError) {
             guard redirects.count < maximumRedirects else {

@@ -151,10 +151,19 @@ extension CacheTurn {
     ) async throws -> StepResponse {
         switch answer.content {
         case .data(let body):
-            // All readers have refused the head, and have its beginning alone.
+            // The readers get the beginning alone, or the call continues.
             if answer.response.isBodyCut { return answer.replacing(answer.response.with(status), .data(body)) }
-            let coded = decodes && !body.isEmpty ? try CodedBody(answer.response.headers) : nil
-            let decoded = try coded?.decoded(body, limit: bodyLimit.bytes) ?? body
+            let isUnwanted = body.isEmpty || isFollowed(answer.response.head)
+            let coded = decodes && !isUnwanted ? try CodedBody(answer.response.headers) : nil
+            let decoded: Data
+            do {
+                decoded = try coded?.decoded(body, limit: bodyLimit.bytes) ?? body
+            } catch let error where error.kind == .bodyTooLarge && mayContinue(after: answer.response.head) {
+                var status = status
+                status.isStored = false
+                let cut = answer.response.with(.tooLarge(limit: bodyLimit.bytes)).with(status)
+                return answer.replacing(cut, .data(Data()))
+            }
             if !body.isEmpty { await recording?.write(body) }
             await recording?.commit()
             var status = status

@@ -38,6 +38,7 @@ extension CacheTurn {
             }
             return StepResponse(response: response, content: .source(TransferToken(source)), to: lookup)
         }
+        if isFollowed(head) { return StepResponse(response: response, body: Data()) }
         let limit = bodyLimit
         guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
         return StepResponse(
@@ -66,6 +67,20 @@ extension CacheTurn {
         } catch {
             throw Unreadable(underlying: error)
         }
+    }
+
+    /// Returns whether a response is a redirect that the call follows or refuses, so that nobody gets its body.
+    func isFollowed(_ head: ResponseHead) -> Bool {
+        pipeline.steps.redirectHandler == nil && mayCutBodies && !head.redirectTargets.isEmpty
+    }
+
+    /// Returns whether the call may continue after a response, so that the limit on its body applies only if it turns out to be final.
+    func mayContinue(after head: ResponseHead) -> Bool {
+        mayCutBodies && (!head.redirectTargets.isEmpty || head.status.code >= 400)
+    }
+
+    private var mayCutBodies: Bool {
+        pipeline.call.delivery == .memory && !pipeline.request.steps.mayReplaceResponses
     }
 
     /// The limit on the body in memory.

@@ -69,13 +69,13 @@ final class DirectCacheTurn: HeadValidator {
 
     func didReceive(_ head: ResponseHead) { if ticket.isLeading { lead.endWaitIfUnstorable(head) } }
 
-    /// Handles the response of an exchange without retriers, as ``received(_:_:limit:_:)``. After an error, no call follows a redirect, for
+    /// Handles the response of an exchange without retriers, as ``received(_:_:to:_:)``. After an error, no call follows a redirect, for
     /// which the session would wait.
     func received(
         _ body: Data, _ response: Response, by exchange: ExchangeActor, _ observer: CallObserver?
     ) throws(TrellisError) -> (Data, Response) {
         do {
-            return try received(body, response, limit: exchange.prepared.maximumBodySize, observer)
+            return try received(body, response, to: exchange.prepared, observer)
         } catch {
             if response.status.isRedirect { exchange.latest.recordAbandonment() }
             throw error
@@ -87,14 +87,21 @@ final class DirectCacheTurn: HeadValidator {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/contentCoding`` or ``TrellisError/Kind/bodyTooLarge`` if the body cannot be
     ///   decoded.
     func received(
-        _ body: Data, _ response: Response, limit: ByteLimit, _ observer: CallObserver?
+        _ body: Data, _ response: Response, to prepared: PreparedRequest, _ observer: CallObserver?
     ) throws(TrellisError) -> (Data, Response) {
         var status = CacheStatus(reason)
         status.key = lookup.key?.url
         let head = StoredHead(response, start: start, cache)
         let decoded: Data
+        var response = response
         do {
-            decoded = try response.isBodyCut ? body : self.decoded(body, head, limit)
+            let isUnwanted = response.isBodyCut || prepared.isFollowed(response.head)
+            decoded = try isUnwanted ? body : self.decoded(body, head, prepared.maximumBodySize)
+        } catch let error
+            where error.kind == .bodyTooLarge && prepared.history?.mayContinue(after: response.head) == true
+        {
+            decoded = Data()
+            response = response.with(.tooLarge(limit: prepared.maximumBodySize.bytes))
         } catch {
             // A body whose content coding is not valid is not stored.
             end(.notStored)
