@@ -188,7 +188,8 @@ class Connection:
                 task.add_done_callback(self._tasks.discard)
             case h2.events.DataReceived():
                 self._streams[event.stream_id].receive(event.data)
-                self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                if not self._streams[event.stream_id].path.endswith("/unread"):
+                    self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             case h2.events.StreamEnded():
                 self._streams[event.stream_id].finish()
             case h2.events.StreamReset():

@@ -16,6 +16,7 @@ HALF = b"x" * 50
 _attempts = collections.Counter()
 _held = collections.defaultdict(list)
 _streams = collections.defaultdict(lambda: asyncio.get_running_loop().create_future())
+_rests = collections.defaultdict(lambda: asyncio.get_running_loop().create_future())
 _wanted, _begun = collections.defaultdict(asyncio.Event), collections.defaultdict(asyncio.Event)
 
 
@@ -327,6 +328,30 @@ async def early_end(stream, status, length, end, then="nothing", key=""):
         await stream.ended.wait()
         await stream.answered()
     await has_sent(stream, key)
+
+
+async def early_whole(stream, status, key, reading="read"):
+    """Sends a whole response, with two bytes and their length unless its STATUS has no body, before the end of the request's body. With
+    `unread` in its path, the client gets no more room for that body. `early_rest` with KEY tells how the body has ended."""
+    await stream.begun()
+    if status in ("204", "304"):
+        stream.head(int(status), end=True)
+    else:
+        stream.head(int(status), fields=[("content-length", "2")])
+        await stream.data(b"xx", end=True)
+    ends = [asyncio.ensure_future(event.wait()) for event in (stream.ended, stream.left)]
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # The end of the connection cancels the scenario.
+        for end in ends:
+            end.cancel()
+        _rests[key].set_result("4" if stream.ended.is_set() else "5")
+
+
+async def early_rest(stream, key):
+    """Sends five bytes if the body with KEY was cut, and four if it has ended in order."""
+    await ok(stream, await _rests[key])
 
 
 async def continued(stream, status="100"):

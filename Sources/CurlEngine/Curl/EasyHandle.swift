@@ -311,6 +311,12 @@ final class EasyHandle {
         isPristine = false
     }
 
+    /// Leaves a body unfinished that a response with a status from 300 on has made unnecessary. The transfer must then be ended.
+    func keepSending() {
+        set(CURLOPT_KEEP_SENDING_ON_ERROR, 1)
+        isPristine = false
+    }
+
     /// Delivers the undecoded bytes of the body to the transfer, as they are on the wire.
     func watchRawBody() {
         readLog(true)

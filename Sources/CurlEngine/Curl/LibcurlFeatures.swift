@@ -60,6 +60,10 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// complete.
     var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
 
+    /// Indicates whether libcurl resets the HTTP/2 stream of a body that it gives up. Before 8.1, libcurl ends such a body with an empty
+    /// frame, as if it were complete.
+    var resetsGivenUpBodies: Bool { isAtLeast(8, 1) }
+
     /// Indicates whether a cancelled HTTP/2 stream is reset at once. Before 8.4, libcurl 7.88 was seen to send the reset only with the next
     /// request on the connection.
     var resetsStreamsAtOnce: Bool { isAtLeast(8, 4) }

@@ -13,10 +13,13 @@ extension Transfer {
         engine.update(self)
     }
 
-    /// Indicates whether part of a chunked body was not passed to libcurl yet.
+    /// Indicates whether part of the body was not sent yet: not passed to libcurl, or still stored by it if the body was in memory.
     var isUploadUnderWay: Bool {
-        guard case .stream = options.body else { return false }
-        return isSendingStopped || !upload.isAtEnd
+        switch options.body {
+        case .none: false
+        case .bytes: attempts > 0 && !hasSentRequest
+        case .stream: isSendingStopped || !upload.isAtEnd
+        }
     }
 
     /// Starts to watch for the end of a response whose final head was received.
@@ -27,7 +30,15 @@ extension Transfer {
             chunks = ChunkScanner()
             easy?.watchRawBody()
         }
+        if status >= 300, hadStreams, !LibcurlFeatures.current.resetsGivenUpBodies, endsVisibly(status: status) {
+            easy?.keepSending()
+        }
         finishEarlyIfWhole()
+    }
+
+    /// Returns whether the response with this status ends with its head or with its last byte, and not only with its stream.
+    private func endsVisibly(status: Int) -> Bool {
+        unsafe WireHead.hasNoBody(method: options.method, status: status) || parser.contentLength != nil
     }
 
     /// Receives bytes of the body as they are on the wire, with the framing of their chunks.
@@ -39,9 +50,10 @@ extension Transfer {
 
     /// Ends the transfer as soon as its response is complete.
     func finishEarlyIfWhole() {
-        guard isUploadUnderWay, unsafe parser.hasFinalHead, let easy else { return }
+        if case .none = options.body { return }
+        guard unsafe parser.hasFinalHead, let easy else { return }
         guard WireHead.hasNoBody(method: options.method, status: easy.statusCode) || hasWholeBody else { return }
-        finishEarly()
+        if isUploadUnderWay { finishEarly() }
     }
 
     private func finishEarly() {

@@ -71,6 +71,10 @@ extension Transfer {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
         if isHeldBack || isSendingStopped {
             appliedPause |= 4
+            if isSendingStopped {
+                isSendingPaused = true
+                engine.sendingHasStalled(self)
+            }
             return Int(CURL_READFUNC_PAUSE)
         }
         let room = min(buffer.count, options.sendPieceSize)

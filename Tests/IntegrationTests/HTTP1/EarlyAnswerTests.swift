@@ -42,6 +42,25 @@ struct EarlyAnswerTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
+    /// A response that is complete by its length or its status ends an upload from memory that the server does not read.
+    @Test(arguments: [200, 204, 301, 304, 413])
+    func aWholeResponseEndsAnUploadFromMemory(_ status: Int) async throws {
+        let isAnswered = LoopbackServer.Gate()
+        let server = try Misbehaviour { connection, _ in
+            _ = try connection.read(upTo: 1)
+            let hasBody = ![204, 304].contains(status)
+            try connection.write("HTTP/1.1 \(status) Early\r\n" + (hasBody ? "Content-Length: 3\r\n\r\nbig" : "\r\n"))
+            // The body does not fit into the buffers of the sockets.
+            try connection.wait(for: isAnswered)
+        }
+        let body = RequestBody.data(Data(count: 64 << 20))
+        let (data, response) = try await server.session.upload(body, to: server.request)
+        isAnswered.open()
+        #expect(response.status.code == status)
+        #expect(String(decoding: data, as: UTF8.self) == ([204, 304].contains(status) ? "" : "big"))
+        try await server.isHealthyAndLeavesNothing()
+    }
+
     @Test func resetDuringTheUploadIsAnError() async throws {
         let server = try Misbehaviour { connection, _ in
             _ = try connection.read(exactly: 100_000)
