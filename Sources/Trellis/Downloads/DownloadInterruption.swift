@@ -61,8 +61,8 @@ extension Session {
     func wait(
         _ duration: Duration, after error: any Error, within deadline: CallDeadline, isOffline: Bool
     ) async throws {
-        let fields = (error.cause as? TrellisError)?.response?.headers
-        let asked = fields.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero
+        let head = (error.cause as? TrellisError)?.response?.head
+        let asked = head.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero
         let duration = max(duration, asked)
         if asked > .seconds(60) { throw error.cause }
         if let remaining = deadline.remaining, remaining <= duration { throw error.cause }

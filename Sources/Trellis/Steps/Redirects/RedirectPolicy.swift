@@ -17,6 +17,8 @@ public import HTTPTypes
 ///   field that is marked as a secret: by name in ``secretFieldNames``, or by an indexing strategy of `.disallow` (RFC 7541,
 ///   section 7.1.3). User information in a URL is not carried over either, and user information in a `Location` counts for the
 ///   same origin alone.
+/// - `Retry-After` in a redirect is not looked at: the redirect is followed at once. Nobody but the target asks for that wait, which
+///   RFC 9110, section 10.2.3 leaves to the client, and the target can ask for it itself with a status of 429 or 503.
 /// - A redirect from `https` to `http` is refused unless ``allowsDowngrade`` is set.
 /// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``). So is a chain that reaches
 ///   the same URL for the sixth time: a few times may make sense, if each response sets a cookie or the server waits for

@@ -10,7 +10,7 @@ extension RetryPolicy {
         guard attempt <= retryLimit, isTransient(failed), mayRepeat(failed) else { return nil }
         let jitter = span(attempt: attempt) * random
         let response = failed.response ?? (failed.error as? TrellisError)?.response
-        guard let response, let asked = RetryAfter.delay(in: response.headers, now: now) else {
+        guard let response, let asked = RetryAfter.delay(in: response.head, now: now) else {
             return jitter
         }
         return asked <= maximumRetryAfter ? asked + jitter : nil

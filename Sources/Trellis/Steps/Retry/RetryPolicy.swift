@@ -8,7 +8,8 @@ public import HTTPTypes
 ///
 /// Before each retry the policy waits: a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
 /// ``maximumBackoff``, so that the clients of a server that has failed do not all return at once. If the response has a
-/// `Retry-After`, the wait begins after that time.
+/// `Retry-After`, the wait begins after that time. So it does after the time in `retry-after-ms`; and after the time in `RateLimit`,
+/// `RateLimit-Reset` or `X-RateLimit-Reset`, if a limit is used up.
 ///
 /// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than
 /// ``maximumRetryAfter``, and when the call's deadline is earlier. The caller then gets the last response or error.
@@ -21,7 +22,7 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     public var exponentialBackoffScale = Duration.milliseconds(500)
     /// The largest span, 30 s by default.
     public var maximumBackoff = Duration.seconds(30)
-    /// The longest `Retry-After` that is waited for, 60 s by default. A server that asks for more gets no retry: an earlier retry
+    /// The longest `Retry-After`, or time of a rate limit, that is waited for, 60 s by default. A server that asks for more gets no retry: an earlier retry
     /// would not be welcome, and a call that waits longer than that is useless to most callers.
     public var maximumRetryAfter = Duration.seconds(60)
     /// The methods that may be sent twice, by default the idempotent ones (RFC 9110, section 9.2.2).
