@@ -5,6 +5,9 @@ public import FoundationEssentials
 /// The encoding is the requested one; otherwise, the first of these in which the bytes are text: the encoding of a byte order
 /// mark, the `charset` of the response, UTF-8, and ISO-8859-1, in which any bytes are text. A byte order mark is not part of the
 /// text.
+///
+/// A `charset` that is not supported, such as `gbk`, is an error unless there is a byte order mark: in any other encoding the text would be
+/// another one. UTF-8, UTF-16, UTF-32, US-ASCII, ISO-8859-1 and windows-1252 are supported.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let preprocessor: any DataPreprocessor
@@ -28,7 +31,7 @@ public struct StringResponseSerializer: ResponseSerializer {
     /// Returns the text.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` if the bytes are not text in the requested encoding,
-    ///   and for an empty body that the rule does not allow; the error that the preprocessor throws.
+    ///   if the `charset` of the response is not supported, and for an empty body that the rule does not allow; the error that the preprocessor throws.
     public func serialize(request: Request, response: Response, data: Data) throws -> String {
         let answer = Answer(request: request, response: response, body: data)
         guard !data.isEmpty else {
@@ -41,7 +44,8 @@ public struct StringResponseSerializer: ResponseSerializer {
             throw answer.error(.serializationFailed(.text(encoding: "\(encoding)")))
         }
         let type = response.headers[.contentType].flatMap { MediaType($0) }
-        return TextDecoding.text(data, charset: type?.charset)
+        if let text = TextDecoding.text(data, charset: type?.charset) { return text }
+        throw answer.error(.serializationFailed(.text(encoding: type?.charset ?? "")))
     }
 }
 

@@ -39,10 +39,12 @@ struct TextDecodingTests {
         Row([0xEF, 0xBB, 0xBF, 0x68], nil, "h"),
         Row([0xFF, 0xFE, 0x68, 0], nil, "h"),
         Row([0xFE, 0xFF, 0, 0x68], "text/plain; charset=utf-8", "h"),
-        // A missing or unknown encoding: UTF-8, or ISO-8859-1 where the bytes are not UTF-8.
+        // A missing encoding: UTF-8, or ISO-8859-1 where the bytes are not UTF-8.
         Row("héllo", nil, "héllo"), Row("héllo", "text/plain", "héllo"),
-        Row("héllo", "text/plain; charset=klingon", "héllo"), Row("héllo", "nonsense", "héllo"),
-        Row([0x68, 0xE9], nil, "hé"), Row([0x68, 0xE9], "text/plain; charset=klingon", "hé"),
+        Row("héllo", "nonsense", "héllo"), Row([0x68, 0xE9], nil, "hé"),
+        // A byte order mark tells the encoding of a text whose declared one is unknown, and nothing is the same in any.
+        Row([0xEF, 0xBB, 0xBF, 0xC3, 0xA9], "text/plain; charset=klingon", "é"),
+        Row("", "text/plain; charset=klingon", ""),
         // A declared encoding that the bytes do not match.
         Row("héllo", "text/plain; charset=us-ascii", "héllo"),
         Row([0x68, 0xE9], "text/plain; charset=utf-8", "hé"),
@@ -78,6 +80,21 @@ struct TextDecodingTests {
             #expect(
                 (error as? TrellisError)?.reason == .serializationFailed(.text(encoding: "\(encoding)")))
         }
+    }
+
+    /// The bytes of these encodings are other text, or look like ASCII, in the encodings that are supported.
+    @Test(
+        arguments: [
+            ("gbk", [0xD6, 0xD0, 0xCE, 0xC4]), ("\"GB2312\"", [0xD6, 0xD0]), ("shift_jis", [0x83, 0x65, 0x83, 0x58]),
+            ("windows-1251", [0xCF, 0xF0]), ("koi8-r", [0xF0, 0xD2]), ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x25, 0x46]),
+            ("klingon", [0x68, 0x69]),
+        ] as [(String, [UInt8])])
+    func anEncodingThatIsNotSupportedIsAnError(_ charset: String, _ bytes: [UInt8]) async {
+        let answer = Answer.test(type: "text/html; charset=\(charset)", body: Data(bytes))
+        let error = await #expect(throws: TrellisError.self) { try await answer.read(.string) }
+        let name = charset.filter { $0 != "\"" }
+        #expect(error?.reason == .serializationFailed(.text(encoding: name)))
+        #expect(error?.kind == .serialization)
     }
 
     @Test func aSliceIsReadFromItsOwnStart() {
