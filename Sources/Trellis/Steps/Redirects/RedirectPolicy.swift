@@ -9,7 +9,7 @@ public import HTTPTypes
 /// - 303 makes a `GET` of every method but `HEAD`; 301 and 302 make one of a `POST`. The body is removed, and with it every field
 ///   that describes it. Otherwise the request is repeated as it was, and it is an error (``TrellisError/Kind/bodyNotReplayable``)
 ///   if its body cannot be repeated.
-/// - `Location` may be relative. It is read by the same parser as every URL: a value that is no `http` or `https` URL of a host
+/// - `Location` may be relative. Bytes that are not UTF-8 are percent-encoded, as by browsers. It is read by the same parser as every URL: a value that is no `http` or `https` URL of a host
 ///   is refused (``TrellisError/Kind/redirectRefused``), and so are several values that differ. A value without a fragment
 ///   inherits the fragment of the request.
 /// - On a change of origin (scheme, host or port) the fields that are meant for the old origin are removed: `Authorization`,

@@ -24,12 +24,31 @@ struct RedirectTargetTests {
         // Spaces, characters beyond ASCII and international names are encoded.
         ("/b c", "https://ann:pw@a.example/b%20c#top"),
         ("/ü?é=“x”", "https://ann:pw@a.example/%C3%BC?%C3%A9=%E2%80%9Cx%E2%80%9D#top"),
-        ("/%zz", "https://ann:pw@a.example/%zz#top"), ("https://bücher.example/", "https://xn--bcher-kva.example/#top"),
+        ("/b\u{fffd}", "https://ann:pw@a.example/b%EF%BF%BD#top"), ("/%zz", "https://ann:pw@a.example/%zz#top"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/#top"),
         ("/a:b", "https://ann:pw@a.example/a:b#top"), ("./a:b", "https://ann:pw@a.example/x/a:b#top"),
         ("https://[::1]:8443/b", "https://[::1]:8443/b#top"),
     ])
     func itIsResolvedAgainstTheURL(_ location: String, _ url: String) {
         #expect(Self.target(location) == url)
+    }
+
+    /// Bytes that are not UTF-8 are encoded one by one, and are no replacement characters.
+    @Test(
+        arguments: [
+            ("/caf\u{e9}?q=\u{e9}", .follow("GET https://a.example/caf%E9?q=%E9")),
+            // One of the bytes is a part of a character in UTF-8, whose other bytes are right.
+            ("/\u{c3}\u{a9}\u{ff}", .follow("GET https://a.example/%C3%A9%FF")),
+            ("//b\u{e9}.example/", .failure(.redirectRefused)), ("ht\u{e9}tp://b.example/", .failure(.redirectRefused)),
+        ] as [(String, Outcome)])
+    func bytesBeyondUTF8AreEncoded(_ latin1: String, _ outcome: Outcome) {
+        let octets = latin1.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        let request = Request("https://a.example/a")
+        let head = ResponseHead(status: .found, headers: [.location: ""])
+        var headers = head.headers
+        headers[fields: .location] = [HTTPField(name: .location, value: octets)]
+        let response = Response(head: ResponseHead(status: head.status, headers: headers), url: request.url)
+        #expect(Outcome(RedirectPolicy().decision(for: response, to: request, redirects: [])) == outcome)
     }
 
     @Test func aRelativeRequestIsWhereItWasSent() {
@@ -71,7 +90,7 @@ struct RedirectTargetTests {
         "//", "///b.example", "https://:80/", "https://user@/", "https://b.example:99999/", "https://b.example:x/",
         "https://b.example../", "//127.0.0.1./", "https://b .example/",
         "https://b.example/\r\nX: y", "/b\r\nSet-Cookie: a=b", "/b\nc", "/b\u{0}c", "\t/b", "/b\u{7f}",
-        "https://b%00.example/", "https://[::1/", "https://[zz]/",
+        "https://b%00.example/", "https://[::1/", "https://[zz]/", "https://b%E9.example/",
     ])
     func theseAreRefused(_ location: String) {
         #expect(throws: TrellisError.self) {
