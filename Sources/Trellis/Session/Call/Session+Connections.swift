@@ -20,6 +20,8 @@ package struct ProtocolSwitch: Sendable {
 extension Session {
     /// The number of bytes of a refusing response that are read.
     private static let refusedBodyLimit = 64 << 10
+    /// The time in which these bytes have to arrive: a body without a length may never end.
+    private static let refusedBodyTimeout = Duration.seconds(1)
 
     /// Sends a request that asks the server to switch protocols, on an HTTP/1.1 connection of its own, with all steps of the session and of
     /// the request: adapters, authentication, redirects, retries, cookies, proxies, limits. The cache and alternative services are not
@@ -43,7 +45,7 @@ extension Session {
                 response: answer.response, request: source.request,
                 connection: SessionConnection(connection, token), body: Data())
         }
-        let (body, isCut) = try await Self.start(of: answer)
+        let (body, isCut) = try await start(of: answer)
         return ProtocolSwitch(
             response: answer.response, request: nil, connection: nil, body: body, isBodyCut: isCut)
     }
@@ -61,20 +63,34 @@ extension Session {
         return request
     }
 
-    /// Returns the first bytes of a body, and whether there may be more. A body that fails has the bytes before its failure: its head says
-    /// more.
-    private static func start(of answer: StepResponse) async throws -> (body: Data, isCut: Bool) {
-        var body = Data()
-        do {
-            for try await chunk in answer.body {
-                body.append(chunk.prefix(refusedBodyLimit - body.count))
-                if body.count == refusedBodyLimit { return (body, true) }
+    /// Returns the first bytes of a body, and whether there may be more. A body that fails, or does not end in time, has the bytes until
+    /// then: its head says more.
+    private func start(of answer: StepResponse) async throws -> (body: Data, isCut: Bool) {
+        let body = Locked(Data())
+        let isWhole = await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                do {
+                    for try await chunk in answer.body {
+                        let isFull = body.withLock { body in
+                            body.append(chunk.prefix(Self.refusedBodyLimit - body.count))
+                            return body.count == Self.refusedBodyLimit
+                        }
+                        if isFull { return false }
+                    }
+                    return true
+                } catch {
+                    return false
+                }
             }
-        } catch {
-            try Task.checkCancellation()
-            return (body, true)
+            group.addTask { [timekeeper] in
+                _ = try? await timekeeper.delay(for: Self.refusedBodyTimeout)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
         }
-        return (body, false)
+        try Task.checkCancellation()
+        return (body.withLock { $0 }, !isWhole)
     }
 }
 

@@ -65,6 +65,34 @@ struct ProtocolSwitchCallTests {
         await session.shutdown()
     }
 
+    /// The body of a refusal is read for a second: without a length it may never end.
+    @Test func aRefusalWhoseBodyDoesNotEndIsKnownAfterASecond() async throws {
+        let clock = TestClock()
+        let transport = MockTransport { _ in
+            MockResponse(status: 403) { writer in
+                try await writer.write(Data("no".utf8))
+                try await LoopbackServer.Gate().opened()
+            }
+        }
+        let session = Session(transport: transport, clock: clock)
+        let isOver = LoopbackServer.Gate()
+        async let answer = {
+            defer { isOver.open() }
+            return try await session.switchProtocols(to: "loop", Request("ws://example.com/"))
+        }()
+        var waited = Duration.zero
+        while !isOver.isOpen, waited < .seconds(10) {
+            await session.settle()
+            clock.advance(by: .milliseconds(100))
+            waited += .milliseconds(100)
+        }
+        #expect(waited < .seconds(5))
+        let refusal = try await answer
+        #expect(refusal.response.status.code == 403 && refusal.body == Data("no".utf8) && refusal.isBodyCut)
+        try await transport.waitUntilCancelled(count: 1)
+        await session.shutdown()
+    }
+
     @Test func noLimitOfTimeEndsTheConnection() async throws {
         let clock = TestClock()
         let session = Session(transport: Self.switching(Loop()), clock: clock)
