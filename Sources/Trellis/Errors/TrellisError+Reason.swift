@@ -146,7 +146,7 @@ extension TrellisError {
         case emptyBody(type: String)
         /// The decoder failed; its error is ``TrellisError/underlying``.
         case decoding(type: String, why: String)
-        /// The bytes are not text in the requested encoding.
+        /// The bytes are not text in the requested encoding, or the encoding that the response declares is not supported.
         case text(encoding: String)
         /// The body does not have the format that it is read as, such as `multipart`.
         case format(String)
@@ -201,13 +201,20 @@ extension TrellisError {
     }
 }
 
+extension TrellisError.Reason {
+    /// The detail of an error that has none of its own; `nil` if the reason says it all.
+    var usualDetail: String? {
+        if case .invalidRequest(.headerField) = self { "it holds bytes that no field may hold" } else { nil }
+    }
+}
+
 extension TrellisError.Reason: CustomStringConvertible {
     /// The failure in words.
     public var description: String {
         switch self {
         case .invalidRequest(.url(let why)): "the URL cannot be requested: \(why)"
         case .invalidRequest(.method(let method)): "the method \(method) cannot be sent: not a token, or CONNECT"
-        case .invalidRequest(.headerField(let name)): "the header field \(name) holds bytes that no field may hold"
+        case .invalidRequest(.headerField(let name)): "the header field \(name) cannot be sent"
         case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
         case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
         case .invalidRequest(.checksum(let why)): "the checksum is invalid: \(why)"
@@ -246,7 +253,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .serializationFailed(.emptyBody(let type)):
             "the response has no body, and \(type) has no value for an empty body"
         case .serializationFailed(.decoding(let type, let why)): "the response is no \(type): \(why)"
-        case .serializationFailed(.text(let encoding)): "the response's body is not text in \(encoding)"
+        case .serializationFailed(.text(let encoding)): "the response's body cannot be read as text in \(encoding)"
         case .serializationFailed(.format(let why)): "the response cannot be read: \(why)"
         case .serializationFailed(.element(let which, let type, let why)):
             "\(which) of the response is no \(type): \(why)"

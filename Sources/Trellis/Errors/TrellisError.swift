@@ -110,7 +110,7 @@ extension TrellisError: CustomStringConvertible {
         } else if isTimeout || phase == .queued && !isLimit {
             text += " after \(elapsed.rounded) \(activity)"
         }
-        if let detail { text += ": \(detail)" }
+        if let detail = detail ?? reason.usualDetail { text += ": \(detail)" }
         if let underlying, !reason.tellsCause { text += " (\(underlying))" }
         if let line = bodyExcerpt?.line(ofType: response?.headers[.contentType] ?? "") {
             text += "; the body: \(line)"

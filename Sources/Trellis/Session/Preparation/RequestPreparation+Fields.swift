@@ -68,7 +68,7 @@ extension TrellisError {
     /// The error of a request that has credentials for a proxy among its fields.
     static var proxyCredentials: TrellisError {
         var error = TrellisError(.invalidRequest(.headerField(HTTPField.Name.proxyAuthorization.rawName)))
-        error.detail = "credentials for a proxy belong into its Proxy"
+        error.detail = "credentials for a proxy belong into its Proxy, so that no origin gets them"
         return error
     }
 }

@@ -80,6 +80,10 @@ struct RequestPreparationTests {
             }
             #expect(error?.reason == .invalidRequest(.headerField("Proxy-Authorization")))
             #expect(error?.description.contains("c2VjcmV0") == false)
+            #expect(
+                error?.description.hasSuffix(
+                    "the header field Proxy-Authorization cannot be sent: credentials for a proxy belong into its Proxy, "
+                        + "so that no origin gets them") == true)
         }
     }
 

@@ -133,6 +133,29 @@ struct HSTSCallTests {
         #expect(events.withLock { $0 } == ["https://a.example/x"])
     }
 
+    /// The field of the redirect itself counts, although its host was not known before (RFC 6797, section 8.3).
+    @Test(arguments: ["data", "stream", "handle", "observed", "retriers", "aroundHop", "cache"])
+    func aHostIsKnownFromTheRedirectOn(_ way: String) async throws {
+        let (session, transport) = session {
+            switch way {
+            case "observed": $0.eventMonitors.append(EventWords())
+            case "retriers": $0.steps.retriers.append(RetryPolicy())
+            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication("a", "b"))
+            case "cache": $0.steps.cache = HTTPCache()
+            default: break
+            }
+        }
+        let url = "https://a.example/to/http://a.example/x"
+        let response =
+            switch way {
+            case "stream": try await session.stream(url).response
+            case "handle": try await session.request(url).data().1
+            default: try await session.data(url).1
+            }
+        #expect(response.url == "https://a.example/x")
+        #expect(urls(transport) == ["https://a.example/to/http://a.example/x", "https://a.example/x"])
+    }
+
     @Test func aServerThatLeadsBackToHTTPMakesALoop() async throws {
         let transport = MockTransport { request in
             MockResponse(
