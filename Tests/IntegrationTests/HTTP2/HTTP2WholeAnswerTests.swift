@@ -10,14 +10,17 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(3)), .serialized, .requiresPeers)
 struct HTTP2WholeAnswerTests {
     private static let started = Peer.started("http2.py")
-    /// 301 without a `Location` is a response like any other.
-    private static let statuses = [200, 204, 301, 304, 403, 500]
 
     /// A request's body that does not end before the response: a source without more bytes, one without an end, or a body in memory for
     /// which the server makes no room.
     enum Body: String, CaseIterable, Sendable { case stalled, endless, memory }
 
-    @Test(arguments: HTTP2Peer.Way.allCases, Self.statuses.flatMap { status in Body.allCases.map { (status, $0) } })
+    /// Statuses, each with each body. 301 without a `Location` is a response like any other.
+    static let rows: [(Int, Body)] = [200, 204, 301, 304, 403, 500].flatMap { status in
+        Body.allCases.map { (status, $0) }
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases, rows)
     func theResponseEndsTheExchange(_ way: HTTP2Peer.Way, _ row: (Int, Body)) async throws {
         let (clock, key) = (TestClock(), UUID().uuidString)
         let peer = try await HTTP2Peer(Self.started, way, clock: clock)

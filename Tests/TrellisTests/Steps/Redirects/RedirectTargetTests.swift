@@ -44,10 +44,9 @@ struct RedirectTargetTests {
     func bytesBeyondUTF8AreEncoded(_ latin1: String, _ outcome: Outcome) {
         let octets = latin1.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         let request = Request("https://a.example/a")
-        let head = ResponseHead(status: .found, headers: [.location: ""])
-        var headers = head.headers
-        headers[fields: .location] = [HTTPField(name: .location, value: octets)]
-        let response = Response(head: ResponseHead(status: head.status, headers: headers), url: request.url)
+        var headers = HTTPFields()
+        headers.append(HTTPField(name: .location, value: octets))
+        let response = Response(head: ResponseHead(status: .found, headers: headers), url: request.url)
         #expect(Outcome(RedirectPolicy().decision(for: response, to: request, redirects: [])) == outcome)
     }
 
