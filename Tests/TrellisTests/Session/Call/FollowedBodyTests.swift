@@ -10,6 +10,8 @@ import TrellisTesting
 /// bodies is a limit on the final one.
 @Suite(.timeLimit(.minutes(3)))
 struct FollowedBodyTests {
+    private struct Broken: Error {}
+
     private static let url = "http://a.example/"
     private static let page = Data(repeating: 0x78, count: 5_000)
     private static let redirect = MockResponse(status: 302, headers: [.location: "/next"], body: page)
@@ -37,7 +39,7 @@ struct FollowedBodyTests {
             case "cache": $0.steps.cache = HTTPCache()
             case "handler": $0.steps.redirectHandler = .follow
             case "monitor": $0.eventMonitors.append(EventWords())
-            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication("a", "b"))
+            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication(username: "a", password: "b"))
             default: break
             }
         }
@@ -68,7 +70,7 @@ struct FollowedBodyTests {
     func aRedirectWithABrokenBodyIsFollowed(isCached: Bool) async throws {
         let broken = MockResponse(status: 301, headers: [.location: "/next", .cacheControl: "max-age=60"]) { writer in
             try await writer.write(Data("<html>".utf8))
-            throw CancellationError()
+            throw Broken()
         }
         let cache = HTTPCache()
         let (session, transport) = session([broken, .text("there"), broken, .text("there")]) {
@@ -129,7 +131,7 @@ struct FollowedBodyTests {
         let challenge = MockResponse(
             status: 401, headers: [.wwwAuthenticate: "Digest realm=\"r\", nonce=\"1\", qop=\"auth\""], body: Self.page)
         let (session, transport) = session([challenge, .text("there")]) {
-            $0.steps.aroundHop.append(DigestAuthentication("a", "b"))
+            $0.steps.aroundHop.append(DigestAuthentication(username: "a", password: "b"))
         }
         #expect(try await session.data(Self.url).0 == Data("there".utf8))
         #expect(transport.requests.count == 2)

@@ -140,7 +140,7 @@ struct HSTSCallTests {
             switch way {
             case "observed": $0.eventMonitors.append(EventWords())
             case "retriers": $0.steps.retriers.append(RetryPolicy())
-            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication("a", "b"))
+            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication(username: "a", password: "b"))
             case "cache": $0.steps.cache = HTTPCache()
             default: break
             }
