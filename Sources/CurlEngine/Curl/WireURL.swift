@@ -196,6 +196,12 @@ extension String {
     /// The name of a host without the dot at its end, which only ends the search for it in DNS: both are the same host.
     package var withoutFinalDot: String { utf8.last == UInt8(ascii: ".") ? String(Substring(utf8.dropLast())) : self }
 
+    /// Indicates whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
+    package var isLocalHost: Bool {
+        let name = withoutFinalDot
+        return name.hasSameBytes(as: "localhost") || name.hasByteSuffix(".localhost")
+    }
+
     /// Indicates whether a host is an IP address: an IPv6 address in brackets, or an IPv4 address in the form to which libcurl converts all
     /// others.
     var isAddress: Bool {

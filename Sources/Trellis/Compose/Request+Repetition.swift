@@ -1,7 +1,7 @@
 import HTTPTypes
 
-/// The judgement whether a request may be sent again. Everything that repeats a request within its call asks ``Request/mayBeRepeated`` of the
-/// request as it is sent. A new call may have another `Idempotency-Key`, so that only its method counts
+/// The judgement whether a request may be sent again. Everything that repeats a request within its call asks ``Request/mayBeRepeated`` of
+/// the request as it is sent. A new call may have another `Idempotency-Key`, so that only its method counts
 /// (``TrellisError/mayBeMadeAgain(_:)``).
 extension Request {
     /// Indicates whether sending the request twice has the same effect as sending it once: by its method

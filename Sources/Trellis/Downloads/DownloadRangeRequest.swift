@@ -66,8 +66,8 @@ enum DownloadRangeRequest: Hashable, Sendable {
     /// The decision on a part in response to a request without a range.
     static let unaskedPart = Decision.malformed("it is a part that nobody asked for")
 
-    /// Validates a part: every field has to fit the request and the representation. A part whose status is not 206 must also have the length
-    /// of its range, because the status says that the body is complete.
+    /// Validates a part: every field has to fit the request and the representation. A part whose status is not 206 must also have the
+    /// length of its range, because the status says that the body is complete.
     private static func decision(
         onPart fields: HTTPFields, _ status: Int, from start: Int64, to end: Int64?, of representation: Representation
     ) -> Decision {

@@ -11,9 +11,9 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// A stream is opened again only if the request's method is idempotent (RFC 9110, section 9.2.2). A `POST`, as the services of language models
-/// expect it, is sent once: the sequence ends with its stream, and throws the error of a loss. ``ReconnectionPolicy/repeatsAnyMethod``
-/// changes that.
+/// A stream is opened again only if the request's method is idempotent (RFC 9110, section 9.2.2). A `POST`, as the services of language
+/// models expect it, is sent once: the sequence ends with its stream, and throws the error of a loss.
+/// ``ReconnectionPolicy/repeatsAnyMethod`` changes that.
 ///
 /// The sequence connects when the first event is requested. It ends when the server responds 204, and throws an error that no new
 /// attempt can correct: for any status other than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than

@@ -44,8 +44,8 @@ extension ContentRange {
     /// Returns whether a response claims that its body is a part of a representation: a 206, or another success with a `Content-Range` in
     /// bytes that does not cover the complete representation.
     ///
-    /// The field has a meaning only in a 206 and a 416 (RFC 9110, section 14.4). Some servers send it with the status 200 and a part, so that
-    /// neither the part nor the complete representation is certain. A field that cannot be read makes the body a part too.
+    /// The field has a meaning only in a 206 and a 416 (RFC 9110, section 14.4). Some servers send it with the status 200 and a part, so
+    /// that neither the part nor the complete representation is certain. A field that cannot be read makes the body a part too.
     static func claimsPart(status: Int, _ fields: HTTPFields) -> Bool {
         guard status != 206 else { return true }
         return 200..<300 ~= status && fields[values: .contentRange].contains { isPartOfBytes($0) }

@@ -8,10 +8,9 @@ final class LoopbackEvent: Sendable {
     private let writingEnd: Locked<CInt?>
 
     init() {
-        guard let ends = LoopbackSocket.pair() else {
-            preconditionFailure("a gate needs two file descriptors, and the process has none left: raise its limit")
-        }
-        (descriptor, writingEnd) = (ends.0, Locked(ends.1))
+        let ends = LoopbackSocket.pair()
+        precondition(ends != nil, "a gate needs two file descriptors, and the process has none left: raise its limit")
+        (descriptor, writingEnd) = (ends?.0 ?? -1, Locked(ends?.1))
     }
 
     deinit {

@@ -50,7 +50,7 @@ struct BlockingThreadPoolTests {
         let leaving = (0..<count).map { _ in
             Task { try await BlockingThreadPool.tryingUnlessCancelled(at: place, body) }
         }
-        while begun.withLock({ $0 }) < BlockingThreadPool.maximumCountOfPlace { await Task.yield() }
+        while begun.withLock({ $0 }) < BlockingThreadPool.maximumCountOfPlace, !Task.isCancelled { await Task.yield() }
         for number in 0..<count {
             #expect(await BlockingThreadPool.run { number } == number)
             #expect(await BlockingThreadPool.run(at: place + "/other") { number } == number)

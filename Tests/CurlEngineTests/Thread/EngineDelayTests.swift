@@ -46,7 +46,7 @@ struct EngineDelayTests {
         let before = counting.count
         let wait = Task { [engine] in try await engine.delay(for: .seconds(10)) }
         // The engine thread is held, so it is the call that reads the clock.
-        while counting.count == before { await Task.yield() }
+        while counting.count == before, !Task.isCancelled { await Task.yield() }
         clock.advance(by: .seconds(10))
         released.set()
         #expect(try await wait.value)

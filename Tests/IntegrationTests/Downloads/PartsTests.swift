@@ -86,7 +86,9 @@ struct PartsTests {
         }
         options.connections = connections
         await fails(.checksumMismatch) { try await download(server).value }
-        #expect(server.ranges.count > connections && server.ranges.dropFirst().allSatisfy { $0 != nil })
+        // After the parts, the download begins anew once.
+        #expect(server.ranges.dropFirst().prefix(connections).allSatisfy { $0 != nil })
+        #expect(server.ranges.count > connections + 1)
         #expect(folder.names == [])
     }
 

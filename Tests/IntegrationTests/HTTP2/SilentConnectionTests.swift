@@ -12,7 +12,7 @@ struct SilentConnectionTests {
     /// A server that answers every request but the second one, and the third one after a gate was opened.
     private final class Peer: Sendable {
         /// The numbers of the connections of the requests, in the order in which the requests arrived.
-        private let log = Mutex<[Int]>([])
+        private let log = Locked<[Int]>([])
         private let connectionCount = Atomic(0)
         let second = LoopbackServer.Gate(), third = LoopbackServer.Gate(), answersThird = LoopbackServer.Gate()
 
@@ -124,7 +124,7 @@ struct SilentConnectionTests {
 
     @Test func theOtherStreamsOfASilentConnectionGoOn() async throws {
         try await send()
-        let late = Mutex<Task<Void, any Error>?>(nil)
+        let late = Locked<Task<Void, any Error>?>(nil)
         try await lose(Self.limits[0]) {
             let task = Task { try await send() }
             late.withLock { $0 = task }

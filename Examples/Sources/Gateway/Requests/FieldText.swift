@@ -13,8 +13,8 @@ extension HTTPFields {
 }
 
 extension StringProtocol {
-    /// Returns the text with `A` to `Z` in lower case and every other byte as it is: the tokens of HTTP are ASCII, where `lowercased()` makes
-    /// a `k` of the kelvin sign.
+    /// Returns the text with `A` to `Z` in lower case and every other byte as it is: the tokens of HTTP are ASCII, where `lowercased()`
+    /// makes a `k` of the kelvin sign.
     func lowercasedASCII() -> String {
         String(decoding: utf8.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
     }

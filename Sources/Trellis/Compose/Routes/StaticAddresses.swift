@@ -14,8 +14,8 @@ import CurlEngine
 /// 3. any host, and the port
 /// 4. any host and any port
 ///
-/// The addresses are tried in their order, IPv4 and IPv6 shortly after each other (RFC 8305). Hosts are compared without regard to case and to a
-/// dot at their end; an international name is the same in Unicode and in its ASCII form.
+/// The addresses are tried in their order, IPv4 and IPv6 shortly after each other (RFC 8305). Hosts are compared without regard to case and
+/// to a dot at their end; an international name is the same in Unicode and in its ASCII form.
 public struct StaticAddresses: Sendable, Hashable {
     private struct Key: Hashable {
         /// The host as in a URL; `nil` for any host.

@@ -31,7 +31,8 @@ public struct StringResponseSerializer: ResponseSerializer {
     /// Returns the text.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` if the bytes are not text in the requested encoding,
-    ///   if the `charset` of the response is not supported, and for an empty body that the rule does not allow; the error that the preprocessor throws.
+    ///   if the `charset` of the response is not supported, and for an empty body that the rule does not allow; the error that the
+    ///   preprocessor throws.
     public func serialize(request: Request, response: Response, data: Data) throws -> String {
         let answer = Answer(request: request, response: response, body: data)
         guard !data.isEmpty else {

@@ -25,8 +25,8 @@ final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
     let context: CallContext
-    /// The last request of this pipeline that was sent, or to which a stored response is the response; `nil` if the call's attempts go out one after the other, so that its record has
-    /// the request.
+    /// The last request of this pipeline that was sent, or to which a stored response is the response; `nil` if the call's attempts go out
+    /// one after the other, so that its record has the request.
     let lastSent: Locked<(any SentRequest)?>?
     /// The exchange for whose response equal requests wait; `nil` if none may wait for the next one.
     let cacheLead: CacheLead?

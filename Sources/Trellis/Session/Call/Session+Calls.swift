@@ -338,8 +338,7 @@ extension Session {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL(of: call.request)) }
-        // The error of another call, which a step has made, stays that call's.
-        if error.metrics.callID == 0 { error.metrics.callID = call.id }
+        if error.metrics.callID == 0 { error.metrics.callID = call.id }  // A step may throw the error of another call.
         error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
         return error
     }

@@ -9,9 +9,9 @@ public import HTTPTypes
 /// - 303 makes a `GET` of every method but `HEAD`; 301 and 302 make one of a `POST`. The body is removed, and with it every field
 ///   that describes it. Otherwise the request is repeated as it was, and it is an error (``TrellisError/Kind/bodyNotReplayable``)
 ///   if its body cannot be repeated.
-/// - `Location` may be relative. Bytes that are not UTF-8 are percent-encoded, as by browsers. It is read by the same parser as every URL: a value that is no `http` or `https` URL of a host
-///   is refused (``TrellisError/Kind/redirectRefused``), and so are several values that differ. A value without a fragment
-///   inherits the fragment of the request.
+/// - `Location` may be relative. Bytes that are not UTF-8 are percent-encoded, as by browsers. It is read by the same parser as every URL:
+///   a value that is no `http` or `https` URL of a host is refused (``TrellisError/Kind/redirectRefused``), and so are several values that
+///   differ. A value without a fragment inherits the fragment of the request.
 /// - On a change of origin (scheme, host or port) the fields that are meant for the old origin are removed: `Authorization`,
 ///   `Cookie`, `Proxy-Authorization`, `Host`, `Origin`, `Referer`, every field whose name says that it is a secret, and every
 ///   field that is marked as a secret: by name in ``secretFieldNames``, or by an indexing strategy of `.disallow` (RFC 7541,

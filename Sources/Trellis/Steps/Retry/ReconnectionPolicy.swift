@@ -16,9 +16,9 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     /// response with a stream of events begins a new count, and so do a WebSocket's end and its
     /// first message, where the end has the code 1000, 1001 or none.
     public var maximumFailures: Int?
-    /// Whether an ``EventSource`` repeats a request whose method is not idempotent (RFC 9110, section 9.2.2), such as a `POST`: `false` unless
-    /// set. Such a request is then sent once: the end of its stream is the end of the sequence, and a loss is an error. The handshake
-    /// of a WebSocket is a `GET`, and is repeated in any case.
+    /// Whether an ``EventSource`` repeats a request whose method is not idempotent (RFC 9110, section 9.2.2), such as a `POST`: `false`
+    /// unless set. Such a request is then sent once: the end of its stream is the end of the sequence, and a loss is an error. The
+    /// handshake of a WebSocket is a `GET`, and is repeated in any case.
     public var repeatsAnyMethod: Bool
 
     /// Creates rules; values that are not given have their defaults.

@@ -22,8 +22,8 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     public var exponentialBackoffScale = Duration.milliseconds(500)
     /// The largest span, 30 s by default.
     public var maximumBackoff = Duration.seconds(30)
-    /// The longest `Retry-After`, or time of a rate limit, that is waited for, 60 s by default. A server that asks for more gets no retry: an earlier retry
-    /// would not be welcome, and a call that waits longer than that is useless to most callers.
+    /// The longest `Retry-After`, or time of a rate limit, that is waited for, 60 s by default. A server that asks for more gets no retry:
+    /// an earlier retry would not be welcome, and a call that waits longer than that is useless to most callers.
     public var maximumRetryAfter = Duration.seconds(60)
     /// The methods that may be sent twice, by default the idempotent ones (RFC 9110, section 9.2.2).
     public var retryableHTTPMethods = RetryPolicy.defaultRetryableHTTPMethods

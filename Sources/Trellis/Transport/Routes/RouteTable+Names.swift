@@ -10,12 +10,6 @@ struct NameLookups {
     var secondProxy: String?
     /// The versions of IP that can be used.
     let family: AddressFamily
-
-    /// Indicates whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
-    static func isLocal(_ host: String) -> Bool {
-        let name = host.withoutFinalDot
-        return name.hasSameBytes(as: "localhost") || name.hasByteSuffix(".localhost")
-    }
 }
 
 extension RouteTable {
@@ -48,7 +42,7 @@ extension RouteTable {
     /// Returns a host if it is a name that a resolver can know.
     private static func name(_ host: String) -> String? {
         let name = host.lowercasedASCII()
-        return NameLookups.isLocal(name) || IPAddress(name) != nil ? nil : name
+        return name.isLocalHost || IPAddress(name) != nil ? nil : name
     }
 
     /// Returns the addresses of a lookup that can be used.

@@ -68,8 +68,8 @@ struct CacheQueueTests {
             return World.response("one", Self.fresh)
         }
         let get = try await world.begin()
-        world.pass(20)
-        clock.advance(by: .seconds(20))
+        world.pass(15)
+        clock.advance(by: .seconds(15))
         gate.open()
         _ = try await get.value
         #expect(try await world.get()[1].contains("fwd=stale"))

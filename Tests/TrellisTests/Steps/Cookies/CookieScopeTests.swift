@@ -161,7 +161,7 @@ struct CookieScopeTests {
         #expect((url.host, url.path, url.isSecure) == (host, path, isSecure))
     }
 
-    @Test(arguments: ["", "/a", "ftp://a.test/", "http://", "http://a.test./", "file:///a"])
+    @Test(arguments: ["", "/a", "ftp://a.test/", "http://", "http://a.test../", "file:///a"])
     func othersAreNone(_ text: String) async {
         #expect(CookieURL(text) == nil)
         let jar = CookieJar()

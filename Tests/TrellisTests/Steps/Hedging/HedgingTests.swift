@@ -27,8 +27,7 @@ struct HedgingTests {
     /// Sends a request, and returns its task and its first attempt.
     private func begin(_ session: Session) async throws -> (Task<(Data, Response), any Error>, ScriptedAttempt) {
         let task = Task { try await session.data("http://a.example/") }
-        let first = try await transport.nextAttempt()
-        return (task, first)
+        return (task, try await transport.nextAttempt())
     }
 
     /// Advances the clock until the next attempt starts.

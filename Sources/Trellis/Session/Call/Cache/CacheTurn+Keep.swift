@@ -155,10 +155,7 @@ extension CacheTurn {
             if answer.response.isBodyCut { return answer.replacing(answer.response.with(status), .data(body)) }
             let isUnwanted = body.isEmpty || isFollowed(answer.response.head)
             let coded = decodes && !isUnwanted ? try CodedBody(answer.response.headers) : nil
-            let decoded: Data
-            do {
-                decoded = try coded?.decoded(body, limit: bodyLimit.bytes) ?? body
-            } catch let error where error.kind == .bodyTooLarge && mayContinue(after: answer.response.head) {
+            guard let decoded = try decoded(body, coded, answer.response.head) else {
                 var status = status
                 status.isStored = false
                 let cut = answer.response.with(.tooLarge(limit: bodyLimit.bytes)).with(status)
@@ -177,6 +174,17 @@ extension CacheTurn {
             let coded = decodes && hasBody ? try CodedBody(answer.response.headers) : nil
             let source = StoringSource(token, recording, coded, limit: streamLimit, status)
             return answer.replacing(answer.response.with(status), .source(TransferToken(source)))
+        }
+    }
+
+    /// Returns the decoded body; `nil` if it exceeds the limit, and the call may continue after the response.
+    private func decoded(_ body: Data, _ coded: CodedBody?, _ head: ResponseHead) throws(TrellisError) -> Data? {
+        guard let coded else { return body }
+        do throws(TrellisError) {
+            return try coded.decoded(body, limit: bodyLimit.bytes)
+        } catch {
+            guard error.kind == .bodyTooLarge, mayContinue(after: head) else { throw error }
+            return nil
         }
     }
 }

@@ -68,11 +68,9 @@ public final class DiskCacheStorage: CacheStorage {
     public let maximumBodySize: Int64
     private let folder: DiskCacheFolder
     private let state = Locked(State())
-    /// Indicates whether the ownership of the folder was decided: for callers that must not wait. The lock of the state is held while the
-    /// folder is opened.
+    /// Indicates whether the ownership of the folder was decided, to those who must not wait for the opening, which locks the state.
     private let isDecided = Atomic(false)
-    /// Is locked while the background work runs. The value is not used, but has a size: `Void` would have the address of the mutex, which the
-    /// thread sanitizer takes for a race.
+    /// Is locked during the background work. A value of `Void` would have the address of the mutex: a race to the thread sanitizer.
     private let maintenance = Locked(false)
 
     /// Creates the storage of a folder. Nothing is read or written before the first use.

@@ -22,6 +22,9 @@ extension SuiteTables {
         "partial-store-partial-complete":
             "Without a strong validator, the parts may be of two representations (RFC 9110, section 15.3.7.3).",
 
+        "other-cookie (private)":
+            "The caller's own Cookie separates what the cache of one user stores, as any other secret of a request does.",
+
         // MARK: Informative in the suite
 
         "age-parse-parameter": "An Age that is no number is ignored (RFC 9111, section 5.1).",
