@@ -45,7 +45,7 @@ extension Session {
                 response: answer.response, request: source.request,
                 connection: SessionConnection(connection, token), body: Data())
         }
-        let (body, isCut) = try await start(of: answer)
+        let (body, isCut) = try await self.start(of: answer)
         return ProtocolSwitch(
             response: answer.response, request: nil, connection: nil, body: body, isBodyCut: isCut)
     }

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// The time that a server asks its clients to stay away: in `Retry-After` (RFC 9110, section 10.2.3), or in the fields of rate limits

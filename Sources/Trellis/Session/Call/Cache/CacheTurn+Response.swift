@@ -38,7 +38,7 @@ extension CacheTurn {
             }
             return StepResponse(response: response, content: .source(TransferToken(source)), to: lookup)
         }
-        if isFollowed(head) { return StepResponse(response: response, body: Data()) }
+        if isFollowed(head) { return StepResponse(response: response, content: .data(Data()), to: lookup) }
         let limit = bodyLimit
         guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
         return StepResponse(
