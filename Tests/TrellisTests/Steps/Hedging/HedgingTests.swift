@@ -233,7 +233,6 @@ struct HedgingTests {
         #expect(policy.mayHedge(Request("/", method: .post), sent: keyed))
         // The request behind a redirect says nothing about the original request.
         #expect(!policy.mayHedge(Request("/", method: .post), sent: keyed.withMethod(.get)))
-        // Adapters decide.
         #expect(!policy.mayHedge(Request("/"), sent: Request("/", method: .post)))
         #expect(!policy.mayHedge(Request("/", method: .put), sent: Request("/", method: .put, body: .stream(chunks))))
     }
