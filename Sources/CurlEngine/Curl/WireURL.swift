@@ -197,7 +197,7 @@ extension String {
     package var withoutFinalDot: String { utf8.last == UInt8(ascii: ".") ? String(Substring(utf8.dropLast())) : self }
 
     /// Indicates whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
-    package var isLocalHost: Bool {
+    package var isLocalName: Bool {
         let name = withoutFinalDot
         return name.hasSameBytes(as: "localhost") || name.hasByteSuffix(".localhost")
     }

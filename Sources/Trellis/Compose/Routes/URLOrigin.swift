@@ -21,7 +21,7 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
     /// Indicates whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of
     /// 127.0.0.0/8 or ::1.
     public var isLoopback: Bool {
-        host.isLocalHost || IPAddress(host)?.isLoopback == true
+        host.isLocalName || IPAddress(host)?.isLoopback == true
     }
 
     /// The origin as the beginning of a URL, always with the port: `https://example.com:443`.

@@ -36,7 +36,7 @@ extension Route {
         }
         guard parts.proxy?.looksUpServers ?? true else { return parts }
         // libcurl has the same addresses for these names, and would ask a SOCKS proxy for the first one alone.
-        let local = proxy.looksUpServers && target.host.isLocalHost ? Self.loopback : nil
+        let local = proxy.looksUpServers && target.host.isLocalName ? Self.loopback : nil
         let known = addresses.find(target.host, Int(target.port)) ?? local
         parts.addresses = try Self.addresses(known, of: target.host, family, isSeparate)
         return parts
@@ -66,7 +66,7 @@ extension Route {
         _ known: [IPAddress]?, of host: String, _ family: AddressFamily, _ isSeparate: Bool, isProxy: Bool = false
     ) throws(TrellisError) -> TransferRoute.Addresses {
         if let known { return .fixed(try usable(known, of: host, family)) }
-        if isSeparate, host.isLocalHost { return .fixed(try usable(loopback, of: host, family)) }
+        if isSeparate, host.isLocalName { return .fixed(try usable(loopback, of: host, family)) }
         guard let address = IPAddress(host) else { return .lookedUp }
         guard address.isOf(family) else {
             let peer = isProxy ? "proxy" : "host"

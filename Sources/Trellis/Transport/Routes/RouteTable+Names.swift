@@ -42,7 +42,7 @@ extension RouteTable {
     /// Returns a host if it is a name that a resolver can know.
     private static func name(_ host: String) -> String? {
         let name = host.lowercasedASCII()
-        return name.isLocalHost || IPAddress(name) != nil ? nil : name
+        return name.isLocalName || IPAddress(name) != nil ? nil : name
     }
 
     /// Returns the addresses of a lookup that can be used.
