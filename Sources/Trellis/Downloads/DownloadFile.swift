@@ -187,7 +187,7 @@ final class DownloadFile: Sendable {
             }
         }
         let mayReplace = options.contains(.removePreviousFile)
-        let isFree = try attributingErrors { () throws(FileFailure) in
+        let isFree = try attributingErrors { () throws(FileFailure) -> Bool in
             if mayReplace { return true }
             return try FileSystem.kind(at: target) == .nothing
         }

@@ -43,7 +43,7 @@ struct BlockingThreadPoolTests {
         let (begun, gate) = (Locked(0), Locked(false))
         let body: @Sendable () -> Void = {
             begun.withLock { $0 += 1 }
-            while !gate.withLock({ $0 }) { usleep(1000) }
+            while !gate.withLock({ $0 }) { sched_yield() }
         }
         let count = BlockingThreadPool.maximumCount
         let waiting = (0..<count).map { _ in Task { await BlockingThreadPool.run(at: place, body) } }
