@@ -8,8 +8,8 @@ import Trellis
 import TrellisService
 import TrellisTesting
 
-/// The `in-process-example` program: the service of `ServiceFront` and the one behind it, both without a socket. Prints the responses of the
-/// first, a line for each: the request, the status and the body.
+/// The `in-process-example` program: the service of `ServiceFront` and the one behind it, both without a socket. Prints the responses of
+/// the first, a line for each: the request, the status and the body.
 @main
 enum Main {
     static func main() async throws {

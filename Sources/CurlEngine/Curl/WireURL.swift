@@ -96,9 +96,10 @@ package final class WireURL: @unchecked Sendable {
         unsafe user = parts.user.map { unsafe String(cString: $0) }
         unsafe password = parts.password.map { unsafe String(cString: $0) }
         guard self.scheme == "http" || self.scheme == "https" else { throw .unsupportedScheme(self.scheme) }
-        guard self.host.hasBytePrefix("[") || !self.host.containsBytes("%") else {
-            throw .malformed("its host is malformed")
-        }
+        // libcurl decodes the host, so that it may have any byte.
+        guard unsafe String(validatingCString: host) != nil,
+            self.host.hasBytePrefix("[") || !self.host.containsBytes("%")
+        else { throw .malformed("its host is malformed") }
         guard !name.isEmpty, name.utf8.last != UInt8(ascii: ".") else {
             throw .malformed("its host is empty or ends in two dots")
         }

@@ -228,10 +228,16 @@ package final class PartialFile: Sendable {
         try check()
         // Another file at this path would not be the one that was downloaded.
         guard isInPlace else { throw Self.isGone }
+        return try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileFailure) in
+            try rename(to: name, replacing: replacing)
+        }
+    }
+
+    private func rename(to name: String, replacing: Bool) throws(FileFailure) -> Bool {
         if replacing {
             // The new file gets the permissions of the old one, so that a private file stays private.
             if let mode = FileSystem.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
-            guard unsafe rename(path, name) == 0 else { throw .system }
+            guard unsafe Glibc.rename(path, name) == 0 else { throw .system }
             return true
         }
         let code = unsafe ccurl_rename_new(path, name)

@@ -65,7 +65,8 @@ public final class Session: Sendable {
         self.clock = clock
         self.preparation = preparation
         steps = AttachedSteps(configuration.steps)
-        hasSteps = !configuration.steps.isEmpty || configuration.hasUpgrades
+        hasSteps =
+            !configuration.steps.isEmpty || configuration.steps.redirectHandler != nil || configuration.hasUpgrades
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         let life = life
         engines = SessionEngines(configuration.engines, limits: configuration.limits) { index, onSample in

@@ -74,7 +74,7 @@ struct DownloadFileTests {
     @Test func theCheckpointIsRemovedBeforeTheFileIsMoved() async throws {
         let disk = RecordedDisk(world.content)
         try await disk.recording {
-            let file = try DownloadFile.opened(at: world.path, [.removePreviousFile])
+            let file = try DownloadFile.opened(at: world.path, [])
             try file.write(world.content, at: 0)
             try world.folder.write(try checkpoint(), to: ".f.trellis-note")
             try await file.finish(size: 10)

@@ -4,7 +4,8 @@ import Trellis
 /// A client's request as it goes to the origin.
 ///
 /// Its method, target and fields are the client's, apart from the fields of the connection, and from `Host`, which is the authority of the
-/// origin: the origin is one server for all clients, and the cache, whose keys are URLs, must not store what depends on the client's `Host`.
+/// origin: the origin is one server for all clients, and the cache, whose keys are URLs, must not store what depends on the client's
+/// `Host`.
 struct PassedRequest {
     let request: Request
 

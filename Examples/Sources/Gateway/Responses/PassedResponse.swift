@@ -7,8 +7,8 @@ enum PassedResponse {
     /// The failure of a response that cannot be passed on, because the gateway does not know its transfer coding.
     struct UnknownCoding: Error {}
 
-    /// Returns the final head: the fields of the response without those of the connection, with `Via`, and with `Cache-Status` if there is a
-    /// cache (RFC 9211, section 2: the cache that is nearest to the user comes last).
+    /// Returns the final head: the fields of the response without those of the connection, with `Via`, and with `Cache-Status` if there is
+    /// a cache (RFC 9211, section 2: the cache that is nearest to the user comes last).
     static func head(of response: Response) throws -> HTTPResponse {
         var fields = HTTPFields(passed(response.headers))
         let codings = response.headers[values: .transferEncoding]

@@ -114,8 +114,8 @@ struct ResponseEncoder {
         }
     }
 
-    /// Writes bytes that mean nothing to the client, if there are any at this point of the response, and if not too many were written: a 100
-    /// that was not asked for before the head (RFC 9110, section 15.2.1), and a leading zero of a chunk's size in a body of chunks (RFC
+    /// Writes bytes that mean nothing to the client, if there are any at this point of the response, and if not too many were written: a
+    /// 100 that was not asked for before the head (RFC 9110, section 15.2.1), and a leading zero of a chunk's size in a body of chunks (RFC
     /// 9112, section 7.1).
     mutating func writeProbe(to buffer: inout ByteBuffer) {
         // Some clients accept five informational heads, and sixteen digits of a size.

@@ -100,5 +100,5 @@ enum RetryAfter {
     }
 
     /// The largest number of seconds, far beyond any limit, and far from the largest `Duration`.
-    private static let longest: Int64 = 1 << 40
+    private static let longest: Int64 = 1 << 42
 }

@@ -39,7 +39,7 @@ struct RedirectTargetTests {
             ("/caf\u{e9}?q=\u{e9}", .follow("GET https://a.example/caf%E9?q=%E9")),
             // One of the bytes is a part of a character in UTF-8, whose other bytes are right.
             ("/\u{c3}\u{a9}\u{ff}", .follow("GET https://a.example/%C3%A9%FF")),
-            ("//b\u{e9}.example/", .failure(.redirectRefused)), ("ht\u{e9}tp://b.example/", .failure(.redirectRefused)),
+            ("//b\u{e9}.example/", .failure(.redirectRefused)),
         ] as [(String, Outcome)])
     func bytesBeyondUTF8AreEncoded(_ latin1: String, _ outcome: Outcome) {
         let octets = latin1.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
