@@ -212,7 +212,7 @@ package final class PartialFile: Sendable {
 
     /// Moves the partial file to another path, in the place of any file there; returns `false` if that is on another file system.
     package func move(elsewhere path: String) throws(FileFailure) -> Bool {
-        guard unsafe rename(self.path, path) == 0 else {
+        guard unsafe Glibc.rename(self.path, path) == 0 else {
             if errno == EXDEV { return false }
             throw .system
         }
