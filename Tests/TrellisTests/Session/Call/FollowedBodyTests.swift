@@ -53,6 +53,7 @@ struct FollowedBodyTests {
     @Test func aShortBodyOfARedirectKeepsItsConnection() async throws {
         let (session, transport) = session([Self.redirect, .text("there")])
         _ = try await session.data(Self.url)
+        try await transport.waitUntilIdle()
         #expect(transport.cancelledCount == 0)
     }
 
@@ -62,6 +63,7 @@ struct FollowedBodyTests {
         }
         let (session, transport) = session([endless, .text("there")], limit: 64 << 20)
         #expect(try await session.string(Self.url) == "there")
+        try await transport.waitUntilIdle()
         #expect(transport.cancelledCount == 1)
     }
 

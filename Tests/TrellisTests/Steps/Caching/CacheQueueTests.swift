@@ -63,13 +63,15 @@ struct CacheQueueTests {
     /// The time after a request was sent is one: an origin may have made its response at any instant of it.
     @Test func theTimeForTheResponseIsAge() async throws {
         let (clock, gate) = (TestClock(), LoopbackServer.Gate())
-        let world = World(clock: clock) { _ in
+        let world = World(clock: clock) {
+            $0.timeouts = Timeouts(connect: nil, responseHead: nil)
+        } _: { _ in
             try await gate.opened()
             return World.response("one", Self.fresh)
         }
         let get = try await world.begin()
-        world.pass(15)
-        clock.advance(by: .seconds(15))
+        world.pass(20)
+        clock.advance(by: .seconds(20))
         gate.open()
         _ = try await get.value
         #expect(try await world.get()[1].contains("fwd=stale"))
