@@ -51,7 +51,10 @@ struct StreamLimitTests {
     /// Waits until the peer is answering a number of requests.
     private func untilRequested(_ count: Int) async throws -> Counts {
         var counts = try await counts()
-        while counts.requests != count { counts = try await self.counts() }
+        while counts.requests != count {
+            try Task.checkCancellation()
+            counts = try await self.counts()
+        }
         return counts
     }
 
@@ -212,8 +215,7 @@ struct StreamLimitTests {
         _ = try await untilRequested(room)
         responses.cancel()
         _ = try? await responses.value
-        // 7.88 sends the reset of a stream only with the next request on its connection.
-        if sharing > 1 { _ = try await untilRequested(0) }
+        // libcurl may keep the reset of a stream until the next request on its connection.
         #expect(try await session.data(request("/ok")).1.status == .ok)
         try await close(session)
     }
