@@ -157,7 +157,14 @@ extension TrellisError {
     ///
     /// - Parameter asked: The method that the caller asked for, which counts if the error has none.
     func mayBeMadeAgain(_ asked: HTTPRequest.Method?) -> Bool {
-        earlierTraffic != .other && (!hasReachedServer || (method ?? asked)?.isIdempotent ?? false)
+        if isOfOtherCall, asked != nil { return earlierTraffic != .other }
+        return earlierTraffic != .other && (!hasReachedServer || (method ?? asked)?.isIdempotent ?? false)
+    }
+
+    /// Records the call that throws the error. A step may throw the error of another call, such as that of the request for a token.
+    mutating func wasThrown(by call: UInt64) {
+        if metrics.callID == 0 { metrics.callID = call }
+        isOfOtherCall = metrics.callID != call
     }
 
     /// Indicates whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all

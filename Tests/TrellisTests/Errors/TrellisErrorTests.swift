@@ -198,4 +198,16 @@ struct TrellisErrorTests {
         #expect(duration.rounded == words)
         #expect(!Duration.seconds(Int64.min).rounded.isEmpty)
     }
+
+    /// A step may throw the error of another call, such as that of the request for a token: it tells nothing of what this call has sent.
+    @Test func theErrorOfAnotherCallIsNotThatOfItsMethod() {
+        var error = TrellisError(.timedOut(.idle), method: .post, phase: .receiving)
+        error.wasThrown(by: 1)
+        #expect(!error.mayBeMadeAgain(.get))
+        error.wasThrown(by: 2)
+        #expect(error.metrics.callID == 1)
+        #expect(error.mayBeMadeAgain(.get) && !error.isRetryable)
+        error.earlierTraffic = .other
+        #expect(!error.mayBeMadeAgain(.get))
+    }
 }

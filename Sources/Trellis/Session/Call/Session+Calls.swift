@@ -338,7 +338,7 @@ extension Session {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL(of: call.request)) }
-        if error.metrics.callID == 0 { error.metrics.callID = call.id }  // A step may throw the error of another call.
+        error.wasThrown(by: call.id)
         error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
         return error
     }

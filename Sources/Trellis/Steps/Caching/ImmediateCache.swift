@@ -32,6 +32,6 @@ final class ImmediateHits: Sendable {
         hasCookies = cookies != nil
         self.immediate = immediate
         hasRetriers = !steps.retriers.isEmpty
-        isAlone = !hasRetriers && !hasCookies && !steps.hasLimits
+        isAlone = !hasRetriers && !hasCookies && !steps.hasLimits && steps.redirectHandler == nil
     }
 }

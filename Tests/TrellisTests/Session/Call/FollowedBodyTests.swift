@@ -91,8 +91,12 @@ struct FollowedBodyTests {
         #expect(transport.requests.map { $0.request.url }.filter { $0 == Self.url }.count == 1)
     }
 
-    @Test func aRedirectThatAHandlerMakesFinalHasTheLimit() async throws {
-        let (session, _) = session([Self.redirect]) { $0.steps.redirectHandler = .doNotFollow }
+    @Test(arguments: [false, true])
+    func aRedirectThatAHandlerMakesFinalHasTheLimit(isCached: Bool) async throws {
+        let (session, _) = session([Self.redirect]) {
+            $0.steps.redirectHandler = .doNotFollow
+            if isCached { $0.steps.cache = HTTPCache() }
+        }
         let error = await #expect(throws: TrellisError.self) { try await session.data(Self.url) }
         #expect(error?.reason == .invalidResponse(.bodyTooLarge(limit: 1_000)))
     }

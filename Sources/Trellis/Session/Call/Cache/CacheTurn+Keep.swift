@@ -156,6 +156,8 @@ extension CacheTurn {
             let isUnwanted = body.isEmpty || isFollowed(answer.response.head)
             let coded = decodes && !isUnwanted ? try CodedBody(answer.response.headers) : nil
             guard let decoded = try decoded(body, coded, answer.response.head) else {
+                recording?.discard()
+                recording?.release(.notStored)
                 var status = status
                 status.isStored = false
                 let cut = answer.response.with(.tooLarge(limit: bodyLimit.bytes)).with(status)

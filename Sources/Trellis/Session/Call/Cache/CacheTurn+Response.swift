@@ -40,6 +40,10 @@ extension CacheTurn {
         }
         if isFollowed(head) { return StepResponse(response: response, content: .data(Data()), to: lookup) }
         let limit = bodyLimit
+        if coded == nil, limit.isExceeded(by: bytes.count), mayContinue(after: head) {
+            let cut = response.with(.tooLarge(limit: limit.bytes))
+            return StepResponse(response: cut, content: .data(Data()), to: lookup)
+        }
         guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
         return StepResponse(
             response: response, content: .data(try await body(entry, bytes, coded, limit)), to: lookup)
