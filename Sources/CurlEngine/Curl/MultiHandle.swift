@@ -95,12 +95,12 @@ final class MultiHandle {
             easy.transfer = nil
         }
         unsafe curl_multi_cleanup(multi)
-        _ = watch.end()
-        Watchdog.shared.remove(watch)
         unsafe running = []
         unsafe idleHandles = []
         unsafe ccurl_free(defaultHeaderList)
         if let share = unsafe shares.own { unsafe curl_share_cleanup(share) }
+        _ = watch.end()
+        Watchdog.shared.remove(watch)
     }
 
     private func set(_ option: CURLMoption, _ value: Int) { _ = unsafe ccurl_multi_set_long(multi, option, value) }

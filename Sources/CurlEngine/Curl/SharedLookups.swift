@@ -148,7 +148,8 @@ private final class AddressCache: @unchecked Sendable {
         unsafe self.cache = cache
     }
 
-    deinit { unsafe ccurl_shared_cache_free(cache) }
+    // A process that exits may have released what the TLS sessions in the cache refer to.
+    deinit { if !Watchdog.shared.processExits { unsafe ccurl_shared_cache_free(cache) } }
 
     var handle: UnsafeMutableRawPointer { unsafe ccurl_shared_cache_handle(cache) }
 }

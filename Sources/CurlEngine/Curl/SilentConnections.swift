@@ -18,7 +18,10 @@ extension CurlEngine {
     fileprivate func retireIfSilent(_ transfer: Transfer, socket: ObservedSocket, since instant: EngineInstant) {
         guard let multi, unsafe multi.sockets.retireIfSilent(socket, since: instant) else { return }
         multi.makeRoomForClosedConnections()
-        guard let address = IPAddress(transfer.measurements.peerAddress), !address.isOfLink else { return }
+        // libcurl also looks for the number among the addresses of an interface.
+        guard transfer.options.route.parts.interface == nil,
+            let address = IPAddress(transfer.measurements.peerAddress), !address.isOfLink
+        else { return }
         streams.leaveConnection(of: transfer)
     }
 }
@@ -49,7 +52,7 @@ extension SocketTable {
     /// Retires a connection that has brought no byte after an instant. Returns whether it has brought none.
     fileprivate mutating func retireIfSilent(_ socket: CurlEngine.ObservedSocket, since instant: EngineInstant) -> Bool
     {
-        guard socket.descriptor >= 0, generation(of: socket.descriptor) == socket.generation,
+        guard entries.indices.contains(Int(socket.descriptor)), generation(of: socket.descriptor) == socket.generation,
             self[socket.descriptor].isOurs, self[socket.descriptor].lastRead <= instant
         else { return false }
         self[socket.descriptor].isRetired = true

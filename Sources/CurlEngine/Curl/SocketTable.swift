@@ -12,7 +12,7 @@ struct SocketTable {
     /// A connection that could carry streams.
     typealias IdleConnection = (origin: String, port: Int32)
 
-    private var entries: [Entry] = []
+    private(set) var entries: [Entry] = []
     private var origins = OriginNumbers()
     /// The first unused socket of each origin, by the number of the origin; negative if there is none. It was used least recently.
     private var firstUnused: [Int32] = []
