@@ -2,7 +2,7 @@
 import Trellis
 
 extension SessionSetting {
-    /// The settings of the steps around calls and hops.
+    /// The settings of the application and network steps.
     static let steps: [SessionSetting] = [retries, limits, stores].flatMap { $0 }
 
     private static let retries: [SessionSetting] = [

@@ -14,9 +14,9 @@ extension SettingsDraft {
             let certificate = tls.certificate
         {
             configuration.tls.clientIdentity =
-                if let limit = present?.passphraseTimeLimit {
+                if let limit = present?.passphraseTimeout {
                     ClientIdentity(
-                        certificate: certificate, key: tls.key, passphraseTimeLimit: limit, passphrase: tls.passphrase)
+                        certificate: certificate, key: tls.key, passphraseTimeout: limit, passphrase: tls.passphrase)
                 } else {
                     ClientIdentity(certificate: certificate, key: tls.key, passphrase: tls.passphrase)
                 }

@@ -42,8 +42,8 @@ extension Request {
         guard let method = HTTPRequest.Method(name) else {
             throw TrellisError(.invalidRequest(.method(name)), url: url.absoluteString)
         }
-        func refusal(_ why: TrellisError.InvalidRequest) -> TrellisError {
-            TrellisError(.invalidRequest(why), method: method, url: url.absoluteString)
+        func refusal(_ reason: TrellisError.InvalidRequest) -> TrellisError {
+            TrellisError(.invalidRequest(reason), method: method, url: url.absoluteString)
         }
         guard urlRequest.httpBodyStream == nil else {
             throw refusal(.body("it is an InputStream; give its bytes, a file or an asynchronous sequence instead"))

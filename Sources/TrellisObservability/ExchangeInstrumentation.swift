@@ -114,7 +114,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
         let observed = ObservedRequest(request, context, resendCount: 0, profiles)
         let result = status.result
         count(observed.series(.cache(result: result)), ifOn: .cacheResults)
-        guard status.isHit || status.isCollapsed, let level = settings.logLevels.exchange,
+        guard status.isHit || status.isCoalesced, let level = settings.logLevels.exchange,
             let logger = settings.logger(at: level)
         else { return }
         logger.log(
@@ -136,7 +136,7 @@ extension CacheStatus {
     fileprivate var result: String {
         if isUnsatisfiable { return "unsatisfiable" }
         if isHit { return "hit" }
-        if isCollapsed { return "collapsed" }
+        if isCoalesced { return "collapsed" }
         if isFromCache { return isValidated ? "revalidated" : "stale" }
         return switch forwardReason {
         case .bypass, .method, .request: "bypass"

@@ -15,7 +15,7 @@ import Trellis
 ///
 /// The logger, the tracer and the metrics factory are resolved for each request, in the task that makes it: those of `withLogger`,
 /// `withTracer` and `withMetricsFactory` if the task runs in such a scope, or else those that the process was bootstrapped with. The task
-/// of a handle, of a shared call (``/Trellis/SingleFlight``) and of a download has the scope of the first task that asked for it.
+/// of a handle, of a shared call (``/Trellis/RequestCoalescing``) and of a download has the scope of the first task that asked for it.
 ///
 /// Each request on the wire is observed: every retry, every redirect, and every repetition with credentials. A response that a cache has
 /// stored, and a request that a limit refuses, have neither a span nor a duration.

@@ -4,7 +4,7 @@ public import Trellis
 extension SessionConfiguration {
     /// Observes the requests of the session with logs, metrics and traces. A second call replaces the first.
     ///
-    /// Steps around the call that are added after this run inside of the call's span (``Observability/createsCallSpans``).
+    /// Application steps that are added after this run inside of the call's span (``Observability/createsCallSpans``).
     ///
     /// - Parameter observability: The parts of the observation; all of them by default, without a span around the call.
     public mutating func observe(with observability: Observability = Observability()) {
@@ -12,7 +12,7 @@ extension SessionConfiguration {
         // Calls of a session that has no observer ask none.
         guard observability.isEmpty else { return }
         steps.exchangeObserver = nil
-        steps.aroundCall.removeAll { $0 is CallSpan }
+        steps.application.removeAll { $0 is CallSpan }
     }
 }
 
@@ -29,8 +29,8 @@ extension Steps {
     public mutating func observe(with observability: Observability = Observability()) {
         let instrumentation = ExchangeInstrumentation(observability)
         exchangeObserver = instrumentation
-        aroundCall.removeAll { $0 is CallSpan }
-        if observability.createsCallSpans { aroundCall.insert(CallSpan(instrumentation), at: 0) }
+        application.removeAll { $0 is CallSpan }
+        if observability.createsCallSpans { application.insert(CallSpan(instrumentation), at: 0) }
     }
 }
 #endif

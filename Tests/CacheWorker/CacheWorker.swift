@@ -67,7 +67,7 @@ struct CacheWorker {
         var count = 0
         while isEndless || count < Self.operationCount {
             count += 1
-            do { try await operate(&numbers) } catch is DiskCacheStorage.TooLarge {} catch is DiskCacheStorage.Failure {
+            do { try await operate(&numbers) } catch is DiskCacheStorage.TooLarge {} catch is FileFailure {
                 // Another process has held a lock for long, or the owner has not removed anything.
             } catch {
                 stop("\(error)", 5)

@@ -43,7 +43,7 @@ struct ConnectionDefaultsTests {
 
     @Test func anIdentityKeepsItsOtherParts() async throws {
         let identity = ClientIdentity(
-            certificate: .path("own.pem"), key: .path("own.key"), passphraseTimeLimit: .seconds(7)
+            certificate: .path("own.pem"), key: .path("own.key"), passphraseTimeout: .seconds(7)
         ) { "s3cret" }
         func changed(_ settings: [String: SettingValue]) async throws -> ClientIdentity {
             let configuration = try await Self.configuration(settings) { $0.tls.clientIdentity = identity }
@@ -52,7 +52,7 @@ struct ConnectionDefaultsTests {
         let key = try await changed(["tls.clientKeyFile": .string("new.key")])
         #expect(key.certificate == .path("own.pem") && key.key == .path("new.key"))
         #expect(try await key.passphrase?() == "s3cret")
-        #expect(key.passphraseTimeLimit == .seconds(7))
+        #expect(key.passphraseTimeout == .seconds(7))
         let bundle = try await changed([
             "tls.clientCertificateFile": .string("own.p12"), "tls.clientKeyFile": .string(""),
             "tls.clientPassphrase": .string("other"),

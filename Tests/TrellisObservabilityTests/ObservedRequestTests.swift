@@ -63,16 +63,16 @@ struct NothingInstalledTests {
         (observability.createsSpans, observability.propagatesContext) = (false, false)
         (observability.metrics, observability.logLevels) = ([], .off)
         configuration.observe(with: observability)
-        #expect(configuration.steps.exchangeObserver == nil && configuration.steps.aroundCall.isEmpty)
+        #expect(configuration.steps.exchangeObserver == nil && configuration.steps.application.isEmpty)
     }
 
     @Test func theSpanAroundTheCallIsInstalledOnce() {
         var configuration = SessionConfiguration()
         for isOn in [true, true, false, true] {
-            configuration.steps.aroundCall.append(SingleFlight())
+            configuration.steps.application.append(RequestCoalescing())
             configuration.observe(with: .with { $0.createsCallSpans = isOn })
         }
-        #expect(configuration.steps.aroundCall.map { $0 is CallSpan } == [true, false, false, false, false])
+        #expect(configuration.steps.application.map { $0 is CallSpan } == [true, false, false, false, false])
     }
 
     /// Without backends, a request is passed on as it is, and nothing is kept.

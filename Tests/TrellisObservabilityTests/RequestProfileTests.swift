@@ -88,7 +88,7 @@ struct RequestProfileTests {
         spans.createsCallSpans = true
         var configuration = SessionConfiguration()
         configuration.observe(with: spans)
-        #expect(configuration.steps.aroundCall.isEmpty)
+        #expect(configuration.steps.application.isEmpty)
         let changes: [(inout Observability) -> Void] = [
             { $0.tracer = nil }, { $0.metricsFactory = nil }, { $0.logger = nil },
         ]

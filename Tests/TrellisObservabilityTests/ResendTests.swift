@@ -89,8 +89,8 @@ struct ResendTests {
     /// The observation is inside of all steps: a step that sends a request twice makes two spans.
     @Test func aRepetitionByAStepHasASpanOfItsOwn() async throws {
         let backends = Backends()
-        let session = Session.observed(MockTransport(statuses: [200])) { $0.steps.aroundHop.append(Twice()) }
-        _ = try await backends { try await session.bytes(Request(Self.url).withSteps { $0.aroundHop = [Twice()] }) }
+        let session = Session.observed(MockTransport(statuses: [200])) { $0.steps.network.append(Twice()) }
+        _ = try await backends { try await session.bytes(Request(Self.url).withSteps { $0.network = [Twice()] }) }
         #expect(
             Self.numbers(backends, "http.request.resend_count") == [nil, .int64(1), .int64(2), .int64(3)])
     }

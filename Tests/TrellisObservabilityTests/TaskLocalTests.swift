@@ -86,7 +86,7 @@ struct TaskLocalTests {
             try await gate.opened()
             return .text("x")
         }
-        let session = Session.observed(transport) { $0.steps.aroundCall.append(SingleFlight()) }
+        let session = Session.observed(transport) { $0.steps.application.append(RequestCoalescing()) }
         let (first, second) = (Backends(), Backends())
         async let one = first { try await session.bytes(Self.url) }
         try await transport.waitUntilRequested(count: 1)

@@ -36,7 +36,7 @@ struct WithTransportTests {
             try await $0.string(url)
         },
         Path(description: "a call with a step") {
-            $0.steps.aroundCall.append(SingleFlight())
+            $0.steps.application.append(RequestCoalescing())
         } send: {
             try await $0.string(url)
         },
@@ -66,7 +66,7 @@ struct WithTransportTests {
         },
         Path(description: "a handle") { String(decoding: try await $0.request(url).bytes(), as: UTF8.self) },
         Path(description: "a handle with steps") {
-            $0.steps.aroundCall.append(SingleFlight())
+            $0.steps.application.append(RequestCoalescing())
         } send: {
             String(decoding: try await $0.request(url).bytes(), as: UTF8.self)
         },
@@ -199,7 +199,7 @@ struct WithTransportTests {
     }
 
     @Test func aHandleKeepsTheTransportOfTheTaskThatHasMadeIt() async throws {
-        let scene = Scene { $0.steps.aroundCall.append(SingleFlight()) }, plain = Scene()
+        let scene = Scene { $0.steps.application.append(RequestCoalescing()) }, plain = Scene()
         let outside = [scene.session.request(Self.url), plain.session.request(Self.url)]
         let download = plain.session.downloadRequest(Self.url)
         let transport = makeTransport()
@@ -303,7 +303,7 @@ struct WithTransportTests {
 
     /// Equal requests of two operations do not share a response.
     @Test func operationsShareNoFlight() async throws {
-        let scene = Scene { $0.steps.aroundCall.append(SingleFlight()) }
+        let scene = Scene { $0.steps.application.append(RequestCoalescing()) }
         let held = LoopbackServer.Gate()
         let slow = MockTransport { _ in
             try await held.opened()

@@ -55,7 +55,7 @@ public struct GatewaySettings: Sendable {
         configuration.limits = ConnectionLimits(total: maximumConnections, perOrigin: maximumConnections)
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: certificateAuthorityFile)
         configuration.steps.redirectHandler = .doNotFollow
-        configuration.steps.cache = cache
+        configuration.cache = cache
         configuration.eventMonitors = eventMonitors
         return configuration
     }

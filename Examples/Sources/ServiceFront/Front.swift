@@ -80,7 +80,7 @@ struct UpstreamErrors<Context: RequestContext>: RouterMiddleware {
             switch error.kind {
             case .cancelled where !error.mayHaveSentBytes:
                 throw HTTPError(.serviceUnavailable, headers: [.retryAfter: "1"], message: "shutting down")
-            case .connectTimeout, .idleTimeout, .deadline:
+            case .connectTimeout, .responseTimeout, .idleTimeout, .totalTimeout:
                 throw HTTPError(.gatewayTimeout, message: "the service behind does not respond in time")
             default: throw HTTPError(.badGateway, message: "the service behind has failed")
             }

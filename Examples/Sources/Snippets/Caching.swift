@@ -3,7 +3,7 @@ import Trellis
 /// Prints what the cache in memory has done for a request.
 func explain(_ url: String) async throws {
     var configuration = SessionConfiguration()
-    configuration.steps.cache = HTTPCache()  // in memory: at most 64 MiB and 10,000 responses
+    configuration.cache = HTTPCache()  // in memory: at most 64 MiB and 10,000 responses
     let session = Session(configuration: configuration)
 
     let (data, response) = try await session.data(url)
@@ -14,7 +14,7 @@ func explain(_ url: String) async throws {
 /// Uses a cache on disk.
 func cacheOnDisk(_ configuration: inout SessionConfiguration, session: Session) async {
     let storage = DiskCacheStorage(directory: "/var/cache/fetcher", maximumSize: 1 << 30)
-    configuration.steps.cache = HTTPCache(storage: storage)
+    configuration.cache = HTTPCache(storage: storage)
     // At the end of the process, after the last request:
     await session.shutdown()
     await storage.close()  // saves the index, and lets another process own the folder
@@ -44,5 +44,5 @@ func clear(_ cache: HTTPCache) async throws {
 
 /// Uses a storage of the program's own.
 func cacheInRecords(_ configuration: inout SessionConfiguration) {
-    configuration.steps.cache = HTTPCache(storage: RecordStorage())
+    configuration.cache = HTTPCache(storage: RecordStorage())
 }

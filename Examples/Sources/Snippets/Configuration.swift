@@ -20,8 +20,8 @@ func makeSession() async throws -> Session {
 }
 
 func checkFolderAndFile(of configuration: SessionConfiguration) async throws {
-    if let storage = configuration.steps.cache?.storage as? DiskCacheStorage { try await storage.open() }
-    if let cookies = configuration.steps.cookies as? CookieFile {
+    if let storage = configuration.cache?.storage as? DiskCacheStorage { try await storage.open() }
+    if let cookies = configuration.cookies as? CookieFile {
         _ = await cookies.all
         if let failure = await cookies.failure { throw failure }
     }

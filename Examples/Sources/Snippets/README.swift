@@ -20,8 +20,8 @@ func useService(_ tokens: Tokens) async throws {
     var configuration = SessionConfiguration()
     configuration.baseURL = "https://api.example.com/v2/"  // ends in a slash; paths begin without one
     configuration.defaultHeaders["X-API-Key"] = "abc"
-    configuration.steps.intercept(with: RetryPolicy(retryLimit: 3))
-    configuration.steps.intercept(with: AuthenticationInterceptor(authenticator: OAuth(), credential: tokens))
+    configuration.retry = RetryPolicy(retryLimit: 3)
+    configuration.authentication = .interceptor(AuthenticationInterceptor(authenticator: OAuth(), credential: tokens))
     configuration.eventMonitors = [RequestLog()]
     let session = Session(configuration: configuration)
 

@@ -15,13 +15,14 @@ final class CacheWarning: EventMonitor {
 
     /// Creates the folder if it is missing, and prints the warning if that is not possible, or nothing can be written in it.
     func check() {
-        if let why = Self.makeFolder(directory) { tell("the cache in \(directory) cannot be used: \(why)") }
+        if let reason = Self.makeFolder(directory) { tell("the cache in \(directory) cannot be used: \(reason)") }
     }
 
     /// Prints the warning at a failure that is found later, for example because the disk is full.
     func handle(_ event: RequestEvent) async {
         guard case .cacheFailed(let error) = event.kind else { return }
-        tell(error is DiskCacheStorage.Failure ? "\(error)" : "the cache in \(directory) cannot be used: \(error)")
+        let reason = (error as? FileFailure)?.reason ?? "\(error)"
+        tell("the cache in \(directory) cannot be used: \(reason)")
     }
 
     private func tell(_ text: String) {

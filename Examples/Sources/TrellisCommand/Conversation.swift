@@ -54,7 +54,7 @@ struct Conversation: Sendable {
         } catch {
             fail(error)
         }
-        do throws(StoreFileFailure) { try await hsts?.flush() } catch {
+        do throws(FileFailure) { try await hsts?.flush() } catch {
             fail(RequestFailure("file", error.description))
         }
         return await end()

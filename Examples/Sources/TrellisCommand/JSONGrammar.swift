@@ -143,5 +143,5 @@ struct JSONGrammar {
         return true
     }
 
-    private func mistake(_ why: String) -> Mistake { Mistake(description: "\(why) (at byte \(position))") }
+    private func mistake(_ reason: String) -> Mistake { Mistake(description: "\(reason) (at byte \(position))") }
 }

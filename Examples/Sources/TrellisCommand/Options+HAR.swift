@@ -44,17 +44,17 @@ extension Client {
 
     /// Completes the recording. Returns the failure, if there is one.
     func keepRecording() async -> RequestFailure? {
-        do throws(HARRecorder.FileFailure) {
+        do throws(FileFailure) {
             try await recorder?.finish()
             return nil
         } catch {
-            return RequestFailure("file", error.description)
+            return RequestFailure("file", "the recording \(error.path) cannot be written: \(error.reason)")
         }
     }
 
     /// Prints a warning on standard error if the recorder has lost events. Without a recorder, does nothing.
     func warnOfLosses() {
-        guard let path = options.recording.har, let count = recorder?.lostEventCount, count > 0 else { return }
+        guard let path = options.recording.har, let count = recorder?.droppedEventCount, count > 0 else { return }
         let events = count == 1 ? "1 event was" : "\(count) events were"
         Terminal.error.print(
             Terminal.error.styled("trellis: ", .yellow) + "the recording \(path) is not complete: \(events) lost")

@@ -29,7 +29,7 @@ struct PinOptions: ParsableArguments {
         return trust?.report(isRefused: isRefused) ?? "trellis: there are no certificates to show"
     }
 
-    /// Adds the options to the configuration of connections, as the last step around each hop: with pins, nothing is sent without TLS.
+    /// Adds the options to the configuration of connections, as the last network step: with pins, nothing is sent without TLS.
     ///
     /// - Parameter isInsecure: Indicates whether nothing is verified.
     func apply(to configuration: inout SessionConfiguration, isInsecure: Bool) throws {
@@ -38,7 +38,7 @@ struct PinOptions: ParsableArguments {
         configuration.serverTrustManager = ServerTrustManager(
             everyHost: try PublicKeysTrustEvaluator(
                 keys: Set(pins.flatMap(\.pins)), allowsSinglePin: true, performDefaultValidation: !isInsecure))
-        configuration.steps.aroundHop.append(TLSRequirement())
+        configuration.steps.network.append(TLSRequirement())
     }
 }
 

@@ -33,9 +33,9 @@ extension Options {
             steps.adapters.append(try BasicAuthentication(username: name, password: password, origin: url))
         case .bearer: steps.adapters.append(try BearerAuthentication(token: user, origin: url))
         case .digest:
-            steps.aroundHop.append(try DigestAuthentication(username: name, password: password, origin: url))
+            steps.network.append(try DigestAuthentication(username: name, password: password, origin: url))
         case .any:
-            steps.aroundHop.append(try PasswordAuthentication(username: name, password: password, origin: url))
+            steps.network.append(try PasswordAuthentication(username: name, password: password, origin: url))
         }
     }
 }

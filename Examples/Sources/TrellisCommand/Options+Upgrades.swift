@@ -34,7 +34,7 @@ extension Client {
         var configuration = try options.sessionConfiguration(steps)
         configuration.hsts = upgrades.hsts
         configuration.alternativeServices = upgrades.alternatives
-        if let cache { configuration.steps.cache = HTTPCache(storage: cache) }
+        if let cache { configuration.cache = HTTPCache(storage: cache) }
         if let cacheWarning { configuration.eventMonitors.append(cacheWarning) }
         if let recorder { configuration.record(into: recorder) }
         return configuration
@@ -46,7 +46,7 @@ extension Client {
         let unrecorded = await keepRecording()
         failure = failure ?? unrecorded
         for flush in [upgrades.hsts?.flush, upgrades.alternatives?.flush] {
-            do throws(StoreFileFailure) { try await flush?() } catch {
+            do throws(FileFailure) { try await flush?() } catch {
                 failure = failure ?? RequestFailure("file", error.description)
             }
         }

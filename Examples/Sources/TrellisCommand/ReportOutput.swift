@@ -115,7 +115,7 @@ extension JSONValue {
             "connect_s": .seconds(metrics.connect), "tls_s": .seconds(metrics.tls),
             "first_byte_s": .seconds(metrics.firstByte), "total_s": .seconds(metrics.total),
             "bytes_sent": .integer(Int(metrics.bytesSent)), "bytes_received": .integer(Int(metrics.bytesReceived)),
-            "reused_connection": .bool(metrics.reusedConnection),
+            "reused_connection": .bool(metrics.isReusedConnection),
         ]
     }
 }

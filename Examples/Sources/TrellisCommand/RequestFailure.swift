@@ -51,6 +51,7 @@ struct RequestFailure: Error {
     private static func kind(_ kind: TrellisError.Kind) -> String {
         switch kind {
         case .checksumMismatch, .resumeData: "other"
+        case .responseTimeout: TrellisError.Kind.idleTimeout.rawValue
         default: kind.rawValue
         }
     }

@@ -159,8 +159,8 @@ package struct EngineFailure: Error, Sendable {
 
     /// Returns the same failure with the system's error, for a connection without a socket: libcurl does not tell the reason.
     func withoutSocket(_ error: Int32) -> EngineFailure {
-        let why = unsafe String(cString: strerror(error))
-        return EngineFailure(kind: kind, message: "no socket could be created: \(why)", code: code)
+        let reason = unsafe String(cString: strerror(error))
+        return EngineFailure(kind: kind, message: "no socket could be created: \(reason)", code: code)
     }
 
     /// Returns the same failure with the name of the interface, or the address of this machine, which some versions of libcurl leave out.
@@ -172,8 +172,8 @@ package struct EngineFailure: Error, Sendable {
     /// host of the URL.
     func to(_ socket: TransferRoute.Socket, _ error: Int32) -> EngineFailure {
         let name = socket.isAbstract ? "@\(socket.name)" : socket.name
-        let why = unsafe error == 0 ? message : String(cString: strerror(error))
-        return EngineFailure(kind: kind, message: "\(name): \(why)", code: code)
+        let reason = unsafe error == 0 ? message : String(cString: strerror(error))
+        return EngineFailure(kind: kind, message: "\(name): \(reason)", code: code)
     }
 
     /// Creates a failure from libcurl's result. Only this initialiser interprets libcurl's codes.

@@ -104,12 +104,12 @@ extension Transfer {
 
     private func fetch(_ part: FileSource.Part) {
         BlockingThreadPool.begin { [self] in
-            let result = Result { () throws(FileFailure) in try part.read() }
+            let result = Result { () throws(FileError) in try part.read() }
             engine.submit { [self] in didFetch(result, path: part.path) }
         }
     }
 
-    private func didFetch(_ result: Result<Data, FileFailure>, path: String) {
+    private func didFetch(_ result: Result<Data, FileError>, path: String) {
         // The bytes are no longer needed.
         guard upload.file != nil else { return }
         switch result {
@@ -118,7 +118,7 @@ extension Transfer {
             resumeSending()
         case .failure(let error):
             upload.discard()
-            failure = EngineFailure(kind: .bodyFile(path: path), message: error.why)
+            failure = EngineFailure(kind: .bodyFile(path: path), message: error.reason)
             engine.update(self)
         }
     }

@@ -16,7 +16,7 @@ package struct TransferReport: Hashable, Sendable {
     /// The size of the response's heads and body on the wire, in bytes.
     package var bytesReceived: Int64 = 0
     /// Indicates whether the transfer used an existing connection.
-    package var reusedConnection = false
+    package var isReusedConnection = false
     /// The IP address of the peer; empty if there is no connection.
     package var peerAddress = ""
     /// The port of the peer; 0 if there is no connection.
@@ -45,7 +45,7 @@ extension TransferReport {
             firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
             bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
             bytesReceived: Int64(headBytes) + transfer.receivedBytes,
-            reusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
+            isReusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
     }
 
     /// Returns whether a transfer is connected to its proxy, and waits for its tunnel: libcurl tells the time of such a

@@ -32,10 +32,10 @@ package enum FileContents {
     package static var limit: Int { 64 << 20 }
 
     /// Returns the bytes of a file or a pipe.
-    package static func read(path: String) throws(FileFailure) -> [UInt8] {
-        guard !path.isEmpty else { throw FileFailure(why: "its path is empty") }
+    package static func read(path: String) throws(FileError) -> [UInt8] {
+        guard !path.isEmpty else { throw FileError(reason: "its path is empty") }
         // The system would read the path up to the NUL alone.
-        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
+        guard !path.utf8.contains(0) else { throw FileError(reason: "its path contains a NUL byte") }
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw .system }
         defer { close(descriptor) }
@@ -47,7 +47,7 @@ package enum FileContents {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw .system }
             bytes += buffer[..<count]
-            guard bytes.count <= limit else { throw FileFailure(why: "it is larger than \(limit) bytes") }
+            guard bytes.count <= limit else { throw FileError(reason: "it is larger than \(limit) bytes") }
         }
     }
 }

@@ -8,8 +8,8 @@ package struct FileLock: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Takes the lock if it is free, and creates the file if there is none. Returns `nil` if another lock is held.
-    package static func taken(path: String) throws(FileFailure) -> FileLock? {
-        let descriptor = try FileOperationHook.watching(.lock(path: path)) { () throws(FileFailure) -> Int32? in
+    package static func taken(path: String) throws(FileError) -> FileLock? {
+        let descriptor = try FileOperationHook.watching(.lock(path: path)) { () throws(FileError) -> Int32? in
             try lockedFile(path)
         }
         guard let descriptor else { return nil }
@@ -17,12 +17,12 @@ package struct FileLock: ~Copyable, Sendable {
     }
 
     /// Returns the descriptor of a file that is locked; `nil` if another lock is held.
-    private static func lockedFile(_ path: String) throws(FileFailure) -> Int32? {
+    private static func lockedFile(_ path: String) throws(FileError) -> Int32? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
         let isHeld = errno == EWOULDBLOCK || errno == EINTR
-        let failure = FileFailure.system
+        let failure = FileError.system
         close(descriptor)
         if isHeld { return nil }
         throw failure
@@ -41,8 +41,8 @@ package struct FileLock: ~Copyable, Sendable {
 
     /// Calls `body`, and keeps the lock until it returns.
     package borrowing func whileHeld<Result>(
-        _ body: () throws(FileFailure) -> Result
-    ) throws(FileFailure) -> Result { try body() }
+        _ body: () throws(FileError) -> Result
+    ) throws(FileError) -> Result { try body() }
 }
 
 extension FileLock {
@@ -54,8 +54,8 @@ extension FileLock {
     ///   - work: The work, which runs on a thread that may wait for a disk. It returns `nil` if another process has the lock.
     /// - Throws: The failure of the work, or that of a lock that was not free in time.
     package static func trying<Value: Sendable>(
-        for path: String, isPatient: Bool, _ work: @escaping @Sendable () throws(FileFailure) -> Value?
-    ) async throws(FileFailure) -> Value {
+        for path: String, isPatient: Bool, _ work: @escaping @Sendable () throws(FileError) -> Value?
+    ) async throws(FileError) -> Value {
         for attempt in 0..<(isPatient ? 250 : 1) {
             if attempt > 0 {
                 // The pause is random, so that the waiting processes do not all try at the same time.
@@ -64,6 +64,6 @@ extension FileLock {
             }
             if let value = try await BlockingThreadPool.trying(work) { return value }
         }
-        throw FileFailure(why: "another process holds its lock, \(path).lock")
+        throw FileError(reason: "another process holds its lock, \(path).lock")
     }
 }

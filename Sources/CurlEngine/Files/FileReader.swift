@@ -13,11 +13,11 @@ package final class FileReader: Sendable {
     private let descriptor: Int32
 
     /// Opens the file.
-    package init(path: String, length: Int64) throws(FileFailure) {
+    package init(path: String, length: Int64) throws(FileError) {
         self.path = path
         self.length = length
         // Opened with O_NONBLOCK: opening a pipe that took the file's place would otherwise wait for a writer.
-        descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> Int32 in
+        descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileError) -> Int32 in
             let descriptor = Self.openForReading(path)
             guard descriptor >= 0 else { throw .system }
             return descriptor
@@ -41,10 +41,10 @@ package final class FileReader: Sendable {
     }
 
     /// Returns the size of a regular, readable file.
-    package static func size(path: String) throws(FileFailure) -> Int64 {
-        guard !path.isEmpty else { throw FileFailure(why: "its path is empty") }
+    package static func size(path: String) throws(FileError) -> Int64 {
+        guard !path.isEmpty else { throw FileError(reason: "its path is empty") }
         // The system would read the path up to the NUL alone.
-        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
+        guard !path.utf8.contains(0) else { throw FileError(reason: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw .system }
         try checkKind(status)
@@ -53,25 +53,25 @@ package final class FileReader: Sendable {
     }
 
     /// Throws an error unless the file is a regular file.
-    private static func checkKind(_ status: stat) throws(FileFailure) {
+    private static func checkKind(_ status: stat) throws(FileError) {
         guard status.st_mode & S_IFMT != S_IFREG else { return }
-        throw FileFailure(why: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
+        throw FileError(reason: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
     }
 
     /// Returns bytes from `offset` on, at least one, within ``length``.
-    package func read(atMost count: Int, at offset: Int64) throws(FileFailure) -> Data {
+    package func read(atMost count: Int, at offset: Int64) throws(FileError) -> Data {
         let count = Int(min(Int64(count), length - offset))
         return try FileOperationHook.watching(.read(path: path, offset..<offset + Int64(max(count, 0)))) {
-            () throws(FileFailure) -> Data in try bytes(count, at: offset)
+            () throws(FileError) -> Data in try bytes(count, at: offset)
         }
     }
 
-    private func bytes(_ count: Int, at offset: Int64) throws(FileFailure) -> Data {
-        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileFailure(why: "out of memory") }
+    private func bytes(_ count: Int, at offset: Int64) throws(FileError) -> Data {
+        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileError(reason: "out of memory") }
         var got: Int
         repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR
         guard got > 0 else {
-            let failure = got < 0 ? FileFailure.system : .shrunk
+            let failure = got < 0 ? FileError.system : .shrunk
             unsafe free(buffer)
             throw failure
         }

@@ -13,7 +13,7 @@ struct FileSource {
         var path: String { reader.path }
 
         /// Reads the bytes; waits for the disk.
-        func read() throws(FileFailure) -> Data { try reader.read(atMost: partSize, at: offset) }
+        func read() throws(FileError) -> Data { try reader.read(atMost: partSize, at: offset) }
     }
 
     private let reader: FileReader

@@ -6,10 +6,10 @@ package enum FileSystem {
     package enum FileKind: Hashable, Sendable { case nothing, file, folder, other }
 
     /// Returns the kind of the file at a path, through symbolic links.
-    package static func kind(at path: String) throws(FileFailure) -> FileKind {
-        guard !path.isEmpty else { throw FileFailure(why: "its path is empty") }
+    package static func kind(at path: String) throws(FileError) -> FileKind {
+        guard !path.isEmpty else { throw FileError(reason: "its path is empty") }
         // The system would read the path up to the NUL alone.
-        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
+        guard !path.utf8.contains(0) else { throw FileError(reason: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
             if errno == ENOENT { return .nothing }
@@ -30,13 +30,13 @@ package enum FileSystem {
     }
 
     /// Creates a folder and the missing folders that lead to it.
-    package static func makeFolder(_ path: String) throws(FileFailure) { try makeFolder(path, 0o777) }
+    package static func makeFolder(_ path: String) throws(FileError) { try makeFolder(path, 0o777) }
 
     /// Creates a folder that only its user may use, and the missing folders that lead to it, which others may use.
-    package static func makePrivateFolder(_ path: String) throws(FileFailure) { try makeFolder(path, 0o700) }
+    package static func makePrivateFolder(_ path: String) throws(FileError) { try makeFolder(path, 0o700) }
 
     /// Creates a folder with permissions, and the missing folders that lead to it with those of the process.
-    private static func makeFolder(_ path: String, _ permissions: mode_t) throws(FileFailure) {
+    private static func makeFolder(_ path: String, _ permissions: mode_t) throws(FileError) {
         if unsafe mkdir(path, permissions) == 0 { return }
         if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {
             try makeFolder(String(path[..<slash]), 0o777)
@@ -49,8 +49,8 @@ package enum FileSystem {
     ///
     /// - Returns: `false` if there is no such file, or no folder for the new path.
     /// - Throws: The system's reason for another failure.
-    package static func rename(_ path: String, to name: String) throws(FileFailure) -> Bool {
-        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileFailure) in
+    package static func rename(_ path: String, to name: String) throws(FileError) -> Bool {
+        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileError) in
             if unsafe Glibc.rename(path, name) == 0 { return true }
             return try failIfPresent(path)
         }
@@ -79,8 +79,8 @@ package enum FileSystem {
     /// - Returns: `true` if a file was deleted, `false` if there was none.
     /// - Throws: The system's reason if there still is a file.
     @discardableResult
-    package static func delete(_ path: String) throws(FileFailure) -> Bool {
-        try FileOperationHook.watching(.remove(path: path)) { () throws(FileFailure) in
+    package static func delete(_ path: String) throws(FileError) -> Bool {
+        try FileOperationHook.watching(.remove(path: path)) { () throws(FileError) in
             if unsafe unlink(path) == 0 { return true }
             return try failIfPresent(path)
         }
@@ -89,9 +89,9 @@ package enum FileSystem {
     /// Returns `false` if the last call of the system has failed because there is no file at a path.
     ///
     /// - Throws: The reason of the last call if there is a file.
-    private static func failIfPresent(_ path: String) throws(FileFailure) -> Bool {
+    private static func failIfPresent(_ path: String) throws(FileError) -> Bool {
         if errno == ENOENT || errno == ENOTDIR { return false }
-        let failure = FileFailure.system
+        let failure = FileError.system
         // A file system that cannot be written to gives the same reason for a file that does not exist.
         var status = stat()
         if unsafe lstat(path, &status) != 0, errno == ENOENT || errno == ENOTDIR { return false }
@@ -100,7 +100,7 @@ package enum FileSystem {
 
     /// Waits until the names in a folder are on the disk; ignores errors, because not every file system supports that.
     package static func synchronize(folder: String) {
-        try? FileOperationHook.watching(.synchronizeFolder(path: folder)) { () throws(FileFailure) in
+        try? FileOperationHook.watching(.synchronizeFolder(path: folder)) { () throws(FileError) in
             let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard descriptor >= 0 else { throw .system }
             defer { close(descriptor) }

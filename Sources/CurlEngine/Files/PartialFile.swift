@@ -32,13 +32,13 @@ package final class PartialFile: Sendable {
     ///
     /// - Parameter mode: The permissions of a new file, as far as the process's mask allows. Its owner may read and write the file
     ///   in any case: a file without these permissions could not be opened again. The permissions of an existing file stay.
-    package static func opened(path: String, mode: UInt32 = 0o666) throws(FileFailure) -> PartialFile? {
-        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
+    package static func opened(path: String, mode: UInt32 = 0o666) throws(FileError) -> PartialFile? {
+        guard !path.utf8.contains(0) else { throw FileError(reason: "its path contains a NUL byte") }
         while true {
             let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode | 0o600)
             var status = stat(), named = stat()
             guard descriptor >= 0 else {
-                let (code, failure) = (errno, FileFailure.system)
+                let (code, failure) = (errno, FileError.system)
                 if code == ELOOP { return nil }
                 // A file that may not be opened stays; without a file, the folder is the obstacle.
                 if code == EACCES || code == EPERM, unsafe lstat(path, &named) == 0 { return nil }
@@ -46,14 +46,14 @@ package final class PartialFile: Sendable {
             }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
                 let isHeld = errno == EWOULDBLOCK || errno == EINTR
-                let failure = FileFailure.system
+                let failure = FileError.system
                 close(descriptor)
                 if isHeld { return nil }
                 throw failure
             }
             // The process that had the lock may have renamed or deleted the file.
             guard unsafe lstat(path, &named) == 0 else {
-                let failure = errno == ENOENT ? nil : FileFailure.system
+                let failure = errno == ENOENT ? nil : FileError.system
                 close(descriptor)
                 if let failure { throw failure }
                 continue
@@ -140,16 +140,16 @@ package final class PartialFile: Sendable {
     }
 
     /// Throws an error if another process has shortened the file: bytes that were written would be zeros.
-    package func check() throws(FileFailure) {
+    package func check() throws(FileError) {
         let extent = extent.withLock { $0 }
-        guard length >= extent else { throw FileFailure(why: "another program has written to its partial file") }
+        guard length >= extent else { throw FileError(reason: "another program has written to its partial file") }
     }
 
     /// Writes all of the bytes at their offset.
-    package func write(_ data: Data, at offset: Int64) throws(FileFailure) {
+    package func write(_ data: Data, at offset: Int64) throws(FileError) {
         try check()
         try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
-            () throws(FileFailure) in
+            () throws(FileError) in
             try WholeWrite.perform(data, to: descriptor, at: offset) { end in
                 // The file must have this length from now on.
                 extent.withLock { $0 = max($0, end) }
@@ -158,12 +158,12 @@ package final class PartialFile: Sendable {
     }
 
     /// Returns bytes from `offset` on; none at the end.
-    package func read(atMost count: Int, at offset: Int64) throws(FileFailure) -> Data {
-        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileFailure(why: "out of memory") }
+    package func read(atMost count: Int, at offset: Int64) throws(FileError) -> Data {
+        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileError(reason: "out of memory") }
         var got: Int
         repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR
         guard got > 0 else {
-            let failure = FileFailure.system
+            let failure = FileError.system
             unsafe free(buffer)
             if got == 0 { return Data() }
             throw failure
@@ -175,7 +175,7 @@ package final class PartialFile: Sendable {
     ///
     /// Does nothing if the length is the same: ext4 treats any truncation as the beginning of a replacement, and then writes the
     /// complete file to the disk before it is closed.
-    package func truncate(to length: Int64) throws(FileFailure) {
+    package func truncate(to length: Int64) throws(FileError) {
         if length != self.length, ftruncate(descriptor, off_t(length)) != 0 { throw .system }
         // The extent is set even if another process has shortened the file to this length before.
         extent.withLock { $0 = length }
@@ -183,13 +183,13 @@ package final class PartialFile: Sendable {
 
     /// Waits until the complete file and the values of ``stamp`` are on the disk; returns `false` if the file system has no means
     /// for that.
-    package func synchronize() throws(FileFailure) -> Bool { try synchronize(fsync) }
+    package func synchronize() throws(FileError) -> Bool { try synchronize(fsync) }
 
     /// Waits until the bytes written before the call are on the disk; returns `false` if the file system has no means for that.
-    package func synchronizeData() throws(FileFailure) -> Bool { try synchronize(fdatasync) }
+    package func synchronizeData() throws(FileError) -> Bool { try synchronize(fdatasync) }
 
-    private func synchronize(_ call: (Int32) -> Int32) throws(FileFailure) -> Bool {
-        try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileFailure) in
+    private func synchronize(_ call: (Int32) -> Int32) throws(FileError) -> Bool {
+        try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileError) in
             if call(descriptor) == 0 { return true }
             guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else { throw .system }
             return false
@@ -197,7 +197,7 @@ package final class PartialFile: Sendable {
     }
 
     /// Gives the file the permissions of another one.
-    package func takePermissions(of other: PartialFile) throws(FileFailure) {
+    package func takePermissions(of other: PartialFile) throws(FileError) {
         var own = stat(), wanted = stat()
         guard unsafe fstat(descriptor, &own) == 0, unsafe fstat(other.descriptor, &wanted) == 0 else { throw .system }
         // Some file systems refuse any change.
@@ -211,7 +211,7 @@ package final class PartialFile: Sendable {
     }
 
     /// Moves the partial file to another path, in the place of any file there; returns `false` if that is on another file system.
-    package func move(elsewhere path: String) throws(FileFailure) -> Bool {
+    package func move(elsewhere path: String) throws(FileError) -> Bool {
         guard unsafe Glibc.rename(self.path, path) == 0 else {
             if errno == EXDEV { return false }
             throw .system
@@ -224,16 +224,16 @@ package final class PartialFile: Sendable {
     ///
     /// - Parameter replacing: Indicates whether the file may replace another one.
     /// - Returns: `false` if there is another file, and it must not be replaced.
-    package func move(to name: String, replacing: Bool) throws(FileFailure) -> Bool {
+    package func move(to name: String, replacing: Bool) throws(FileError) -> Bool {
         try check()
         // Another file at this path would not be the one that was downloaded.
         guard isInPlace else { throw Self.isGone }
-        return try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileFailure) in
+        return try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileError) in
             try rename(to: name, replacing: replacing)
         }
     }
 
-    private func rename(to name: String, replacing: Bool) throws(FileFailure) -> Bool {
+    private func rename(to name: String, replacing: Bool) throws(FileError) -> Bool {
         if replacing {
             // The new file gets the permissions of the old one, so that a private file stays private.
             if let mode = FileSystem.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
@@ -255,5 +255,5 @@ package final class PartialFile: Sendable {
     }
 
     /// The failure of a partial file that is gone from its path.
-    package static let isGone = FileFailure(why: "its partial file is not there any more")
+    package static let isGone = FileError(reason: "its partial file is not there any more")
 }

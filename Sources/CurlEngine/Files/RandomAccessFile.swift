@@ -24,13 +24,13 @@ package final class RandomAccessFile: Sendable {
     }
 
     /// Opens a regular file of this user; `nil` if there is none at the path. Symbolic links are not followed.
-    package static func opened(path: String, forWriting: Bool = false) throws(FileFailure) -> RandomAccessFile? {
-        try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> RandomAccessFile? in
+    package static func opened(path: String, forWriting: Bool = false) throws(FileError) -> RandomAccessFile? {
+        try FileOperationHook.watching(.open(path: path)) { () throws(FileError) -> RandomAccessFile? in
             try openFile(path, isWritten: forWriting)
         }
     }
 
-    private static func openFile(_ path: String, isWritten: Bool) throws(FileFailure) -> RandomAccessFile? {
+    private static func openFile(_ path: String, isWritten: Bool) throws(FileError) -> RandomAccessFile? {
         let flags = (isWritten ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let descriptor = unsafe open(path, flags)
         guard descriptor >= 0 else {
@@ -51,26 +51,26 @@ package final class RandomAccessFile: Sendable {
     ///
     /// - Throws: The system's reason, also if there is a file at the path; ``isRemoved`` if another process has taken the new file for an
     ///   abandoned one.
-    package static func created(path: String) throws(FileFailure) -> RandomAccessFile? {
-        try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> RandomAccessFile? in
+    package static func created(path: String) throws(FileError) -> RandomAccessFile? {
+        try FileOperationHook.watching(.open(path: path)) { () throws(FileError) -> RandomAccessFile? in
             try createFile(path)
         }
     }
 
-    private static func createFile(_ path: String) throws(FileFailure) -> RandomAccessFile? {
+    private static func createFile(_ path: String) throws(FileError) -> RandomAccessFile? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
             throw .system
         }
         var status = stat()
-        do throws(FileFailure) {
-            try FileOperationHook.watching(.lock(path: path)) { () throws(FileFailure) -> Void in
+        do throws(FileError) {
+            try FileOperationHook.watching(.lock(path: path)) { () throws(FileError) -> Void in
                 guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                    throw errno == EWOULDBLOCK ? isRemoved : FileFailure.system
+                    throw errno == EWOULDBLOCK ? isRemoved : FileError.system
                 }
             }
-            guard unsafe fstat(descriptor, &status) == 0 else { throw FileFailure.system }
+            guard unsafe fstat(descriptor, &status) == 0 else { throw FileError.system }
             // Before the file was locked, another process may have locked and deleted it.
             guard status.st_nlink > 0 else { throw isRemoved }
         } catch {
@@ -82,7 +82,7 @@ package final class RandomAccessFile: Sendable {
     }
 
     /// The failure of a new file that ``removeAbandoned(path:)`` has deleted, or is about to delete, because it was not locked yet.
-    package static let isRemoved = FileFailure(why: "another process has deleted the new file")
+    package static let isRemoved = FileError(reason: "another process has deleted the new file")
 
     /// Deletes a file that ``created(path:)`` created, unless it is still being written.
     package static func removeAbandoned(path: String) {
@@ -95,16 +95,16 @@ package final class RandomAccessFile: Sendable {
     /// Returns the bytes of a range, in one buffer.
     ///
     /// - Throws: The system's reason, also if the file ends before the range does.
-    package func bytes(in range: Range<Int64>) throws(FileFailure) -> Data {
+    package func bytes(in range: Range<Int64>) throws(FileError) -> Data {
         guard !range.isEmpty else { return Data() }
-        return try FileOperationHook.watching(.read(path: path, range)) { () throws(FileFailure) -> Data in
+        return try FileOperationHook.watching(.read(path: path, range)) { () throws(FileError) -> Data in
             try readBytes(range)
         }
     }
 
-    private func readBytes(_ range: Range<Int64>) throws(FileFailure) -> Data {
+    private func readBytes(_ range: Range<Int64>) throws(FileError) -> Data {
         guard range.lowerBound >= 0, let buffer = unsafe malloc(range.count) else {
-            throw FileFailure(why: "out of memory")
+            throw FileError(reason: "out of memory")
         }
         var count = 0
         while count < range.count {
@@ -112,7 +112,7 @@ package final class RandomAccessFile: Sendable {
                 descriptor, buffer + count, range.count - count, off_t(range.lowerBound) + off_t(count))
             if got < 0, errno == EINTR { continue }
             guard got > 0 else {
-                let failure = got == 0 ? FileFailure.shrunk : .system
+                let failure = got == 0 ? FileError.shrunk : .system
                 unsafe free(buffer)
                 throw failure
             }
@@ -122,16 +122,16 @@ package final class RandomAccessFile: Sendable {
     }
 
     /// Writes all of the bytes at their offset.
-    package func write(_ data: Data, at offset: Int64) throws(FileFailure) {
+    package func write(_ data: Data, at offset: Int64) throws(FileError) {
         try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
-            () throws(FileFailure) in
+            () throws(FileError) in
             try WholeWrite.perform(data, to: descriptor, at: offset)
         }
     }
 
     /// Renames the file, in the place of any file at the new path. Returns `false` if the new folder does not exist.
-    package func rename(to name: String) throws(FileFailure) -> Bool {
-        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileFailure) in
+    package func rename(to name: String) throws(FileError) -> Bool {
+        try FileOperationHook.watching(.rename(from: path, to: name)) { () throws(FileError) in
             guard unsafe Glibc.rename(path, name) == 0 else {
                 if errno == ENOENT { return false }
                 throw .system
@@ -159,11 +159,11 @@ package enum FolderContents {
     /// Returns the regular files of a folder; none if there is no folder.
     ///
     /// - Throws: The system's reason if the folder cannot be read.
-    package static func list(_ folder: String) throws(FileFailure) -> [File] {
-        try FileOperationHook.watching(.list(path: folder)) { () throws(FileFailure) -> [File] in try readAll(folder) }
+    package static func list(_ folder: String) throws(FileError) -> [File] {
+        try FileOperationHook.watching(.list(path: folder)) { () throws(FileError) -> [File] in try readAll(folder) }
     }
 
-    private static func readAll(_ folder: String) throws(FileFailure) -> [File] {
+    private static func readAll(_ folder: String) throws(FileError) -> [File] {
         guard let stream = unsafe opendir(folder) else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
             throw .system

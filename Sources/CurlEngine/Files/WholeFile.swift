@@ -46,13 +46,13 @@ package enum WholeFile {
     }
 
     /// Checks that a path can name a regular file, whether or not there is one.
-    package static func check(path: String) throws(FileFailure) {
-        guard !path.isEmpty else { throw FileFailure(why: "its path is empty") }
+    package static func check(path: String) throws(FileError) {
+        guard !path.isEmpty else { throw FileError(reason: "its path is empty") }
         // The system would read the path up to the NUL alone.
-        guard !path.utf8.contains(0) else { throw FileFailure(why: "its path contains a NUL byte") }
+        guard !path.utf8.contains(0) else { throw FileError(reason: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw FileFailure(why: "it is not a regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileError(reason: "it is not a regular file") }
     }
 
     /// Returns the present version of a file; `nil` if there is none.
@@ -75,7 +75,7 @@ package enum WholeFile {
     }
 
     /// Creates an empty file that only its user may read, unless there is a file.
-    package static func create(path: String) throws(FileFailure) {
+    package static func create(path: String) throws(FileError) {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system }
         close(descriptor)
@@ -87,8 +87,8 @@ package enum WholeFile {
     ///   others can write to, any other file may be a trap.
     package static func read(
         path: String, limit: Int, ofThisUserAlone isOwn: Bool = false
-    ) throws(FileFailure) -> (data: Data, version: Version)? {
-        let descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileFailure) -> Int32? in
+    ) throws(FileError) -> (data: Data, version: Version)? {
+        let descriptor = try FileOperationHook.watching(.open(path: path)) { () throws(FileError) -> Int32? in
             let descriptor = FileReader.openForReading(path, followsLink: !isOwn)
             guard descriptor < 0 else { return descriptor }
             guard errno == ENOENT else { throw .system }
@@ -98,14 +98,14 @@ package enum WholeFile {
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw FileFailure(why: "it is not a regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileError(reason: "it is not a regular file") }
         guard !isOwn || status.st_uid == geteuid() && status.st_nlink == 1 else {
-            throw FileFailure(why: "it does not belong to this user alone")
+            throw FileError(reason: "it does not belong to this user alone")
         }
-        guard status.st_size <= limit else { throw FileFailure(why: "it is larger than \(limit) bytes") }
+        guard status.st_size <= limit else { throw FileError(reason: "it is larger than \(limit) bytes") }
         let room = Int(status.st_size)
         guard room > 0 else { return (Data(), Version(status)) }
-        guard let buffer = unsafe malloc(room) else { throw FileFailure(why: "out of memory") }
+        guard let buffer = unsafe malloc(room) else { throw FileError(reason: "out of memory") }
         var count = 0
         while count < room {
             let got = unsafe Glibc.read(descriptor, buffer + count, room - count)
@@ -130,7 +130,7 @@ package enum WholeFile {
     @discardableResult
     package static func replace(
         path: String, with data: Data, isDurable: Bool = true
-    ) throws(FileFailure) -> Version? {
+    ) throws(FileError) -> Version? {
         let temporary = path + ".new"
         var status = stat()
         let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
@@ -147,8 +147,8 @@ package enum WholeFile {
             _ = unsafe unlink(temporary)
             throw failure
         }
-        do throws(FileFailure) {
-            try FileOperationHook.watching(.rename(from: temporary, to: path)) { () throws(FileFailure) in
+        do throws(FileError) {
+            try FileOperationHook.watching(.rename(from: temporary, to: path)) { () throws(FileError) in
                 guard unsafe rename(temporary, path) == 0 else { throw .system }
             }
         } catch {
@@ -162,7 +162,7 @@ package enum WholeFile {
     /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` if there is none.
     private static func fill(
         _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
-    ) -> FileFailure? {
+    ) -> FileError? {
         var rest = data[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in unsafe write(descriptor, bytes.baseAddress, bytes.count)
@@ -174,8 +174,8 @@ package enum WholeFile {
         guard fchmod(descriptor, mode) == 0 else { return .system }
         guard let path else { return nil }
         // Before the renaming: otherwise the path could name an empty file after a failure of the machine.
-        do throws(FileFailure) {
-            try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileFailure) in
+        do throws(FileError) {
+            try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileError) in
                 guard fsync(descriptor) == 0 else { throw .system }
             }
             return nil

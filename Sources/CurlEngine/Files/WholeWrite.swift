@@ -8,7 +8,7 @@ enum WholeWrite {
     /// - Parameter didWrite: The function that is told, after each call of the system, the offset behind the bytes on the file.
     static func perform(
         _ data: Data, to descriptor: Int32, at offset: Int64, didWrite: (_ end: Int64) -> Void = { _ in }
-    ) throws(FileFailure) {
+    ) throws(FileError) {
         var written = 0
         while written < data.count {
             let count = unsafe data.withUnsafeBytes { bytes in

@@ -16,7 +16,7 @@ package enum WordFile {
     }
 
     /// Replaces the file at a path.
-    package static func write(_ words: [UInt64], path: String) throws(FileFailure) {
+    package static func write(_ words: [UInt64], path: String) throws(FileError) {
         let data = unsafe words.withUnsafeBytes { unsafe Data($0) }
         try WholeFile.replace(path: path, with: data, isDurable: false)
     }

@@ -37,15 +37,15 @@ package enum FileOperationHook {
 
     /// A handler of operations, called on the thread of the operation, before and after each one. A failure that the handler
     /// returns before an operation stands for the failure of that operation.
-    package typealias Handler = @Sendable (Operation, Moment) -> FileFailure?
+    package typealias Handler = @Sendable (Operation, Moment) -> FileError?
 
     /// The handler of the current task, also for its work in the ``BlockingThreadPool``; `nil` outside of tests.
     @TaskLocal package static var handler: Handler?
 
     /// Runs `body`, an operation that a test may observe.
     static func watching<Value>(
-        _ operation: @autoclosure () -> Operation, _ body: () throws(FileFailure) -> Value
-    ) throws(FileFailure) -> Value {
+        _ operation: @autoclosure () -> Operation, _ body: () throws(FileError) -> Value
+    ) throws(FileError) -> Value {
         guard let handler else { return try body() }
         let operation = operation()
         if let failure = handler(operation, .before) { throw failure }

@@ -55,8 +55,7 @@ public struct Timeouts: Sendable, Hashable {
     }
     /// The time from sending the last bytes of the request until the response's head has arrived. 60 seconds by default.
     ///
-    /// The error has the kind ``TrellisError/Kind/idleTimeout``, as that of ``idle``, because both mean a silent server; its
-    /// ``TrellisError/reason`` tells them apart (``TrellisError/Timeout``).
+    /// The error has the kind ``TrellisError/Kind/responseTimeout``. When ``idle`` has the same length, this limit is reached first.
     public var responseHead: Duration? {
         get { named.responseHead.named(or: .seconds(60)) }
         set { named.responseHead = newValue }

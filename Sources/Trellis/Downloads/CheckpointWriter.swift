@@ -13,7 +13,7 @@ final class CheckpointWriter: Sendable {
         /// The last durable checkpoint, which lists only bytes that are on the disk.
         var saved: ResumeData?
         /// The failure of a synchronization: some of the bytes written before are lost, and the system does not report which.
-        var failure: FileFailure?
+        var failure: FileError?
     }
 
     /// The work of ``save(_:)``.
@@ -90,7 +90,7 @@ final class CheckpointWriter: Sendable {
     /// - Returns: `true` if the checkpoint was written.
     private func write(_ data: ResumeData) -> Bool {
         guard !state.withLock({ $0.isClosed }) else { return false }
-        do throws(FileFailure) { guard try file.synchronizeData() else { return false } } catch {
+        do throws(FileError) { guard try file.synchronizeData() else { return false } } catch {
             fail(error)
             return false
         }
@@ -102,7 +102,7 @@ final class CheckpointWriter: Sendable {
     }
 
     /// Records a failed synchronization, and restores the last durable checkpoint.
-    private func fail(_ failure: FileFailure) {
+    private func fail(_ failure: FileError) {
         state.withLock { state in
             state.failure = failure
             if !state.isClosed { _ = fallBack(&state) }

@@ -21,7 +21,7 @@ extension DownloadFile {
         at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false
     ) throws(TrellisError) -> DownloadFile {
         let target = try target(of: path, options)
-        return try attributingErrors(to: path) { () throws(FileFailure) in
+        return try attributingErrors(to: path) { () throws(FileError) in
             let folder = FileSystem.folder(of: target)
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
             return try opened(
@@ -31,7 +31,7 @@ extension DownloadFile {
 
     private static func opened(
         _ target: String, _ options: DownloadDestination.Options, _ place: String, mode: UInt32
-    ) throws(FileFailure) -> DownloadFile {
+    ) throws(FileError) -> DownloadFile {
         if let partial = try PartialFile.opened(path: place + suffix, mode: mode) {
             removeAbandoned(from: 2, place)
             return DownloadFile(
@@ -42,7 +42,7 @@ extension DownloadFile {
             removeAbandoned(from: number + 1, place)
             return DownloadFile(target: target, options: options, partial: partial, checkpointPath: nil)
         }
-        throw FileFailure(why: "too many downloads write to it")
+        throw FileError(reason: "too many downloads write to it")
     }
 
     /// Returns the path of a numbered partial file.
@@ -78,27 +78,27 @@ extension DownloadFile {
     private static func target(
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
-        switch try attributingErrors(to: path, { () throws(FileFailure) in try FileSystem.kind(at: path) }) {
+        switch try attributingErrors(to: path, { () throws(FileError) in try FileSystem.kind(at: path) }) {
         case .nothing:
             let target = WholeFile.target(of: path)
             guard target.utf8.last == UInt8(ascii: "/") else { return target }
             throw TrellisError.download(
-                path, FileFailure(why: "the path ends with a slash, and so names a folder"))
+                path, FileError(reason: "the path ends with a slash, and so names a folder"))
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
-        case .folder: throw TrellisError.download(path, FileFailure(why: "it is a folder"))
-        case .other: throw TrellisError.download(path, FileFailure(why: "it is not a regular file"))
+        case .folder: throw TrellisError.download(path, FileError(reason: "it is a folder"))
+        case .other: throw TrellisError.download(path, FileError(reason: "it is not a regular file"))
         }
     }
 
     /// Checks before anything is sent that the folder exists, or creates it.
     static func check(folder: String, _ options: DownloadDestination.Options) throws(TrellisError) {
-        try attributingErrors(to: folder) { () throws(FileFailure) in
+        try attributingErrors(to: folder) { () throws(FileError) in
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
             switch try FileSystem.kind(at: folder) {
             case .folder: break
-            case .nothing: throw FileFailure(why: "there is no such folder")
-            case .file, .other: throw FileFailure(why: "it is not a folder")
+            case .nothing: throw FileError(reason: "there is no such folder")
+            case .file, .other: throw FileError(reason: "it is not a folder")
             }
         }
     }
@@ -130,12 +130,12 @@ extension DownloadFile {
         guard elsewhere.utf8.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
             (try? FileSystem.kind(at: elsewhere)) == .file
         else { return nil }
-        let other = try Self.attributingErrors(to: target) { () throws(FileFailure) in
+        let other = try Self.attributingErrors(to: target) { () throws(FileError) in
             try PartialFile.opened(path: elsewhere)
         }
         // The lock is required: without it another download may be writing to the partial file.
         guard let other else {
-            throw TrellisError.download(target, FileFailure(why: "another download writes to \(elsewhere)"))
+            throw TrellisError.download(target, FileError(reason: "another download writes to \(elsewhere)"))
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
         let file = try await adopting(other)
@@ -146,14 +146,14 @@ extension DownloadFile {
 
     /// Calls `body`, and turns its failure into an error that names the path.
     static func attributingErrors<Value>(
-        to path: String, _ body: () throws(FileFailure) -> Value
+        to path: String, _ body: () throws(FileError) -> Value
     ) throws(TrellisError) -> Value {
-        do throws(FileFailure) { return try body() } catch { throw TrellisError.download(path, error) }
+        do throws(FileError) { return try body() } catch { throw TrellisError.download(path, error) }
     }
 }
 
 extension TrellisError {
-    static func download(_ path: String, _ failure: FileFailure) -> TrellisError {
-        TrellisError(.downloadFailed(.file(path: path, why: failure.why)))
+    static func download(_ path: String, _ failure: FileError) -> TrellisError {
+        TrellisError(.downloadFailed(.file(path: path, reason: failure.reason)))
     }
 }

@@ -32,18 +32,18 @@ final class DownloadFile: Sendable {
     // MARK: Bytes
 
     func write(_ data: Data, at offset: Int64) throws(TrellisError) {
-        try attributingErrors { () throws(FileFailure) in try partial.write(data, at: offset) }
+        try attributingErrors { () throws(FileError) in try partial.write(data, at: offset) }
     }
 
     func read(at offset: Int64) throws(TrellisError) -> Data {
-        try attributingErrors { () throws(FileFailure) in try partial.read(atMost: 1 << 20, at: offset) }
+        try attributingErrors { () throws(FileError) in try partial.read(atMost: 1 << 20, at: offset) }
     }
 
     /// Waits until the bytes written up to now are on the disk; returns `false` if the file system has no means for that.
-    func synchronizeData() throws(FileFailure) -> Bool { try partial.synchronizeData() }
+    func synchronizeData() throws(FileError) -> Bool { try partial.synchronizeData() }
 
     /// Waits as ``synchronizeData()`` does, also for the values of ``stamp``.
-    func synchronize() throws(FileFailure) -> Bool { try partial.synchronize() }
+    func synchronize() throws(FileError) -> Bool { try partial.synchronize() }
 
     // MARK: Checkpoints
 
@@ -63,7 +63,7 @@ final class DownloadFile: Sendable {
         guard checkpoint.stamp == nil, let pending = checkpoint.pending else { return checkpoint }
         let certain = checkpoint.with(done: checkpoint.done)
         guard pending.boot == BootID.id else { return certain }
-        do throws(FileFailure) {
+        do throws(FileError) {
             return try synchronizeData() ? checkpoint.with(done: pending.written) : certain
         } catch {
             // The kernel reports a failure once: a later download must not find these bytes in the checkpoint.
@@ -112,9 +112,9 @@ final class DownloadFile: Sendable {
             return removeCheckpoint()
         }
         removeCheckpoint()
-        try attributingErrors { () throws(FileFailure) in
+        try attributingErrors { () throws(FileError) in
             guard try FileSystem.kind(at: checkpointPath) == .nothing else {
-                throw FileFailure(why: "its checkpoint cannot be removed")
+                throw FileError(reason: "its checkpoint cannot be removed")
             }
         }
         FileSystem.synchronize(folder: FileSystem.folder(of: checkpointPath))
@@ -133,12 +133,12 @@ final class DownloadFile: Sendable {
 
     /// Throws an error if another process has deleted the partial file or its folder, or has shortened the file.
     func check() throws(TrellisError) {
-        try attributingErrors { () throws(FileFailure) in
+        try attributingErrors { () throws(FileError) in
             try partial.check()
             if partial.isInPlace { return }
             let folder = FileSystem.folder(of: path)
             guard try FileSystem.kind(at: folder) == .folder else {
-                throw FileFailure(why: "its folder is not there any more")
+                throw FileError(reason: "its folder is not there any more")
             }
             throw PartialFile.isGone
         }
@@ -148,7 +148,7 @@ final class DownloadFile: Sendable {
     /// nothing to a file with a checkpoint.
     func setAside() throws(TrellisError) {
         guard !isShared else { return }
-        _ = try attributingErrors { () throws(FileFailure) in
+        _ = try attributingErrors { () throws(FileError) in
             try partial.move(elsewhere: Self.placeAside(of: target))
         }
     }
@@ -158,13 +158,13 @@ final class DownloadFile: Sendable {
     /// Deletes the checkpoint and all bytes, which are unusable.
     func reset() throws(TrellisError) {
         try removeCheckpointDurably()
-        try attributingErrors { () throws(FileFailure) in try partial.truncate(to: 0) }
+        try attributingErrors { () throws(FileError) in try partial.truncate(to: 0) }
     }
 
     /// Shortens the partial file to `length`, because the bytes behind are unusable.
     func truncate(to length: Int64) throws(TrellisError) {
         guard self.length > length else { return }
-        try attributingErrors { () throws(FileFailure) in try partial.truncate(to: length) }
+        try attributingErrors { () throws(FileError) in try partial.truncate(to: length) }
     }
 
     /// Deletes the partial file and its checkpoint.
@@ -180,21 +180,21 @@ final class DownloadFile: Sendable {
         try check()
         try truncate(to: size)
         if options.contains(.synchronize) {
-            try await waiting { () throws(FileFailure) in
+            try await waiting { () throws(FileError) in
                 guard try self.partial.synchronize() else {
-                    throw FileFailure(why: "its file system does not support fsync")
+                    throw FileError(reason: "its file system does not support fsync")
                 }
             }
         }
         let mayReplace = options.contains(.removePreviousFile)
-        let isFree = try attributingErrors { () throws(FileFailure) -> Bool in
+        let isFree = try attributingErrors { () throws(FileError) -> Bool in
             if mayReplace { return true }
             return try FileSystem.kind(at: target) == .nothing
         }
         guard isFree else { throw TrellisError(.downloadFailed(.exists(path: target))) }
         // Before the move: as soon as the partial file has another name, its old one and the checkpoint may be those of another download.
         removeCheckpoint()
-        let isMoved = try attributingErrors { () throws(FileFailure) in
+        let isMoved = try attributingErrors { () throws(FileError) in
             try partial.move(to: target, replacing: mayReplace)
         }
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
@@ -211,7 +211,7 @@ final class DownloadFile: Sendable {
         try reset()
         let isCancelled = Locked(false)
         try await withTaskCancellationHandler {
-            try await waiting { () throws(FileFailure) in
+            try await waiting { () throws(FileError) in
                 let length = try FileReader.size(path: path)
                 let reader = try FileReader(path: path, length: length)
                 var offset: Int64 = 0
@@ -232,11 +232,11 @@ final class DownloadFile: Sendable {
     }
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.
-    private func waiting(_ body: @escaping @Sendable () throws(FileFailure) -> Void) async throws(TrellisError) {
-        let result = await BlockingThreadPool.run { () -> Result<Void, FileFailure> in
-            do throws(FileFailure) { return .success(try body()) } catch { return .failure(error) }
+    private func waiting(_ body: @escaping @Sendable () throws(FileError) -> Void) async throws(TrellisError) {
+        let result = await BlockingThreadPool.run { () -> Result<Void, FileError> in
+            do throws(FileError) { return .success(try body()) } catch { return .failure(error) }
         }
-        try attributingErrors { () throws(FileFailure) in try result.get() }
+        try attributingErrors { () throws(FileError) in try result.get() }
     }
 
     /// Returns the file with the bytes of a partial file at another path, and with the permissions of this one.
@@ -245,7 +245,7 @@ final class DownloadFile: Sendable {
     func adopting(_ other: PartialFile) async throws -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
         try removeCheckpointDurably()
-        let isMoved = try attributingErrors { () throws(FileFailure) in
+        let isMoved = try attributingErrors { () throws(FileError) in
             // Before the move: a private file must not be readable for others at any time.
             try other.takePermissions(of: partial)
             return try other.move(elsewhere: path)
@@ -262,7 +262,7 @@ final class DownloadFile: Sendable {
 
     /// Calls `body`, and turns its failure into an error that names the destination.
     private func attributingErrors<Value>(
-        _ body: () throws(FileFailure) -> Value
+        _ body: () throws(FileError) -> Value
     ) throws(TrellisError) -> Value {
         try Self.attributingErrors(to: target, body)
     }

@@ -84,9 +84,9 @@ extension DownloadOperation {
             answer.cancel()
             representation = nil
             return false
-        case .malformed(let why):
+        case .malformed(let reason):
             answer.cancel()
-            throw TrellisError(.invalidResponse(.malformed(why))).about(request, head)
+            throw TrellisError(.invalidResponse(.malformed(reason))).about(request, head)
         case .busy, .refused: return try await refuse(answer, isPassing: decision == .busy)
         }
     }

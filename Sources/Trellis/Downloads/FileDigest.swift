@@ -26,8 +26,8 @@ struct FileDigest: Hashable, Sendable {
             } onCancel: {
                 isCancelled.withLock { $0 = true }
             }
-        } catch let failure as FileFailure {
-            throw TrellisError(.downloadFailed(.unreadable(path: path, why: failure.why)))
+        } catch let failure as FileError {
+            throw TrellisError(.downloadFailed(.unreadable(path: path, reason: failure.reason)))
         }
     }
 

@@ -5,9 +5,9 @@ extension TrellisError {
     /// or by the path of its socket.
     public enum ProxyFailure: Sendable, Hashable {
         /// The name of the proxy could not be resolved.
-        case nameResolution(proxy: String, why: String)
+        case nameResolution(proxy: String, reason: String)
         /// The proxy refused the connection, or could not be reached.
-        case unreachable(proxy: String, why: String)
+        case unreachable(proxy: String, reason: String)
         /// The proxy requires authentication (407; from some proxies, such as tinyproxy, 401): the ``Proxy`` has no
         /// credentials, or ones that the proxy does not accept, or the proxy wants another ``Proxy/Authentication``.
         case unauthorized(proxy: String, status: Int, hasCredentials: Bool)
@@ -16,9 +16,9 @@ extension TrellisError {
         /// The SOCKS proxy asks for credentials, or does not accept those that it got.
         case socksUnauthorized(proxy: String, hasCredentials: Bool)
         /// The SOCKS proxy reports that it makes no connection to the server (RFC 1928, section 6).
-        case socksRefused(proxy: String, why: String, mayBeTransient: Bool)
+        case socksRefused(proxy: String, reason: String, mayBeTransient: Bool)
         /// The proxy sent no response to the request for a tunnel, or one that is not a proxy's.
-        case noTunnel(proxy: String, why: String)
+        case noTunnel(proxy: String, reason: String)
         /// The ``PACScript`` could not be fetched or read, has an error, or did not return in time.
         case script(String, mayBeTransient: Bool)
     }
@@ -28,8 +28,8 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
     /// The failure in words.
     public var description: String {
         switch self {
-        case .nameResolution(let proxy, let why): "the name of the proxy \(proxy) could not be resolved: \(why)"
-        case .unreachable(let proxy, let why): "no connection to the proxy \(proxy): \(why)"
+        case .nameResolution(let proxy, let reason): "the name of the proxy \(proxy) could not be resolved: \(reason)"
+        case .unreachable(let proxy, let reason): "no connection to the proxy \(proxy): \(reason)"
         case .unauthorized(let proxy, let status, hasCredentials: false):
             "the proxy \(proxy) asks for credentials (\(status)), and the session has none for it"
         case .unauthorized(let proxy, let status, hasCredentials: true):
@@ -40,9 +40,9 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
         case .socksUnauthorized(let proxy, hasCredentials: false):
             "the proxy \(proxy) asks for credentials, and the session has none for it"
         case .socksUnauthorized(let proxy, hasCredentials: true): "the proxy \(proxy) does not accept the credentials"
-        case .socksRefused(let proxy, let why, _): "the proxy \(proxy) makes no connection to the server: \(why)"
-        case .noTunnel(let proxy, let why): "the proxy \(proxy) did not answer the request for a tunnel: \(why)"
-        case .script(let why, _): "the PAC script names no proxies: \(why)"
+        case .socksRefused(let proxy, let reason, _): "the proxy \(proxy) makes no connection to the server: \(reason)"
+        case .noTunnel(let proxy, let reason): "the proxy \(proxy) did not answer the request for a tunnel: \(reason)"
+        case .script(let reason, _): "the PAC script names no proxies: \(reason)"
         }
     }
 

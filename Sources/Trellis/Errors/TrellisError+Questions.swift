@@ -23,10 +23,12 @@ extension TrellisError {
         case trustRefused = "trust_refused"
         /// The limit ``Timeouts/connect`` was reached.
         case connectTimeout = "timeout_connect"
-        /// The limit ``Timeouts/idle`` or ``Timeouts/responseHead`` was reached.
+        /// The limit ``Timeouts/responseHead`` was reached.
+        case responseTimeout = "timeout_response"
+        /// The limit ``Timeouts/idle`` was reached.
         case idleTimeout = "timeout_idle"
         /// The limit ``Timeouts/total`` was reached.
-        case deadline = "timeout_deadline"
+        case totalTimeout = "timeout_deadline"
         /// The request was cancelled with its handle or stream, or its session was shut down.
         case cancelled
         /// The request could not be sent on its connection.
@@ -90,8 +92,9 @@ extension TrellisError {
         case .securityFailed(.serverTrustEvaluationFailed): .trustRefused
         case .securityFailed(.certificateAuthorityFile), .securityFailed(.keyLogFile): .file
         case .timedOut(.connect): .connectTimeout
-        case .timedOut(.idle), .timedOut(.responseHead): .idleTimeout
-        case .timedOut(.total): .deadline
+        case .timedOut(.responseHead): .responseTimeout
+        case .timedOut(.idle): .idleTimeout
+        case .timedOut(.total): .totalTimeout
         case .cancelled: .cancelled
         case .exchangeFailed(.send): .send
         case .exchangeFailed(.receive), .exchangeFailed(.connectionLost), .exchangeFailed(.flooded): .receive

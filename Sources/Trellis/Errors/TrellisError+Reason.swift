@@ -37,7 +37,7 @@ extension TrellisError {
         case other(String)
 
         /// Returns the reason for a URL that cannot be requested.
-        static func invalidURL(_ why: String) -> Reason { .invalidRequest(.url(why)) }
+        static func invalidURL(_ reason: String) -> Reason { .invalidRequest(.url(reason)) }
     }
 
     /// The reason why a request cannot be sent as it is.
@@ -145,14 +145,14 @@ extension TrellisError {
         /// The response has no body, and the type has no value for an empty body.
         case emptyBody(type: String)
         /// The decoder failed; its error is ``TrellisError/underlying``.
-        case decoding(type: String, why: String)
+        case decoding(type: String, reason: String)
         /// The bytes are not text in the requested encoding, or the encoding that the response declares is not supported.
         case text(encoding: String)
         /// The body does not have the format that it is read as, such as `multipart`.
         case format(String)
         /// An element of a stream, such as `line 7`, cannot be decoded; ``TrellisError/underlying`` is the
         /// ``UndecodableElement``.
-        case element(String, type: String, why: String)
+        case element(String, type: String, reason: String)
     }
 
     /// The reason why a redirect is not followed; the response with the redirect is ``TrellisError/response``.
@@ -179,9 +179,9 @@ extension TrellisError {
         /// A file exists at the destination, and was not to be replaced.
         case exists(path: String)
         /// The file cannot be written, or cannot be moved into its place.
-        case file(path: String, why: String)
+        case file(path: String, reason: String)
         /// The existing file whose digest is to be computed cannot be read.
-        case unreadable(path: String, why: String)
+        case unreadable(path: String, reason: String)
         /// The file does not have the expected digest, and has been deleted. Both digests are in hexadecimal digits.
         case checksum(name: String, expected: String, found: String)
         /// The ``ResumeData`` cannot be used.
@@ -191,7 +191,7 @@ extension TrellisError {
     /// The reason why a request's body could not be sent.
     public enum BodyFailure: Sendable, Hashable {
         /// The file of the body cannot be used.
-        case file(path: String, why: String)
+        case file(path: String, reason: String)
         /// The source gave more or fewer bytes than it had promised.
         case lengthMismatch(promised: Int64, given: Int64)
         /// The source threw an error, which is ``TrellisError/underlying``.
@@ -212,39 +212,39 @@ extension TrellisError.Reason: CustomStringConvertible {
     /// The failure in words.
     public var description: String {
         switch self {
-        case .invalidRequest(.url(let why)): "the URL cannot be requested: \(why)"
+        case .invalidRequest(.url(let reason)): "the URL cannot be requested: \(reason)"
         case .invalidRequest(.method(let method)): "the method \(method) cannot be sent: not a token, or CONNECT"
         case .invalidRequest(.headerField(let name)): "the header field \(name) cannot be sent"
-        case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
-        case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
-        case .invalidRequest(.checksum(let why)): "the checksum is invalid: \(why)"
-        case .invalidRequest(.proxy(let why)), .invalidRequest(.route(let why)): why
+        case .invalidRequest(.body(let reason)): "the body cannot be sent: \(reason)"
+        case .invalidRequest(.parameters(let reason)): "the parameters cannot be encoded: \(reason)"
+        case .invalidRequest(.checksum(let reason)): "the checksum is invalid: \(reason)"
+        case .invalidRequest(.proxy(let reason)), .invalidRequest(.route(let reason)): reason
         case .invalidRequest(.hostPattern(let text)):
             "\"\(text)\" is not a pattern of hosts, such as example.com, *.example.com, **.example.com or an address"
-        case .invalidRequest(.trustEvaluator(let why)): why
-        case .invalidRequest(.tls(let why)): "the settings of TLS are not possible: \(why)"
+        case .invalidRequest(.trustEvaluator(let reason)): reason
+        case .invalidRequest(.tls(let reason)): "the settings of TLS are not possible: \(reason)"
         case .invalidRequest(.lateValidator): "a validator was added after the request had started"
-        case .connectionFailed(.nameResolution(let why)): "the host name could not be resolved: \(why)"
-        case .connectionFailed(.unreachable(let why)): "no connection to the server: \(why)"
-        case .connectionFailed(.source(let why)): "no connection can be made from \(why)"
+        case .connectionFailed(.nameResolution(let reason)): "the host name could not be resolved: \(reason)"
+        case .connectionFailed(.unreachable(let reason)): "no connection to the server: \(reason)"
+        case .connectionFailed(.source(let reason)): "no connection can be made from \(reason)"
         case .proxyFailed(let failure): failure.description
         case .securityFailed(let failure): failure.description
         case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
         case .cancelled(.explicitly): "the request was cancelled"
         case .cancelled(.sessionShutDown): "the session was shut down"
-        case .exchangeFailed(.send(let why)): "the request could not be sent: \(why)"
-        case .exchangeFailed(.receive(let why)): "the response could not be received: \(why)"
+        case .exchangeFailed(.send(let reason)): "the request could not be sent: \(reason)"
+        case .exchangeFailed(.receive(let reason)): "the response could not be received: \(reason)"
         case .exchangeFailed(.connectionLost):
             "the connection was lost, and the request may have arrived, so it was not sent again"
-        case .exchangeFailed(.http2(let why)): "HTTP/2 failed: \(why)"
-        case .exchangeFailed(.http3(let why)): "HTTP/3 failed: \(why)"
+        case .exchangeFailed(.http2(let reason)): "HTTP/2 failed: \(reason)"
+        case .exchangeFailed(.http3(let reason)): "HTTP/3 failed: \(reason)"
         case .exchangeFailed(.flooded):
             "the server kept the connection busy without progress for more than 1 s of processor time"
-        case .invalidResponse(.malformed(let why)): "the response is malformed: \(why)"
+        case .invalidResponse(.malformed(let reason)): "the response is malformed: \(reason)"
         case .invalidResponse(.headTooLarge(let limit)): "the response's head exceeds \(limit) bytes"
-        case .invalidResponse(.bodyCutShort(let why)): "the response's body was cut short: \(why)"
+        case .invalidResponse(.bodyCutShort(let reason)): "the response's body was cut short: \(reason)"
         case .invalidResponse(.bodyTooLarge(let limit)): "the response's body exceeds \(limit) bytes"
-        case .invalidResponse(.contentCoding(let why)): "the response's body cannot be decoded: \(why)"
+        case .invalidResponse(.contentCoding(let reason)): "the response's body cannot be decoded: \(reason)"
         case .validationFailed(.status(let code)):
             "the status \(code)\(TrellisError.phrase(of: code).map { " (\($0))" } ?? "") is not accepted"
         case .validationFailed(.contentType(let type, let acceptable)):
@@ -252,26 +252,26 @@ extension TrellisError.Reason: CustomStringConvertible {
                 + acceptable.joined(separator: ", ")
         case .serializationFailed(.emptyBody(let type)):
             "the response has no body, and \(type) has no value for an empty body"
-        case .serializationFailed(.decoding(let type, let why)): "the response is no \(type): \(why)"
+        case .serializationFailed(.decoding(let type, let reason)): "the response is no \(type): \(reason)"
         case .serializationFailed(.text(let encoding)): "the response's body cannot be read as text in \(encoding)"
-        case .serializationFailed(.format(let why)): "the response cannot be read: \(why)"
-        case .serializationFailed(.element(let which, let type, let why)):
-            "\(which) of the response is no \(type): \(why)"
-        case .bodyFailed(.file(let path, let why)): "the file \(path) cannot be sent: \(why)"
+        case .serializationFailed(.format(let reason)): "the response cannot be read: \(reason)"
+        case .serializationFailed(.element(let which, let type, let reason)):
+            "\(which) of the response is no \(type): \(reason)"
+        case .bodyFailed(.file(let path, let reason)): "the file \(path) cannot be sent: \(reason)"
         case .bodyFailed(.lengthMismatch(let promised, let given)):
             "the body's source promised \(promised) bytes and gave \(given)"
         case .bodyFailed(.sourceFailed): "the body's source failed"
         case .bodyFailed(.notReplayable): "the body has to be sent again, but its source can be read only once"
         case .downloadFailed(.exists(let path)): "there is a file at \(path) already"
-        case .downloadFailed(.file(let path, let why)): "the file \(path) cannot be written: \(why)"
-        case .downloadFailed(.unreadable(let path, let why)): "the file \(path) cannot be read: \(why)"
+        case .downloadFailed(.file(let path, let reason)): "the file \(path) cannot be written: \(reason)"
+        case .downloadFailed(.unreadable(let path, let reason)): "the file \(path) cannot be read: \(reason)"
         case .downloadFailed(.checksum(let name, let expected, let found)):
             "the file does not have the expected checksum: its \(name) is \(found), not \(expected)"
-        case .downloadFailed(.resumeData(let why)): "the resume data cannot be used: \(why)"
+        case .downloadFailed(.resumeData(let reason)): "the resume data cannot be used: \(reason)"
         case .redirectFailed(.tooMany(limit: ...0)): "there is a redirect, and none is followed"
         case .redirectFailed(.tooMany(let limit)): "there are more than \(limit) redirects in a row"
         case .redirectFailed(.loop(let url)): "the redirects lead to \(url) again and again"
-        case .redirectFailed(.refused(let why)): "the redirect is refused: \(why)"
+        case .redirectFailed(.refused(let reason)): "the redirect is refused: \(reason)"
         case .limited(.rate(let host, let wait, let maximumWait)):
             "the rate limit of \(host) would hold the request up for \(wait.rounded), which is more than "
                 + maximumWait.rounded

@@ -14,7 +14,7 @@ extension TrellisError {
         /// Certificate authorities or revocation lists cannot be read.
         case certificateAuthorityFile(String)
         /// The file for the secrets of connections (``TLSConfiguration/keyLogFile``) cannot be written.
-        case keyLogFile(path: String, why: String)
+        case keyLogFile(path: String, reason: String)
         /// The server is trusted by the handshake, and has none of the pins of an evaluator.
         case pinMismatch(PinMismatch)
         /// The server is trusted by the handshake, and not by the evaluator of its host.
@@ -33,7 +33,7 @@ extension TrellisError {
         /// The HTTPS proxy does not accept the certificate; the text is the proxy's alert.
         case refusedByProxy(String)
         /// A file of the certificate or of the key cannot be read.
-        case file(path: String, why: String)
+        case file(path: String, reason: String)
         /// The source contains neither certificates in PEM nor PKCS#12.
         case noCertificate(String)
         /// The source contains no key.
@@ -147,14 +147,14 @@ extension TrellisError.SecurityFailure: CustomStringConvertible {
     /// The failure in words.
     public var description: String {
         switch self {
-        case .handshake(let why): "the TLS handshake failed: \(why)"
-        case .version(let why): "no version of TLS is allowed by both sides: \(why)"
+        case .handshake(let reason): "the TLS handshake failed: \(reason)"
+        case .version(let reason): "no version of TLS is allowed by both sides: \(reason)"
         case .untrusted(let certificate):
             "the \(certificate.isOfProxy ? "proxy" : "server")'s certificate is not trusted: \(certificate)"
         case .clientIdentity(let failure): failure.description
-        case .certificateAuthorityFile(let why):
-            "the certificate authorities or revocation lists cannot be read: \(why)"
-        case .keyLogFile(let path, let why): "the key log \(path) cannot be written: \(why)"
+        case .certificateAuthorityFile(let reason):
+            "the certificate authorities or revocation lists cannot be read: \(reason)"
+        case .keyLogFile(let path, let reason): "the key log \(path) cannot be written: \(reason)"
         case .pinMismatch(let mismatch): "the server is not trusted: \(mismatch)"
         case .serverTrustEvaluationFailed(let failure): "the server is not trusted: \(failure)"
         }
@@ -166,10 +166,10 @@ extension TrellisError.ClientIdentityFailure: CustomStringConvertible {
     public var description: String {
         switch self {
         case .required: "the server requires a client certificate, and there is none for it"
-        case .refused(let why): "the server does not accept the client certificate: \(why)"
+        case .refused(let reason): "the server does not accept the client certificate: \(reason)"
         case .requiredByProxy: "the proxy requires a client certificate, and there is none for it"
-        case .refusedByProxy(let why): "the proxy does not accept the client certificate: \(why)"
-        case .file(let path, let why): "the file \(path) of the client certificate cannot be read: \(why)"
+        case .refusedByProxy(let reason): "the proxy does not accept the client certificate: \(reason)"
+        case .file(let path, let reason): "the file \(path) of the client certificate cannot be read: \(reason)"
         case .noCertificate(let name): "\(name) contains neither a client certificate in PEM nor PKCS#12"
         case .noKey(let name): "\(name) contains no key of the client certificate"
         case .noPassphrase(let name):
@@ -177,7 +177,7 @@ extension TrellisError.ClientIdentityFailure: CustomStringConvertible {
         case .wrongPassphrase(let name): "the passphrase for \(name) is wrong"
         case .mismatch(let key, let certificate):
             "the key in \(key) is not that of the client certificate in \(certificate)"
-        case .unusable(let why): "the client certificate cannot be used: \(why)"
+        case .unusable(let reason): "the client certificate cannot be used: \(reason)"
         }
     }
 

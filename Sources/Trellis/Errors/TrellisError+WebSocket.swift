@@ -53,16 +53,16 @@ extension TrellisError.WebSocketFailure: CustomStringConvertible {
     /// The failure in words.
     public var description: String {
         switch self {
-        case .handshake(let why): "the server accepted no WebSocket: \(why)"
-        case .protocolViolation(let why): "the server broke the WebSocket protocol: \(why)"
+        case .handshake(let reason): "the server accepted no WebSocket: \(reason)"
+        case .protocolViolation(let reason): "the server broke the WebSocket protocol: \(reason)"
         case .tooLarge(let limit): "a message of the server, or one of its frames, exceeds \(limit) bytes"
         case .closed(let code, let reason):
             "the server closed the WebSocket with the code \(code)" + (reason.isEmpty ? "" : " (\(reason))")
         case .dropped: "messages were dropped, because this side closed the WebSocket and did not read them"
-        case .lost(let why): "the WebSocket ended without a Close frame: \(why)"
+        case .lost(let reason): "the WebSocket ended without a Close frame: \(reason)"
         case .noPong(let limit): "the server did not answer a ping within \(limit.rounded)"
         case .notOpen: "the WebSocket is closed"
-        case .invalidArgument(let why): why
+        case .invalidArgument(let reason): reason
         }
     }
 

@@ -10,7 +10,7 @@ extension ConnectionInfo {
         proxyURL = request.proxyURL
         guard let task else { return }
         let report = task.report
-        isReused = report.reusedConnection
+        isReused = report.isReusedConnection
         isShared = task.sharesConnection
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)

@@ -62,7 +62,7 @@ extension ExchangeActor {
 extension ExchangeActor {
     /// Tells the observers that the server of a new connection is trusted.
     private func tellEvaluation(of trust: ServerTrust) {
-        guard let history = prepared.history, observesSteps, task?.report.reusedConnection == false else { return }
+        guard let history = prepared.history, observesSteps, task?.report.isReusedConnection == false else { return }
         history.tell(.serverTrustEvaluated(trust, nil))
     }
 }

@@ -10,7 +10,7 @@ extension ExchangeActor {
         }
         if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
         if failure.isUnprocessed { return prepared.streamedBody?.isReplayable != false }
-        let isStale = failure.isConnectionFailure && report?.reusedConnection == true
+        let isStale = failure.isConnectionFailure && report?.isReusedConnection == true
         return isStale && prepared.streamedBody?.isReplayable != false
     }
 

@@ -33,7 +33,7 @@ extension Metrics {
         }
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
-        reusedConnection = report.reusedConnection
+        isReusedConnection = report.isReusedConnection
         peerHost = report.peerHost
         peerPort = report.peerPort
         isConnectionKept = report.isConnectionKept

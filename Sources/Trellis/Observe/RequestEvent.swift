@@ -166,7 +166,7 @@ public struct RequestEvent: Sendable {
         /// not stored.
         case cacheFailed(any Error)
         /// A failure of the file of a ``CookieFile``, after it has worked before, or at its first use. Requests have the cookies in memory,
-        /// and those that could not be written are written later. The error is a ``CookieFile/Failure``.
+        /// and those that could not be written are written later. The error is a ``FileFailure``.
         case cookiesFailed(any Error)
         /// The response that the caller gets.
         case finished(Response)

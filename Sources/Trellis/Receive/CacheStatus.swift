@@ -39,7 +39,7 @@ public struct CacheStatus: Sendable, Hashable {
     /// Indicates whether the response was stored. For a stream, whether it is stored once it was read to its end.
     public var isStored = false
     /// Indicates whether the request waited for the response to an equal one that was sent before it, and used that response.
-    public var isCollapsed = false
+    public var isCoalesced = false
     /// The URL under which the response is stored, without its fragment; `nil` if the cache was not asked.
     public var key: String?
     /// A further explanation, such as the reason why the response is not stored.
@@ -48,7 +48,7 @@ public struct CacheStatus: Sendable, Hashable {
     /// Indicates whether the response was used without sending a request.
     public var isHit: Bool { forwardReason == nil && !isUnsatisfiable }
     /// Indicates whether the response is a stored one, with or without a request that has confirmed it.
-    public var isFromCache: Bool { isHit || isCollapsed || isStaleIfError || isValidated }
+    public var isFromCache: Bool { isHit || isCoalesced || isStaleIfError || isValidated }
     /// Indicates whether the response is a stored one that the server has confirmed with a 304.
     package var isValidated: Bool { forwardReason != nil && forwardCode == 304 }
     /// Indicates whether a request was sent, and its response is that of the server.
@@ -78,7 +78,7 @@ extension CacheStatus: CustomStringConvertible {
         if let forwardCode { parts.append("fwd-status=\(forwardCode)") }
         if let secondsToLive { parts.append("ttl=\(secondsToLive)") }
         if isStored { parts.append("stored") }
-        if isCollapsed { parts.append("collapsed") }
+        if isCoalesced { parts.append("collapsed") }
         if let detail { parts.append("detail=\(detail)") }
         return parts.joined(separator: "; ")
     }

@@ -20,10 +20,10 @@ extension Metrics: CustomStringConvertible {
     /// The phases with their times in milliseconds.
     private var phases: String {
         var phases = [("queued", queuedTime)]
-        if !reusedConnection { phases += [("name", nameLookupTime), ("connect", connectTime), ("TLS", tlsTime)] }
+        if !isReusedConnection { phases += [("name", nameLookupTime), ("connect", connectTime), ("TLS", tlsTime)] }
         phases.append(("first byte", firstByteTime))
         let words = phases.map { "\($0.0) \(Self.milliseconds($0.1))" }.joined(separator: ", ")
-        return reusedConnection ? "\(words), connection reused" : words
+        return isReusedConnection ? "\(words), connection reused" : words
     }
 
     /// Returns a time in whole milliseconds, rounded.

@@ -42,7 +42,7 @@ public struct Metrics: Sendable, Hashable {
     /// The version of HTTP; `nil` if no head has been received.
     public var version: HTTPVersion?
     /// Indicates whether the request used an existing connection.
-    public var reusedConnection = false
+    public var isReusedConnection = false
     /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`, or the path of its Unix domain socket; `nil`
     /// if unknown, as for a socket in the abstract namespace.
     public var peerAddress: String? { Self.address(host: peerHost, port: peerPort) }

@@ -1,6 +1,6 @@
 extension SessionConfiguration {
     /// Adds a recorder to the ``eventMonitors`` and, if it records bodies, a step that passes the bodies of responses to it: the last of
-    /// the ``Steps/aroundHop``, so that it sees what was received.
+    /// the ``Steps/network``, so that it sees what was received.
     ///
     /// ```swift
     /// let recorder = HARRecorder(file: "run.har", bodyLimit: 1 << 20)
@@ -10,6 +10,6 @@ extension SessionConfiguration {
     /// Install the recorder after the other steps. A body is recorded as far as it is read. Several sessions may have the same recorder.
     public mutating func record(into recorder: HARRecorder) {
         eventMonitors.append(recorder)
-        if recorder.bodyLimit > 0 { steps.aroundHop.append(HARBodyStep(recorder: recorder)) }
+        if recorder.bodyLimit > 0 { steps.network.append(HARBodyStep(recorder: recorder)) }
     }
 }

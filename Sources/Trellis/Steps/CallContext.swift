@@ -17,7 +17,7 @@ public struct CallContext: Sendable {
     /// The time that is left of ``Timeouts/total``; `nil` if there is no such limit. A step that takes longer is cancelled.
     public var remainingTime: Duration? { call.deadline.remaining }
     /// The time since the call was made, on the clock of its session.
-    public var elapsedTime: Duration { call.deadline.elapsed }
+    public var elapsed: Duration { call.deadline.elapsed }
 
     /// Indicates whether one of the redirects has led to another origin.
     var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }

@@ -4,7 +4,7 @@ import CurlEngine
 protocol CallOrigin: Sendable {
     /// Returns a call that performs the rest of this call, without a limit in total.
     ///
-    /// - Parameter depth: The number of steps around the call that have run.
+    /// - Parameter depth: The number of application steps that have run.
     func sharedCall(for request: Request, depth: Int) -> any SharedCall
     /// The sum of the epochs of the credentials of the call: the sum changes whenever the user sets one of these credentials.
     var credentialEpoch: Int { get }

@@ -41,6 +41,6 @@ extension CallContext {
     /// The observer of the exchanges of the call: that of its request, or else that of its session.
     package var exchangeObserver: (any ExchangeObserver)? { call.exchangeObserver }
 
-    /// The time since the call was made, in nanoseconds: ``elapsedTime`` without the arithmetic of 128 bits.
+    /// The time since the call was made, in nanoseconds: ``elapsed`` without the arithmetic of 128 bits.
     package var elapsedNanoseconds: Int64 { call.clock.now().nanoseconds(since: call.deadline.start) }
 }

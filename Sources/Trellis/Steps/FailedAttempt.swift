@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// Responses in memory are validated before retriers are asked, by the conditions of the first reader: the conditions of
 /// ``DataRequest/validate()`` and its like, and the default conditions of a reading (<doc:Validation>). Streams are validated
-/// after their head was delivered, and responses that calls share (``SingleFlight``) by each call for itself.
+/// after their head was delivered, and responses that calls share (``RequestCoalescing``) by each call for itself.
 public struct FailedAttempt: Sendable {
     /// The last request of the attempt, adapted and with the session's defaults, before libcurl adds its own fields. If the
     /// attempt ended before it made a request, this is the last request of the call, and before the first one the caller's.

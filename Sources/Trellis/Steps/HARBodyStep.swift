@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A step around the hop that passes the bodies of responses to a recorder while their readers receive them.
+/// A network step that passes the bodies of responses to a recorder while their readers receive them.
 struct HARBodyStep: ResponseForwardingStep {
     let recorder: HARRecorder
 
@@ -42,7 +42,7 @@ private final class HARCapture: Sendable {
     init(_ recorder: HARRecorder, _ context: CallContext) {
         self.recorder = recorder
         callID = context.id
-        id = recorder.beginCapture(callID: context.id, attempt: context.attempt, elapsed: context.elapsedTime)
+        id = recorder.beginCapture(callID: context.id, attempt: context.attempt, elapsed: context.elapsed)
     }
 
     deinit { end(nil) }

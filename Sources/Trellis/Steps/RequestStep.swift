@@ -1,4 +1,4 @@
-/// A step around a call, or around each of its hops: gets the request before and the response after, may change both, send the
+/// An application step, or around each of its hops: gets the request before and the response after, may change both, send the
 /// request several times, or return a response without sending it.
 ///
 /// ```swift
@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// In ``Steps/aroundCall`` a step runs once for a call, outside of everything: it gets the caller's request and the final
-/// response. In ``Steps/aroundHop`` it runs for each hop, retries and redirects included, inside of everything except cookies
+/// In ``Steps/application`` a step runs once for a call, outside of everything: it gets the caller's request and the final
+/// response. In ``Steps/network`` it runs for each hop, retries and redirects included, inside of everything except cookies
 /// and limits. A step runs as a ``RequestAdapter`` does: it begins on the caller's thread and continues on the pool after a
 /// suspension, or runs on the pool, and never on the session's thread. A step is cancelled with its call.
 public protocol RequestStep: Sendable {
@@ -27,13 +27,13 @@ public protocol RequestStep: Sendable {
 package protocol ResponseForwardingStep: RequestStep {}
 
 extension Steps {
-    /// Indicates whether a step around the call or the hop may replace a response.
-    var mayReplaceResponses: Bool { (aroundCall + aroundHop).contains { !($0 is any ResponseForwardingStep) } }
+    /// Indicates whether an application step or the hop may replace a response.
+    var mayReplaceResponses: Bool { (application + network).contains { !($0 is any ResponseForwardingStep) } }
 }
 
 /// The rest of a call after a step.
 public struct NextStep: Sendable {
-    /// The number of steps around the call that have run; `nil` if the step runs around a hop.
+    /// The number of application steps that have run; `nil` if the step runs around a hop.
     let depth: Int?
     /// The call whose rest can become a shared call; `nil` if the steps are called without a session.
     let origin: (any CallOrigin)?

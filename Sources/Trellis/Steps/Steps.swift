@@ -3,7 +3,7 @@
 /// ```swift
 /// var configuration = SessionConfiguration()
 /// configuration.steps.adapters.append(VaultToken())
-/// configuration.steps.aroundHop.append(Timing())
+/// configuration.steps.network.append(Timing())
 /// let session = Session(configuration: configuration)
 ///
 /// try await session.data(Request(url).withInterceptor(Signature()))
@@ -11,8 +11,8 @@
 ///
 /// <doc:LifeOfARequest> lists the order in which the steps run.
 public struct Steps: Sendable {
-    /// The steps around each call; the first is the outermost.
-    public var aroundCall: [any RequestStep] = []
+    /// The application steps; the first is the outermost.
+    public var application: [any RequestStep] = []
     /// The policy that sends another attempt while the response to the first is slow to arrive; if `nil`, the session's, and
     /// for a session none.
     public var hedging: HedgingPolicy?
@@ -33,9 +33,9 @@ public struct Steps: Sendable {
     /// The handler that is asked about each redirect that would be followed; if `nil`, the session's, and for a session
     /// ``RedirectHandler/follow``.
     public var redirectHandler: (any RedirectHandler)?
-    /// The steps around each hop; the first is the outermost.
-    public var aroundHop: [any RequestStep] = []
-    /// The storage that cookies are read from and saved to, inside of the steps of ``aroundHop``; if `nil`, the session's, and
+    /// The network steps; the first is the outermost.
+    public var network: [any RequestStep] = []
+    /// The storage that cookies are read from and saved to, inside of the steps of ``network``; if `nil`, the session's, and
     /// for a session none, so that no cookies are kept.
     public var cookies: (any CookieStorage)?
     /// The cache of responses, inside of the cookies and outside of the limits: what it has needs no request. If `nil`, the session's,
@@ -66,7 +66,7 @@ public struct Steps: Sendable {
 
     /// Indicates whether the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
-        aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty
+        application.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && network.isEmpty
             && hedging == nil && cache == nil && exchangeObserver == nil
             && !hasLimits
     }
@@ -75,7 +75,7 @@ public struct Steps: Sendable {
     /// in which the requests could wait for the calls.
     var ofRequestsInFlight: Steps {
         var steps = self
-        (steps.aroundCall, steps.adapters, steps.retriers, steps.hedging, steps.cache) = ([], [], [], nil, nil)
+        (steps.application, steps.adapters, steps.retriers, steps.hedging, steps.cache) = ([], [], [], nil, nil)
         return steps
     }
 
@@ -83,10 +83,10 @@ public struct Steps: Sendable {
     func followed(by other: Steps?) -> Steps {
         guard let other else { return self }
         var steps = self
-        steps.aroundCall += other.aroundCall
+        steps.application += other.application
         steps.adapters += other.adapters
         steps.retriers += other.retriers
-        steps.aroundHop += other.aroundHop
+        steps.network += other.network
         steps.rateLimiters += other.rateLimiters
         steps.circuitBreaker = other.circuitBreaker ?? circuitBreaker
         steps.hedging = other.hedging ?? hedging

@@ -44,7 +44,7 @@ extension TransportFailure {
         case .http3: .exchangeFailed(.http3(text))
         case .flooded: .exchangeFailed(.flooded)
         case .bodyNotReplayable: .bodyFailed(.notReplayable)
-        case .bodyFile(let path): .bodyFailed(.file(path: path, why: text))
+        case .bodyFile(let path): .bodyFailed(.file(path: path, reason: text))
         case .replayRefused: .exchangeFailed(.connectionLost)
         case .proxy(let name, let failure): .proxyFailed(reason(failure, name, text))
         case .head(let head): reason(head)
@@ -57,14 +57,14 @@ extension TransportFailure {
         _ failure: EngineFailure.ProxyCause, _ name: String, _ text: String
     ) -> TrellisError.ProxyFailure {
         switch failure {
-        case .nameResolution: .nameResolution(proxy: name, why: text)
-        case .unreachable: .unreachable(proxy: name, why: text)
+        case .nameResolution: .nameResolution(proxy: name, reason: text)
+        case .unreachable: .unreachable(proxy: name, reason: text)
         case .refused(let status, let hasCredentials) where [401, 407].contains(status):
             .unauthorized(proxy: name, status: status, hasCredentials: hasCredentials)
         case .refused(let status, _): .refused(proxy: name, status: status)
         case .unauthorized(let hasCredentials): .socksUnauthorized(proxy: name, hasCredentials: hasCredentials)
-        case .unreachableServer(let isTransient): .socksRefused(proxy: name, why: text, mayBeTransient: isTransient)
-        case .noTunnel: .noTunnel(proxy: name, why: text)
+        case .unreachableServer(let isTransient): .socksRefused(proxy: name, reason: text, mayBeTransient: isTransient)
+        case .noTunnel: .noTunnel(proxy: name, reason: text)
         }
     }
 

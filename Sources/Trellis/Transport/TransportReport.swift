@@ -16,7 +16,7 @@ public struct TransportReport: Sendable, Hashable {
     /// The number of bytes of heads and body that were received, before decoding.
     public var bytesReceived: Int64 = 0
     /// Indicates whether an existing connection was reused.
-    public var reusedConnection = false
+    public var isReusedConnection = false
     /// The peer's address.
     public var peerHost = ""
     /// The peer's port.
@@ -35,7 +35,7 @@ public struct TransportReport: Sendable, Hashable {
         firstByte = report.firstByte * 1000
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
-        reusedConnection = report.reusedConnection
+        isReusedConnection = report.isReusedConnection
         peerHost = report.peerAddress
         peerPort = report.peerPort
         isConnectionKept = report.isConnectionKept

@@ -164,8 +164,8 @@ extension WebSocketOptions {
         for (index, name) in subprotocols.enumerated() {
             let isToken = !name.isEmpty && name.utf8.allSatisfy(FieldScanner.isTokenByte)
             guard isToken, !subprotocols[..<index].contains(where: { $0.hasSameBytes(as: name) }) else {
-                let why = isToken ? "is offered twice" : "is no token"
-                throw TrellisError(.webSocketFailed(.invalidArgument("the subprotocol \"\(name)\" \(why)")))
+                let reason = isToken ? "is offered twice" : "is no token"
+                throw TrellisError(.webSocketFailed(.invalidArgument("the subprotocol \"\(name)\" \(reason)")))
             }
         }
     }

@@ -5,46 +5,46 @@ enum CassetteFailure {
     /// Returns the recording of an exchange's error.
     static func recorded(_ error: TrellisError) -> HARDocument.Replay.Failure {
         HARDocument.Replay.Failure(
-            kind: error.kind.rawValue, why: why(error.reason),
+            kind: error.kind.rawValue, reason: reason(error.reason),
             isConnected: [.sending, .receiving, .received].contains(error.phase))
     }
 
     /// Returns the failure that a recording stands for. Kinds that no exchange has become `other`.
     static func failure(_ recorded: HARDocument.Replay.Failure) -> TransportFailure {
-        TransportFailure(reason(TrellisError.Kind(rawValue: recorded.kind) ?? .other, recorded.why))
+        TransportFailure(reason(TrellisError.Kind(rawValue: recorded.kind) ?? .other, recorded.reason))
     }
 
-    private static func reason(_ kind: TrellisError.Kind, _ why: String) -> TrellisError.Reason {
+    private static func reason(_ kind: TrellisError.Kind, _ reason: String) -> TrellisError.Reason {
         switch kind {
-        case .invalidURL: .invalidRequest(.url(why))
-        case .dns: .connectionFailed(.nameResolution(why))
-        case .connect: .connectionFailed(.unreachable(why))
-        case .proxy: .proxyFailed(.unreachable(proxy: "of the recording", why: why))
-        case .tls: .securityFailed(.handshake(why))
-        case .untrusted: .securityFailed(.untrusted(UntrustedCertificate(.other, text: why)))
-        case .send: .exchangeFailed(.send(why))
-        case .receive: .exchangeFailed(.receive(why))
-        case .truncatedBody: .invalidResponse(.bodyCutShort(why))
-        case .malformedResponse: .invalidResponse(.malformed(why))
-        case .contentCoding: .invalidResponse(.contentCoding(why))
-        case .http2: .exchangeFailed(.http2(why))
-        case .http3: .exchangeFailed(.http3(why))
-        case .unsupported: .unsupported(why)
-        default: .other(why)
+        case .invalidURL: .invalidRequest(.url(reason))
+        case .dns: .connectionFailed(.nameResolution(reason))
+        case .connect: .connectionFailed(.unreachable(reason))
+        case .proxy: .proxyFailed(.unreachable(proxy: "of the recording", reason: reason))
+        case .tls: .securityFailed(.handshake(reason))
+        case .untrusted: .securityFailed(.untrusted(UntrustedCertificate(.other, text: reason)))
+        case .send: .exchangeFailed(.send(reason))
+        case .receive: .exchangeFailed(.receive(reason))
+        case .truncatedBody: .invalidResponse(.bodyCutShort(reason))
+        case .malformedResponse: .invalidResponse(.malformed(reason))
+        case .contentCoding: .invalidResponse(.contentCoding(reason))
+        case .http2: .exchangeFailed(.http2(reason))
+        case .http3: .exchangeFailed(.http3(reason))
+        case .unsupported: .unsupported(reason)
+        default: .other(reason)
         }
     }
 
     /// Returns the words of a reason that ``reason(_:_:)`` makes the same reason of.
-    private static func why(_ reason: TrellisError.Reason) -> String {
+    private static func reason(_ reason: TrellisError.Reason) -> String {
         switch reason {
-        case .invalidRequest(.url(let why)), .connectionFailed(.nameResolution(let why)),
-            .connectionFailed(.unreachable(let why)), .connectionFailed(.source(let why)),
-            .proxyFailed(.unreachable(_, let why)), .securityFailed(.handshake(let why)),
-            .exchangeFailed(.send(let why)), .exchangeFailed(.receive(let why)), .exchangeFailed(.http2(let why)),
-            .exchangeFailed(.http3(let why)), .invalidResponse(.bodyCutShort(let why)),
-            .invalidResponse(.malformed(let why)), .invalidResponse(.contentCoding(let why)), .unsupported(let why),
-            .other(let why):
-            why
+        case .invalidRequest(.url(let reason)), .connectionFailed(.nameResolution(let reason)),
+            .connectionFailed(.unreachable(let reason)), .connectionFailed(.source(let reason)),
+            .proxyFailed(.unreachable(_, let reason)), .securityFailed(.handshake(let reason)),
+            .exchangeFailed(.send(let reason)), .exchangeFailed(.receive(let reason)), .exchangeFailed(.http2(let reason)),
+            .exchangeFailed(.http3(let reason)), .invalidResponse(.bodyCutShort(let reason)),
+            .invalidResponse(.malformed(let reason)), .invalidResponse(.contentCoding(let reason)), .unsupported(let reason),
+            .other(let reason):
+            reason
         case .securityFailed(.untrusted(let certificate)): "\(certificate)"
         default: "\(reason)"
         }

@@ -18,11 +18,11 @@ struct CassetteFile: Sendable {
     /// Reads the file of a cassette; `nil` if there is none. Waits for the disk.
     init?(_ cassette: Cassette) throws(CassetteError) {
         let document: Data
-        do throws(FileFailure) {
+        do throws(FileError) {
             guard let file = try WholeFile.read(path: cassette.path, limit: Self.maximumSize) else { return nil }
             document = file.data
         } catch {
-            throw .file(path: cassette.path, why: error.why)
+            throw .file(path: cassette.path, reason: error.reason)
         }
         try self.init(document, cassette)
     }
@@ -32,7 +32,7 @@ struct CassetteFile: Sendable {
         do throws(CassetteIndex.Malformed) {
             index = try CassetteIndex(document)
         } catch {
-            throw .malformed(path: cassette.path, line: Self.line(of: error.offset, in: document), why: error.why)
+            throw .malformed(path: cassette.path, line: Self.line(of: error.offset, in: document), reason: error.reason)
         }
         self.document = document
         var positions: [String: [Int]] = [:]
@@ -69,7 +69,7 @@ struct CassetteFile: Sendable {
         } catch {
             let line = Self.line(of: index.places[position].range.lowerBound, in: document)
             throw .malformed(
-                path: cassette.path, line: line, why: "the entry that begins here: \(Self.text(of: error))")
+                path: cassette.path, line: line, reason: "the entry that begins here: \(Self.text(of: error))")
         }
     }
 

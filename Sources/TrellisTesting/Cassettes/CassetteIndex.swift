@@ -18,7 +18,7 @@ struct CassetteIndex: Sendable {
     struct Malformed: Error, Hashable {
         /// The offset of the first byte that is not as expected.
         let offset: Int
-        let why: String
+        let reason: String
     }
 
     /// The entries in the order of the document.
@@ -42,7 +42,7 @@ struct CassetteIndex: Sendable {
                 try Self.skipValue(bytes, &position)
             }
         }
-        guard hasLog else { throw Malformed(offset: 0, why: "it has no member \"log\"") }
+        guard hasLog else { throw Malformed(offset: 0, reason: "it has no member \"log\"") }
     }
 
     private mutating func readLog(_ bytes: Span<UInt8>, _ position: inout Int) throws(Malformed) {
@@ -56,7 +56,7 @@ struct CassetteIndex: Sendable {
                 try Self.skipValue(bytes, &position)
             }
         }
-        guard hasEntries else { throw Malformed(offset: position, why: "its log has no member \"entries\"") }
+        guard hasEntries else { throw Malformed(offset: position, reason: "its log has no member \"entries\"") }
     }
 
     private mutating func readEntries(_ bytes: Span<UInt8>, _ position: inout Int) throws(Malformed) {
@@ -97,7 +97,7 @@ struct CassetteIndex: Sendable {
                 }
             }
         }
-        guard let method, let url else { throw Malformed(offset: start, why: "an entry has no method or no URL") }
+        guard let method, let url else { throw Malformed(offset: start, reason: "an entry has no method or no URL") }
         places.append(Place(range: start..<position, method: method, url: url))
     }
 
@@ -122,7 +122,7 @@ struct CassetteIndex: Sendable {
         _ mark: Unicode.Scalar, _ expected: String, _ bytes: Span<UInt8>, _ position: inout Int
     ) throws(Malformed) {
         guard position < bytes.count, bytes[position] == UInt8(ascii: mark) else {
-            throw Malformed(offset: position, why: "\(expected) is expected")
+            throw Malformed(offset: position, reason: "\(expected) is expected")
         }
         position += 1
     }
@@ -144,7 +144,7 @@ struct CassetteIndex: Sendable {
         isFirst = false
         let name = position
         guard let end = bytes.endOfJSONString(from: position) else {
-            throw Malformed(offset: position, why: "the name of a member is expected")
+            throw Malformed(offset: position, reason: "the name of a member is expected")
         }
         position = bytes.endOfJSONBlanks(from: end)
         try take(":", "a colon", bytes, &position)
@@ -154,7 +154,7 @@ struct CassetteIndex: Sendable {
 
     private static func skipValue(_ bytes: Span<UInt8>, _ position: inout Int) throws(Malformed) {
         guard let end = bytes.endOfJSONValue(from: position) else {
-            throw Malformed(offset: position, why: "a complete value is expected")
+            throw Malformed(offset: position, reason: "a complete value is expected")
         }
         position = end
     }

@@ -38,8 +38,8 @@ struct CassettePerformance: Sendable {
         let replay = entry.replay ?? HARDocument.Replay()
         guard entry.response.status != 0 else {
             if replay.failure?.isConnected ?? true { exchange.connect() }
-            let why = entry.response.error ?? "the recording has no response"
-            throw replay.failure.map(CassetteFailure.failure) ?? TransportFailure(.other(why))
+            let reason = entry.response.error ?? "the recording has no response"
+            throw replay.failure.map(CassetteFailure.failure) ?? TransportFailure(.other(reason))
         }
         exchange.connect()
         try await wait(entry.timings.wait)

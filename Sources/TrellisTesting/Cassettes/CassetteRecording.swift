@@ -79,8 +79,8 @@ struct CassetteRecording: Sendable {
     }
 
     private static func failure(_ error: any Error) -> TrellisError {
-        let why = (error as? ContentDecoder.Failure)?.message ?? "\(error)"
-        return TrellisError(.invalidResponse(.contentCoding(why)), phase: .receiving)
+        let reason = (error as? ContentDecoder.Failure)?.message ?? "\(error)"
+        return TrellisError(.invalidResponse(.contentCoding(reason)), phase: .receiving)
     }
 
     /// Records the end of a complete response.
@@ -135,7 +135,7 @@ struct CassetteRecording: Sendable {
                 status: head.status, headers: cassette.scrubbed(head.headers, status: head.status))
         }
         replay.trailers = replay.trailers.map { cassette.scrubbed($0, status: head?.status.code ?? 0) }
-        if let why = replay.failure?.why { replay.failure?.why = cassette.scrubbed(why) }
+        if let reason = replay.failure?.reason { replay.failure?.reason = cassette.scrubbed(reason) }
         return replay
     }
 

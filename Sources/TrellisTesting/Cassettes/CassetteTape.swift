@@ -237,7 +237,7 @@ final class CassetteTape: Sendable {
                 try FileSystem.makeFolder(FileSystem.folder(of: cassette.path))
                 try WholeFile.replace(path: cassette.path, with: document, isDurable: false)
             } catch {
-                throw .file(path: cassette.path, why: (error as? FileFailure)?.why ?? "\(error)")
+                throw .file(path: cassette.path, reason: (error as? FileError)?.reason ?? "\(error)")
             }
             WrittenCassettes.add(cassette)
             state.withLock { state in

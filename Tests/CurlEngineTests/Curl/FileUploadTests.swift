@@ -127,7 +127,7 @@ struct FileUploadTests {
         #expect(Self.read(1000, from: &buffer).isEmpty)
         let wanted = buffer.beginFetch(isStarved: true)
         let part = try #require(wanted)
-        #expect(throws: FileFailure.shrunk) { try part.read() }
+        #expect(throws: FileError.shrunk) { try part.read() }
     }
 
     @Test func whatIsFetchedAfterTheEndGoesNowhere() throws {
@@ -151,7 +151,7 @@ struct FileUploadTests {
 
     @Test(arguments: ["/nonexistent", "/tmp", "/dev/null"])
     func onlyRegularFilesAreOpened(_ path: String) {
-        #expect(throws: FileFailure.self) { try FileReader(path: path, length: 1) }
+        #expect(throws: FileError.self) { try FileReader(path: path, length: 1) }
     }
 
     /// A pipe is refused without being opened for reading, which would wait for a writer.
@@ -160,7 +160,7 @@ struct FileUploadTests {
         let isMade = unsafe mkfifo(path, 0o600) == 0
         try #require(isMade)
         defer { _ = unsafe unlink(path) }
-        #expect(throws: FileFailure(why: "it is no regular file")) { try FileReader(path: path, length: 1) }
+        #expect(throws: FileError(reason: "it is no regular file")) { try FileReader(path: path, length: 1) }
     }
 
     @Test func readersCloseWhatTheyOpened() async {

@@ -78,8 +78,8 @@ struct ProxyScriptRunnerTests {
     ]
 
     @Test(arguments: failures)
-    func aScriptWithAnError(_ script: String, _ why: String) async throws {
-        await #expect(throws: Runner.Failure.script(why)) { try await result(of: script) }
+    func aScriptWithAnError(_ script: String, _ reason: String) async throws {
+        await #expect(throws: Runner.Failure.script(reason)) { try await result(of: script) }
         // The next script is not affected.
         #expect(try await result(of: Self.function("return 'DIRECT'")) == "DIRECT")
     }

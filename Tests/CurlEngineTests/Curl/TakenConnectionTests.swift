@@ -166,7 +166,7 @@ struct TakenConnectionTests {
         try await echo(text, connection)
         let report = await run.run.onEngine { connection.transfer.measurements }
         #expect(report.peerAddress == "127.0.0.1" && report.peerPort == Int(server.port))
-        #expect(report.connect > 0 && report.firstByte >= report.connect && !report.reusedConnection)
+        #expect(report.connect > 0 && report.firstByte >= report.connect && !report.isReusedConnection)
         let head = try #require(server.requests.first).headBytes.count
         #expect(report.bytesSent == Int64(head + text.utf8.count))
         #expect(report.bytesReceived == Int64(LoopbackServer.switching.utf8.count + text.utf8.count))

@@ -23,13 +23,13 @@ struct FileContentsTests {
     @Test(arguments: [
         ("/nonexistent", "No such file or directory"), ("/etc", "Is a directory"), ("", "its path is empty"),
     ])
-    func filesThatCannotBeRead(_ path: String, _ why: String) throws {
-        let error = try #require(throws: FileFailure.self) { try FileContents.read(path: path) }
-        #expect(error.why == why)
+    func filesThatCannotBeRead(_ path: String, _ reason: String) throws {
+        let error = try #require(throws: FileError.self) { try FileContents.read(path: path) }
+        #expect(error.reason == reason)
     }
 
     @Test func aPathIsNotReadUpToItsNUL() {
-        #expect(throws: FileFailure.self) { try FileContents.read(path: "/etc/hostname\0x") }
+        #expect(throws: FileError.self) { try FileContents.read(path: "/etc/hostname\0x") }
     }
 
     @Test func changesAreNoticed() throws {

@@ -13,7 +13,7 @@ struct PartialFileTests {
         try file.write(Data(count: 100), at: 0)
         // Another descriptor is used, as another process would do.
         try #require(FileHandle(forWritingAtPath: path)).truncate(atOffset: 0)
-        #expect(throws: FileFailure.self) { try file.write(Data(count: 1), at: 100) }
+        #expect(throws: FileError.self) { try file.write(Data(count: 1), at: 100) }
         try file.truncate(to: 0)
         try file.write(Data(count: 10), at: 0)
         #expect(file.length == 10)
@@ -50,6 +50,6 @@ struct PartialFileTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
         #expect(try PartialFile.opened(path: path) == nil)
         // A path behind a file is an error, because no other name in that folder can be used either.
-        #expect(throws: FileFailure.self) { try PartialFile.opened(path: path + "/a") }
+        #expect(throws: FileError.self) { try PartialFile.opened(path: path + "/a") }
     }
 }

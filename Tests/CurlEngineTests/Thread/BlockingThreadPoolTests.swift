@@ -68,9 +68,9 @@ struct BlockingThreadPoolTests {
     }
 
     @Test func aFailureIsThrown() async {
-        let failure = FileFailure(why: "gone")
+        let failure = FileError(reason: "gone")
         await #expect(throws: failure) {
-            try await BlockingThreadPool.trying { () throws(FileFailure) -> Int in throw failure }
+            try await BlockingThreadPool.trying { () throws(FileError) -> Int in throw failure }
         }
     }
 

@@ -20,7 +20,7 @@ struct DigestTests {
     init() async throws {
         peer = try await Self.started.value
         var configuration = SessionConfiguration()
-        configuration.steps.aroundHop.append(
+        configuration.steps.network.append(
             DigestAuthentication(username: "J\u{e4}s\u{f8}n Doe", password: #"Secret, or "not"?"#))
         session = Session(configuration: configuration)
     }
@@ -64,7 +64,7 @@ struct DigestTests {
 
     @Test func aWrongPasswordIsRefused() async throws {
         var configuration = SessionConfiguration()
-        configuration.steps.aroundHop.append(DigestAuthentication(username: "J\u{e4}s\u{f8}n Doe", password: "wrong"))
+        configuration.steps.network.append(DigestAuthentication(username: "J\u{e4}s\u{f8}n Doe", password: "wrong"))
         let session = Session(configuration: configuration)
         let url = try peer.url("http", "/SHA-256/auth/x/\(UUID())", scheme: "http")
         #expect(try await session.data(url).1.status.code == 401)

@@ -92,7 +92,7 @@ struct CacheDiskTests {
         #expect(try await world.get("/30").isStored)
         #expect(try await world.get("/30").isHit)
         let failures = await world.failures()
-        #expect(failures == ["the cache in \(path) cannot be used: No space left on device"])
+        #expect(failures == ["\(path) cannot be used: No space left on device"])
     }
 
     // MARK: Read-only
@@ -119,7 +119,7 @@ struct CacheDiskTests {
             #expect(try await world.get("/\(number)").isHit)
         }
         let failures = await world.failures()
-        #expect(failures == ["the cache in \(path) cannot be used: Read-only file system"])
+        #expect(failures == ["\(path) cannot be used: Read-only file system"])
     }
 
     @Test func aReadOnlyDiskIsReadByANewProcess() async throws {

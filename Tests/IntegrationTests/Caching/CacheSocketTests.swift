@@ -150,7 +150,7 @@ struct CacheSocketTests {
                     try connection.wait(for: gate)
                 })
         }
-        let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCollapsedWait: .seconds(600)))
+        let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCoalescedWait: .seconds(600)))
         let url = server.url("/a")
         let leader = Task { try await session.data(url) }
         try await begun.opened()
@@ -160,7 +160,7 @@ struct CacheSocketTests {
         await #expect(throws: CancellationError.self) { try await leader.value }
         for waiter in waiters { #expect(try await waiter.value[0] == "whole") }
         // One of those that have waited has sent the request, and the others use its response.
-        #expect(server.requests.count == 2 && cache.statistics.collapsedCount == 2)
+        #expect(server.requests.count == 2 && cache.statistics.coalescedCount == 2)
         gate.open()
         await session.shutdown()
         try await server.waitUntilAllClosed()
@@ -182,7 +182,7 @@ struct CacheSocketTests {
                     try connection.write(String(repeating: "x", count: 89_995))
                 })
         }
-        let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCollapsedWait: .seconds(600)))
+        let (session, cache) = session(isOnDisk: isOnDisk, CachePolicy(maximumCoalescedWait: .seconds(600)))
         let url = server.url("/a")
         let leader = Task { try await session.data(url) }
         try await server.waitUntilRequested(count: 1)
@@ -193,7 +193,7 @@ struct CacheSocketTests {
         #expect(try await get(session, url)[0] == "own")
         mayEnd.open()
         #expect(try await leader.value.0.count == 90_000)
-        #expect(server.requests.count == 5 && cache.statistics.collapsedCount == 0)
+        #expect(server.requests.count == 5 && cache.statistics.coalescedCount == 0)
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }

@@ -25,7 +25,7 @@ struct RevalidationMetricsTests {
         }
         let metrics = response.metrics
         #expect(metrics.cacheStatus?.forwardStatus == .notModified)
-        #expect(metrics.version == .http1_1 && metrics.reusedConnection && metrics.attemptCount == 1)
+        #expect(metrics.version == .http1_1 && metrics.isReusedConnection && metrics.attemptCount == 1)
         #expect(metrics.peerAddress == "127.0.0.1:\(server.port)")
         #expect(metrics.firstByte > .zero && metrics.total >= metrics.firstByte)
         if !isStream { #expect(metrics.bytesSent > 0 && metrics.bytesReceived > 0) }

@@ -47,7 +47,7 @@ struct VaryHistoryTests {
 
     /// Returns the reason why a response must not be that of a request; `nil` if it may.
     private static func problem(_ asked: Asked, _ response: Response, _ body: Data) -> String? {
-        let isStored = response.cacheStatus?.isHit == true || response.cacheStatus?.isCollapsed == true
+        let isStored = response.cacheStatus?.isHit == true || response.cacheStatus?.isCoalesced == true
         let varied = response.headers[values: .vary].map { $0.lowercased() }
         // Called only for a problem: the description of a request takes longer than the request.
         func what() -> String {

@@ -26,7 +26,7 @@ struct BodySourceTests {
         let server = try reading(clock)
         let request = server.request.withTimeouts(Timeouts(idle: .seconds(20), total: .seconds(50)))
         try await expectTimeout(
-            [.deadline], after: .seconds(50), on: clock, in: server.session, once: server.reached
+            [.totalTimeout], after: .seconds(50), on: clock, in: server.session, once: server.reached
         ) { try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request) }
         try await server.isHealthyAndLeavesNothing()
     }
@@ -37,7 +37,7 @@ struct BodySourceTests {
         let request = server.request.withTimeouts(Timeouts(total: .seconds(50)))
         let body = RequestBody.stream(BodySource.stalled(after: "start"), length: length)
         try await expectTimeout(
-            [.deadline], after: .seconds(50), on: clock, in: server.session, once: server.reached
+            [.totalTimeout], after: .seconds(50), on: clock, in: server.session, once: server.reached
         ) { try await server.session.upload(body, to: request) }
         try await server.isHealthyAndLeavesNothing()
     }

@@ -68,9 +68,9 @@ struct LimitTests {
                     try writer.write("shared")
                 })
         }
-        let flight = SingleFlight()
+        let flight = RequestCoalescing()
         var configuration = SessionConfiguration()
-        configuration.steps.aroundCall = [flight]
+        configuration.steps.application = [flight]
         let session = Session(configuration: configuration)
         let joined = session.requestEvents
         let tasks = (0..<10).map { _ in Task { try await session.data(server.url("/")).0 } }

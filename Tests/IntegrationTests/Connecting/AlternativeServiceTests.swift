@@ -68,7 +68,7 @@ struct AlternativeServiceTests {
             #expect(String(decoding: data, as: UTF8.self) == "h3 \(used) abc")
             #expect(response.version == .http3)
             #expect(response.url == (try request("alternative").url))
-            #expect(response.metrics.reusedConnection == (number > 1))
+            #expect(response.metrics.isReusedConnection == (number > 1))
         }
         #expect(try await end() == ["selected", "selected", "selected"])
     }

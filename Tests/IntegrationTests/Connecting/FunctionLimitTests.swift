@@ -94,7 +94,7 @@ struct FunctionLimitTests {
     func theDeadlineEndsTheWait(_ function: Function) async throws {
         let stubborn = Stubborn(), session = session(function, stubborn)
         let request = try request(function, Timeouts(connect: limit * 2, total: limit))
-        let error = try await expectTimeout([.deadline], of: session, once: stubborn.begun) {
+        let error = try await expectTimeout([.totalTimeout], of: session, once: stubborn.begun) {
             _ = try await session.data(request)
         }
         #expect(error?.detail == function.state && error?.phase == .connecting)

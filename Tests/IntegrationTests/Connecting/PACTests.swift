@@ -132,15 +132,15 @@ struct PACTests {
 
     /// The request is never sent past the proxies.
     @Test(arguments: failures)
-    func anErrorOfTheScriptIsThatOfTheRequest(_ script: String, _ why: String) async throws {
+    func anErrorOfTheScriptIsThatOfTheRequest(_ script: String, _ reason: String) async throws {
         let server = try Self.proxy("server")
         var script = PACScript.text(script)
         script.includesLoopback = true
         let session = Self.session(script)
         let error = await expectFailure([.proxy]) { try await session.data(server.url()) }
-        #expect(error?.reason == .proxyFailed(.script(why, mayBeTransient: false)))
+        #expect(error?.reason == .proxyFailed(.script(reason, mayBeTransient: false)))
         #expect(error?.isRetryable == false && error?.mayHaveSentBytes == false)
-        #expect(error?.description == "GET \(server.url()): the PAC script names no proxies: \(why)")
+        #expect(error?.description == "GET \(server.url()): the PAC script names no proxies: \(reason)")
         #expect(server.requests.isEmpty)
         await session.shutdown()
     }
@@ -155,7 +155,7 @@ struct PACTests {
             """)
         let session = Self.session(.text(script), clock: clock)
         let slow = session.request(Request("http://slow.invalid/").withTimeouts(Timeouts(total: .seconds(5))))
-        async let failure = expectFailure([.deadline]) { try await slow.data() }
+        async let failure = expectFailure([.totalTimeout]) { try await slow.data() }
         while await slow.state == .initialized, !Task.isCancelled { await Task.yield() }
         await session.settle()
         clock.advance(by: .seconds(5))

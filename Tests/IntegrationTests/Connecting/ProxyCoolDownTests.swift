@@ -43,7 +43,7 @@ struct ProxyCoolDownTests {
         // The handshake of TLS does not end.
         let request = Request("https://127.0.0.1:\(silent.port)/", method: .post)
         let hasty = request.withTimeouts(Timeouts(total: .seconds(5)))
-        async let failure = expectFailure([.deadline]) { try await session.data(hasty) }
+        async let failure = expectFailure([.totalTimeout]) { try await session.data(hasty) }
         // Before, libcurl reads the system's authorities, which may take so long that the engine counts as stuck.
         try await hello.opened()
         await session.settle()

@@ -9,7 +9,7 @@ struct ProxySocketFailureTests {
     @Test(arguments: [
         ("full", "Resource temporarily unavailable"), ("nowhere", "No such file or directory"),
     ])
-    func theErrorNamesTheSocket(_ name: String, _ why: String) async throws {
+    func theErrorNamesTheSocket(_ name: String, _ reason: String) async throws {
         let folder = try temporaryFolder("proxy-socket")
         let full = try FullSocket(at: "\(folder)/full")
         let path = "\(folder)/\(name)"
@@ -26,7 +26,7 @@ struct ProxySocketFailureTests {
             }
             #expect(proxy == path && !words.contains("trellis.invalid") && !words.contains("127.0.0.1"))
             // Older versions of libcurl do not tell that a queue is full.
-            if !LibcurlFeatures.current.tunnelsBehindSockets { #expect(words == "\(path): \(why)") }
+            if !LibcurlFeatures.current.tunnelsBehindSockets { #expect(words == "\(path): \(reason)") }
         }
         withExtendedLifetime(full) {}
         await session.shutdown()

@@ -269,7 +269,7 @@ struct ResolverTests {
     /// The kinds of limits, and the errors.
     @Test(arguments: [
         (Timeouts(connect: .seconds(10)), TrellisError.Kind.connectTimeout),
-        (Timeouts(connect: .seconds(30), total: .seconds(10)), .deadline),
+        (Timeouts(connect: .seconds(30), total: .seconds(10)), .totalTimeout),
     ])
     func aResolverIsNotAwaitedForLonger(_ timeouts: Timeouts, _ kind: TrellisError.Kind) async throws {
         let asked = LoopbackServer.Gate(), cancelled = LoopbackServer.Gate(), clock = TestClock()

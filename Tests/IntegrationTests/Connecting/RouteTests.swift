@@ -75,8 +75,8 @@ struct RouteTests {
         let session = try Self.session { $0.unixSocket = try isAbstract ? .abstract(name) : .path(name) }
         let error = await expectFailure([.connect]) { try await session.data("http://localhost/") }
         #expect(error?.isRetryable == true)
-        let why = isAbstract ? "@\(name): Connection refused" : "\(name): No such file or directory"
-        #expect(error?.reason == .connectionFailed(.unreachable(why)))
+        let reason = isAbstract ? "@\(name): Connection refused" : "\(name): No such file or directory"
+        #expect(error?.reason == .connectionFailed(.unreachable(reason)))
         await session.shutdown()
     }
 

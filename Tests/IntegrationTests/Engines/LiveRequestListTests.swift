@@ -18,7 +18,7 @@ struct LiveRequestListTests {
     private static func send(_ kind: Kind, _ url: String, _ session: Session) async throws {
         switch kind {
         case .plain: _ = try await session.data(url)
-        case .steps: _ = try await session.data(Request(url).withSteps { $0.aroundHop = [Passing()] })
+        case .steps: _ = try await session.data(Request(url).withSteps { $0.network = [Passing()] })
         case .handle: _ = try await session.request(url).data()
         case .stream: _ = try await session.stream(url)
         }

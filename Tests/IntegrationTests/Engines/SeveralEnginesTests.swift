@@ -76,7 +76,7 @@ struct SeveralEnginesTests {
         let metrics = try await Self.onEngine(1, of: session) {
             try await session.data(server.url()).1.metrics
         }.value
-        #expect(metrics.reusedConnection == true)
+        #expect(metrics.isReusedConnection == true)
         #expect(server.acceptedCount == 1)
         #expect(session.engineStatistics.map(\.requestCount) == [2, 0])
         await session.shutdown()
@@ -139,7 +139,7 @@ struct SeveralEnginesTests {
         session.engines.activate(2)
         try await server.waitUntilAllClosed()
         let later = try await session.data(server.url())
-        #expect(later.1.metrics.reusedConnection == false)
+        #expect(later.1.metrics.isReusedConnection == false)
         await session.shutdown()
     }
 
@@ -319,8 +319,8 @@ struct SeveralEnginesTests {
     @Test func equalRequestsOnTwoEnginesAreSentOnce() async throws {
         let gate = LoopbackServer.Gate()
         let server = try Self.server { _ in gate }
-        let flight = SingleFlight()
-        let session = Self.session(.fixed(2)) { $0.steps.aroundCall.append(flight) }
+        let flight = RequestCoalescing()
+        let session = Self.session(.fixed(2)) { $0.steps.application.append(flight) }
         let tasks = (0..<2).map { index in
             Self.onEngine(index, of: session) { try await session.string(server.url()) }
         }

@@ -33,7 +33,7 @@ struct SilenceTests {
     func beforeTheHeadReachesItsTimeout(_ row: Row) async throws {
         let server = try Misbehaviour(answering: row.answer, clock: clock)
         let request = server.request.withTimeouts(Timeouts(responseHead: .seconds(20), total: nil))
-        let error = try await server.fails(with: .idleTimeout, after: .seconds(20), on: clock, sending: request)
+        let error = try await server.fails(with: .responseTimeout, after: .seconds(20), on: clock, sending: request)
         #expect(error?.reason == .timedOut(.responseHead))
         try await server.isHealthyAndLeavesNothing()
     }
@@ -42,7 +42,7 @@ struct SilenceTests {
     func reachesTheDeadline(_ row: Row) async throws {
         let server = try Misbehaviour(answering: row.answer, clock: clock)
         let request = server.request.withTimeouts(Timeouts(total: .seconds(20)))
-        try await server.fails(with: .deadline, after: .seconds(20), on: clock, sending: request)
+        try await server.fails(with: .totalTimeout, after: .seconds(20), on: clock, sending: request)
         try await server.isHealthyAndLeavesNothing()
     }
 
@@ -79,7 +79,7 @@ struct SilenceTests {
             try pieces.write(to: connection)
         }
         let limits = Timeouts(responseHead: .seconds(3600), idle: .seconds(60), total: .seconds(300))
-        async let error = server.fails(with: .deadline, sending: server.request.withTimeouts(limits))
+        async let error = server.fails(with: .totalTimeout, sending: server.request.withTimeouts(limits))
         try await pieces.advance(clock, by: .seconds(20), in: server.session)
         #expect(await error?.isTimeout == true)
         try await server.isHealthyAndLeavesNothing()

@@ -30,7 +30,7 @@ struct HTTP2Tests {
         }
         #expect(responses.allSatisfy { $0.status == .ok })
         // A burst opens one connection if streams share connections.
-        let connections = responses.count { !$0.metrics.reusedConnection }
+        let connections = responses.count { !$0.metrics.isReusedConnection }
         #expect(connections == (RunningLibcurl.hasHTTP3 ? 1 : 50))
         try await peer.isHealthyAndLeavesNothing()
     }

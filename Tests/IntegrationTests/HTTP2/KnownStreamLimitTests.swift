@@ -19,13 +19,13 @@ struct KnownStreamLimitTests {
         let session = Session(configuration: configuration)
         let request = Request(try peer.url("nghttpd-\(streams)", "/small"))
         let first = try await session.data(request).1
-        #expect(!first.metrics.reusedConnection)
+        #expect(!first.metrics.isReusedConnection)
         let responses = try await withThrowingTaskGroup { group in
             for _ in 0..<200 { group.addTask { try await session.data(request).1 } }
             return try await group.reduce(into: [Response]()) { $0.append($1) }
         }
         #expect(responses.allSatisfy { $0.status == .ok && $0.version == .http2 })
-        let added = responses.count { !$0.metrics.reusedConnection }
+        let added = responses.count { !$0.metrics.isReusedConnection }
         #expect(added < perOrigin)
         await session.shutdown()
         // Each connection besides the first was added because of the limit of streams, which libcurl 7.88 does not use.

@@ -228,7 +228,7 @@ struct StreamLimitTests {
         let responses = try hold(1, session)
         _ = try await untilRequested(1)
         let request = try request("/ok").withTimeouts(timeouts)
-        async let failure = expectFailure([.deadline]) { try await session.data(request) }
+        async let failure = expectFailure([.totalTimeout]) { try await session.data(request) }
         // After those that have taught the limit, and that hold the stream.
         await untilAdmitted(3, session)
         for wait in waits {
@@ -286,7 +286,7 @@ struct StreamLimitTests {
         // The one connection that was used after half a minute is still open.
         clock.advance(by: .seconds(30))
         while try await counts().open > 1 {}
-        #expect(try await session.data(request("/ok")).1.metrics.reusedConnection)
+        #expect(try await session.data(request("/ok")).1.metrics.isReusedConnection)
         #expect(try await counts().open == 1)
         try await close(session)
     }
@@ -323,7 +323,7 @@ struct RealStreamLimitTests {
         #expect(responses.allSatisfy { $0.status == .ok && $0.version == .http2 })
         // A server refuses the streams beyond its limit that are sent before its SETTINGS have arrived, and libcurl then replaces the
         // connection. How often that happens depends on how soon the SETTINGS arrive. The tests above count the connections exactly.
-        let added = responses.count { !$0.metrics.reusedConnection }
+        let added = responses.count { !$0.metrics.isReusedConnection }
         #expect(added < 75, "\(added) new connections for 300 requests")
         await session.shutdown()
     }

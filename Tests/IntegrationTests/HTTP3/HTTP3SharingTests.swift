@@ -41,7 +41,7 @@ struct HTTP3SharingTests {
         for task in tasks {
             let response = try await task.value
             #expect(response.status == .ok && response.version == .http3)
-            if !response.metrics.reusedConnection { connections += 1 }
+            if !response.metrics.isReusedConnection { connections += 1 }
         }
         return connections
     }
@@ -89,7 +89,7 @@ struct HTTP3SharingTests {
                 var connections = 0
                 for _ in 0..<10 {
                     let response = try await session.data(url).1
-                    if !response.metrics.reusedConnection { connections += 1 }
+                    if !response.metrics.isReusedConnection { connections += 1 }
                 }
                 return connections
             }

@@ -34,7 +34,7 @@ struct RealLineSOCKSTests {
             request.httpVersion = pair.policy
             let (data, response) = try await session.data(request)
             #expect(String(decoding: data, as: UTF8.self) == "hello world" && response.version == pair.version)
-            #expect(response.metrics.proxyURL == proxy && response.metrics.reusedConnection == isReused)
+            #expect(response.metrics.proxyURL == proxy && response.metrics.isReusedConnection == isReused)
         }
         await session.shutdown()
     }

@@ -304,7 +304,7 @@ struct RealLineTrustTests {
         #expect(without.serverTrust == nil)
         let (_, response) = try await session.data(request.collectingServerTrust())
         let trust = try #require(response.serverTrust)
-        #expect(response.metrics.reusedConnection && trust.isValidated && trust.host == "good.example")
+        #expect(response.metrics.isReusedConnection && trust.isValidated && trust.host == "good.example")
         #expect(trust.chain.map(\.subject) == Self.chain && trust.revocationChecks.isEmpty)
         #expect(trust.sentChain.map(\.subject) == Array(Self.chain.prefix(2)))
         let expected = try certificates("good", "intermediate", "root")

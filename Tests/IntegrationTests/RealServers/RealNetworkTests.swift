@@ -49,7 +49,7 @@ struct RealNetworkTests {
     ) async throws -> Bool {
         let (data, response) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == text, sourceLocation: sourceLocation)
-        return response.metrics.reusedConnection
+        return response.metrics.isReusedConnection
     }
 
     // MARK: Alternative services

@@ -76,7 +76,7 @@ struct RealRouteTests {
             for isReused in [false, true] {
                 let (data, response) = try await session.data(request(url, version))
                 #expect(String(decoding: data, as: UTF8.self) == text)
-                #expect(response.metrics.peerAddress == path && response.metrics.reusedConnection == isReused)
+                #expect(response.metrics.peerAddress == path && response.metrics.isReusedConnection == isReused)
             }
             await session.shutdown()
         }

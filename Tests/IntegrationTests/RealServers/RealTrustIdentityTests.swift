@@ -90,8 +90,8 @@ struct RealTrustIdentityTests {
         #expect(error?.isRetryable == false)
         if name == nil {
             #expect(error?.identityFailure == .required, "\(error as Any)")
-        } else if case .refused(let why)? = error?.identityFailure {
-            #expect(why.contains("its authority is not known to the peer"), "\(why)")
+        } else if case .refused(let reason)? = error?.identityFailure {
+            #expect(reason.contains("its authority is not known to the peer"), "\(reason)")
         } else {
             Issue.record("\(error as Any)")
         }
@@ -123,7 +123,7 @@ struct RealTrustIdentityTests {
             failure = .wrongPassphrase(store)
         default:
             identity = ClientIdentity(certificate: .file(missing), key: .file(key))
-            failure = .file(path: missing, why: "No such file or directory")
+            failure = .file(path: missing, reason: "No such file or directory")
         }
         let session = try session(identity)
         let path = what.split(separator: " ").joined(separator: "-")

@@ -170,8 +170,8 @@ struct RealTrustOverHTTP3Tests {
         let error = await expectFailure([.tls]) { try await session.data(url("mutual")) }
         if name == nil {
             #expect(error?.identityFailure == .required, "\(error as Any)")
-        } else if case .refused(let why)? = error?.identityFailure {
-            #expect(!why.isEmpty)
+        } else if case .refused(let reason)? = error?.identityFailure {
+            #expect(!reason.isEmpty)
         } else {
             Issue.record("\(error as Any)")
         }

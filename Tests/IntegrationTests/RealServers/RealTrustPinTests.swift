@@ -113,7 +113,7 @@ struct RealTrustPinTests {
         for count in 1...2 {
             let (data, response) = try await session.data(request("https://pinned.example/", version))
             #expect(String(decoding: data, as: UTF8.self) == "TLSv1.3 . \(count)")
-            #expect(response.metrics.reusedConnection == (count == 2))
+            #expect(response.metrics.isReusedConnection == (count == 2))
         }
         await session.shutdown()
         try #require(reports.all.count == 2)

@@ -33,10 +33,11 @@ struct SwitchingEndTests {
             Timeouts(responseHead: limit, total: nil), Timeouts(idle: limit, total: nil), Timeouts(total: limit),
         ]
         let reasons: [TrellisError.Timeout] = [.responseHead, .idle, .total]
+        let kinds: [TrellisError.Kind] = [.responseTimeout, .idleTimeout, .totalTimeout]
         for (index, timeouts) in limits.enumerated() {
             let request = Request(server.url()).withTimeouts(timeouts)
             let error = try await expectTimeout(
-                [index == 2 ? .deadline : .idleTimeout], after: limit, on: clock, in: session, once: reached[index]
+                [kinds[index]], after: limit, on: clock, in: session, once: reached[index]
             ) { try await session.switchProtocols(to: "echo", request).response }
             #expect(error?.reason == .timedOut(reasons[index]))
         }
@@ -52,7 +53,7 @@ struct SwitchingEndTests {
         }
         let session = session(clock: clock)
         let request = Request(server.url()).withTimeouts(Timeouts(responseHead: .seconds(300), total: .seconds(3600)))
-        async let error = expectFailure([.idleTimeout]) {
+        async let error = expectFailure([.responseTimeout]) {
             try await session.switchProtocols(to: "echo", request).response
         }
         try await pieces.advance(clock, by: .seconds(20), in: session)
@@ -135,7 +136,7 @@ struct SwitchingEndTests {
         let second = try await session.switchProtocols(to: "echo", Request(server.url()))
         let impatient = Request(server.url()).withTimeouts(Timeouts(total: .seconds(20)))
         let queued = LoopbackServer.Gate()
-        async let failure = expectTimeout([.deadline], after: .seconds(20), on: clock, in: session, once: queued) {
+        async let failure = expectTimeout([.totalTimeout], after: .seconds(20), on: clock, in: session, once: queued) {
             try await session.switchProtocols(to: "echo", impatient).response
         }
         try await events.wait(for: "queued", count: 3)

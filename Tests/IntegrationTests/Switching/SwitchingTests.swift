@@ -113,7 +113,7 @@ struct SwitchingTests {
             try SwitchingServer.echo(connection)
         }
         let session = session { configuration in
-            configuration.steps.aroundHop.append(DigestAuthentication(username: "ada", password: "secret"))
+            configuration.steps.network.append(DigestAuthentication(username: "ada", password: "secret"))
             configuration.steps.cookies = CookieJar()
         }
         try await SwitchingServer.check(try await session.switchProtocols(to: "echo", Request(server.url("/private"))))

@@ -126,10 +126,10 @@ struct ClientIdentityTests {
         }
         let (missing, other) = (try await TrustPeer.file("missing"), try await TrustPeer.file("empty.crl"))
         let client = try await TrustPeer.file("client.pem")
-        #expect(try await failure("missing", nil, .file) == .file(path: missing, why: "No such file or directory"))
+        #expect(try await failure("missing", nil, .file) == .file(path: missing, reason: "No such file or directory"))
         #expect(
             try await failure("client.pem", "missing", .file)
-                == .file(path: missing, why: "No such file or directory"))
+                == .file(path: missing, reason: "No such file or directory"))
         #expect(try await failure("empty.crl", "client.key", .file) == .noCertificate(other))
         #expect(try await failure("client.pem", nil, .file) == .noKey(client))
         #expect(try await failure("client.pem", "empty.crl", .file) == .noKey(other))
@@ -150,11 +150,11 @@ struct ClientIdentityTests {
         ] {
             let tls = try await Self.tls(file, key) { TrustPeer.passphrase }
             let error = try await TrustPeer.failure(.tls, from: "mtls", tls)
-            guard case .unusable(let why) = error.identityFailure else {
+            guard case .unusable(let reason) = error.identityFailure else {
                 Issue.record("\(error)")
                 continue
             }
-            #expect(why.contains(text) && !error.mayHaveSentBytes, "\(why)")
+            #expect(reason.contains(text) && !error.mayHaveSentBytes, "\(reason)")
         }
     }
 
@@ -209,11 +209,11 @@ struct ClientIdentityTests {
     @Test func aServerThatDoesNotAcceptTheCertificate() async throws {
         for (port, certificate) in [("mtls-other", "client.pem"), ("mtls", "expired-client.pem")] {
             let error = try await TrustPeer.failure(.tls, from: port, Self.tls(certificate, "client.key"))
-            guard case .refused(let why) = error.identityFailure else {
+            guard case .refused(let reason) = error.identityFailure else {
                 Issue.record("\(error)")
                 return
             }
-            #expect(why.contains("alert"), "\(why)")
+            #expect(reason.contains("alert"), "\(reason)")
         }
     }
 
@@ -235,7 +235,7 @@ struct ClientIdentityTests {
         let key = try await TrustPeer.file("encrypted.key")
         tls.clientIdentity = ClientIdentity(
             certificate: .file(try await TrustPeer.file("client.pem")), key: .file(key),
-            passphraseTimeLimit: .milliseconds(20)
+            passphraseTimeout: .milliseconds(20)
         ) {
             await withTaskCancellationHandler {
                 // Lasts until the end of the process.

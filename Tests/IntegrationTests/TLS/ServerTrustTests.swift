@@ -16,7 +16,7 @@ struct ServerTrustTests {
         #expect(try await session.data(url).1.serverTrust == nil)
         // The connection of the first request is reused.
         let (_, response) = try await session.data(Request(url).collectingServerTrust())
-        #expect(response.metrics.reusedConnection)
+        #expect(response.metrics.isReusedConnection)
         let trust = try #require(response.serverTrust)
         #expect(trust.isValidated && trust.host == "127.0.0.1" && trust.revocationChecks.isEmpty)
         #expect(
@@ -52,7 +52,7 @@ struct ServerTrustTests {
             let request = Request(try peer.url("chain"), method: .post, body: .string("abc")).collectingServerTrust()
             let (_, response) = try await session.data(request)
             #expect(response.serverTrust?.chain.count == 3 && response.serverTrust?.isValidated == true)
-            #expect(response.metrics.reusedConnection == (number == 2) && response.metrics.attemptCount == 1)
+            #expect(response.metrics.isReusedConnection == (number == 2) && response.metrics.attemptCount == 1)
         }
         let last = try await peer.get(session, peer.url("chain"))
         #expect(!last.resumed && last.request == 3)
@@ -65,7 +65,7 @@ struct ServerTrustTests {
         let session = try #require(made)
         let (_, response) = try await session.data(Request(peer.url("chain")).collectingServerTrust())
         #expect(response.serverTrust?.chain.count == 3 && response.serverTrust?.isValidated == true)
-        #expect(!response.metrics.reusedConnection && response.metrics.attemptCount == 1)
+        #expect(!response.metrics.isReusedConnection && response.metrics.attemptCount == 1)
         await session.shutdown()
     }
 
@@ -92,9 +92,9 @@ struct ServerTrustTests {
         for _ in 1...2 {
             let (_, response) = try await session.data(Request(peer.url("h2", "/ok")).collectingServerTrust())
             #expect(response.serverTrust?.chain.count == 3 && response.serverTrust?.isValidated == true)
-            #expect(!response.metrics.reusedConnection && response.metrics.attemptCount == 1)
+            #expect(!response.metrics.isReusedConnection && response.metrics.attemptCount == 1)
         }
-        #expect(try await session.data(peer.url("h2", "/ok")).1.metrics.reusedConnection)
+        #expect(try await session.data(peer.url("h2", "/ok")).1.metrics.isReusedConnection)
         held.cancel()
         await session.shutdown()
     }
@@ -106,7 +106,7 @@ struct ServerTrustTests {
         let held = try await streamOnResumedConnection(session)
         let (_, response) = try await session.data(Request(peer.url("h2", "/ok")).collectingServerTrust())
         #expect(response.serverTrust?.chain.count == 1)
-        #expect(response.metrics.reusedConnection && response.metrics.attemptCount == 1)
+        #expect(response.metrics.isReusedConnection && response.metrics.attemptCount == 1)
         held.cancel()
         await session.shutdown()
     }

@@ -69,7 +69,7 @@ struct SystemAuthoritiesTests {
             try await Self.put("ca.pem", into: path)
             while try await !Self.trusts(session, url) { try Task.checkCancellation() }
             // Without another change, the connection is used again.
-            while try await !session.data(url).1.metrics.reusedConnection { try Task.checkCancellation() }
+            while try await !session.data(url).1.metrics.isReusedConnection { try Task.checkCancellation() }
             try await Self.put("second.pem", into: path)
             while try await Self.trusts(session, url) { try Task.checkCancellation() }
         }

@@ -122,7 +122,7 @@ struct TrustEvaluationTests {
         let session = session(asked, clock: clock)
         let request = Request(try peer.url("chain")).withTimeouts(Timeouts(connect: .seconds(60), total: .seconds(20)))
         let error = try await expectTimeout(
-            [.deadline], after: .seconds(20), on: clock, in: session, once: begun
+            [.totalTimeout], after: .seconds(20), on: clock, in: session, once: begun
         ) { try await session.data(request) }
         #expect(error?.mayHaveSentBytes == false)
         try await ended.opened()

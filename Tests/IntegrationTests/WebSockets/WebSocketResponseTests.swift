@@ -265,10 +265,10 @@ struct WebSocketResponseTests {
         let session = Session(configuration: SessionConfiguration(), clock: clock)
         let options = WebSocketOptions(pingInterval: nil, closeTimeout: .seconds(3600), totalTimeout: .seconds(600))
         let socket = try await session.webSocket(server.url(scheme: "ws"), options: options)
-        async let failure = expectFailure([.deadline]) { try await socket.receive() }
+        async let failure = expectFailure([.totalTimeout]) { try await socket.receive() }
         clock.advance(by: .seconds(600))
         _ = await failure
-        await expectFailure([.deadline]) { try await socket.send("late") }
+        await expectFailure([.totalTimeout]) { try await socket.send("late") }
         mayAnswer.open()
         try await socket.close()
         try await finish(session, server)

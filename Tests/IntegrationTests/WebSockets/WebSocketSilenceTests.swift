@@ -19,7 +19,13 @@ struct WebSocketSilenceTests {
         var testDescription: String { name }
 
         /// The kind of the error: a silent server, or the time of the call.
-        var kind: TrellisError.Kind { reason == .total ? .deadline : .idleTimeout }
+        var kind: TrellisError.Kind {
+            switch reason {
+            case .total: .totalTimeout
+            case .responseHead: .responseTimeout
+            default: .idleTimeout
+            }
+        }
     }
 
     private static let limit = Duration.seconds(5)

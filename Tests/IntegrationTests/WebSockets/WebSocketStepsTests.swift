@@ -110,7 +110,7 @@ struct WebSocketStepsTests {
     @Test func digestCountsTheHandshakesOfASession() async throws {
         let server = try Self.server { Self.challenge($0, "Digest") }
         let session = session {
-            $0.steps.aroundHop.append(DigestAuthentication(username: "ada", password: "secret"))
+            $0.steps.network.append(DigestAuthentication(username: "ada", password: "secret"))
         }
         for _ in 1...2 { try await check(try await session.webSocket(server.url(scheme: "ws"))) }
         let sent = server.requests.map { $0["Authorization"] ?? "" }

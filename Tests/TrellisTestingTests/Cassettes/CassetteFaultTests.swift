@@ -24,7 +24,7 @@ struct CassetteFaultTests {
         .connectionFailed(.nameResolution("no such name")), .connectionFailed(.unreachable("refused")),
         .securityFailed(.handshake("no common version")),
         .securityFailed(.untrusted(UntrustedCertificate(.selfSigned))),
-        .proxyFailed(.unreachable(proxy: "p.example:1", why: "refused")), .exchangeFailed(.send("broken pipe")),
+        .proxyFailed(.unreachable(proxy: "p.example:1", reason: "refused")), .exchangeFailed(.send("broken pipe")),
         .exchangeFailed(.receive("reset")), .exchangeFailed(.http2("stream error")),
         .invalidResponse(.malformed("status line")),
         .invalidResponse(.contentCoding("gzip")), .unsupported("HTTP/3"), .other("odd"),
@@ -129,13 +129,13 @@ struct CassetteFaultTests {
             ("{\n\"log\": {\n\"entries\": [\n{}]}}", 4, "an entry has no method or no URL"),
             ("<html>", 1, "a JSON object is expected"),
         ])
-    func aFileThatIsNoDocument(_ text: String, _ line: Int, _ why: String) async throws {
+    func aFileThatIsNoDocument(_ text: String, _ line: Int, _ reason: String) async throws {
         try folder.write(text)
         let transport = CassetteTransport(folder.cassette(.new))
         let error = await #expect(throws: TrellisError.self) {
             try await Session(transport: transport).data("http://a.example/")
         }
-        let wanted = CassetteError.malformed(path: folder.path(), line: line, why: why)
+        let wanted = CassetteError.malformed(path: folder.path(), line: line, reason: reason)
         #expect(error?.reason == .other("\(wanted)"))
         await #expect(throws: wanted) { try await transport.unusedRecordings() }
         #expect(try folder.text() == text, "a file that cannot be read is not replaced")

@@ -54,8 +54,8 @@ struct CassetteIndexTests {
             (#"{log:1}"#, 1, "the name of a member is expected"),
             (#"{"a":1 "b":2}"#, 7, "a comma between members is expected"),
         ])
-    func whatIsNoDocumentIsAnError(_ json: String, _ offset: Int, _ why: String) {
-        #expect(throws: CassetteIndex.Malformed(offset: offset, why: why)) { try CassetteIndex(Data(json.utf8)) }
+    func whatIsNoDocumentIsAnError(_ json: String, _ offset: Int, _ reason: String) {
+        #expect(throws: CassetteIndex.Malformed(offset: offset, reason: reason)) { try CassetteIndex(Data(json.utf8)) }
     }
 
     /// A document that is cut anywhere is an error, and none is read beyond its end.

@@ -58,7 +58,7 @@ struct CassetteSecretTests {
             throw TransportFailure(.exchangeFailed(.receive("no more of account-7")))
         }
         #expect(!text.contains("account-7"))
-        #expect(entry.replay?.failure?.why == "no more of ACCOUNT")
+        #expect(entry.replay?.failure?.reason == "no more of ACCOUNT")
         #expect(entry.response.error?.contains("no more of ACCOUNT") == true)
     }
 

@@ -169,7 +169,7 @@ struct CassetteServerTests {
         try await silent.opened()
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
     }
 
     @Test func theRequestIsThatOfTheSession() async throws {

@@ -47,12 +47,12 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
 
     private static let exchanges = [
         FaultCase(.reset(.requestHead), .receive), FaultCase(.close(.requestHead), .receive),
-        FaultCase(.silence(.requestHead), .idleTimeout),
+        FaultCase(.silence(.requestHead), .responseTimeout),
         FaultCase(.reset(.requestBody(after: 3)), .receive), FaultCase(.close(.requestBody(after: 3)), .receive),
-        FaultCase(.silence(.requestBody(after: 3)), .idleTimeout),
+        FaultCase(.silence(.requestBody(after: 3)), .responseTimeout),
         FaultCase(.reset(.requestBody(after: 100)), gives: text),
         FaultCase(.reset(.responseHead), .receive), FaultCase(.close(.responseHead), .receive),
-        FaultCase(.silence(.responseHead), .idleTimeout),
+        FaultCase(.silence(.responseHead), .responseTimeout),
         FaultCase(.latency(.milliseconds(1), .responseHead), gives: text),
         FaultCase(.reset(after: 5), .receive), FaultCase(.truncation(after: 5), .truncatedBody),
         FaultCase(.truncation(after: 0), .truncatedBody), FaultCase(.stall(after: 5), .idleTimeout),
@@ -75,7 +75,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
     private static let http2 = [
         FaultCase(.http2(.resetStream(.internalError)), .http2, over: .http2),
         FaultCase(.http2(.resetStream(.protocolError, afterBodyBytes: 5)), .http2, over: .http2),
-        FaultCase(.silence(.responseHead), .idleTimeout, over: .http2),
+        FaultCase(.silence(.responseHead), .responseTimeout, over: .http2),
         FaultCase(.stall(after: 5), .idleTimeout, over: .http2),
     ]
 }

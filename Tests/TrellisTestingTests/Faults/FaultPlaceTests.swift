@@ -42,7 +42,7 @@ struct FaultPlaceTests {
                 try await uploads.server.waitUntilFaults(count: 1)
             }
         }
-        #expect(error?.kind == .idleTimeout && uploads.server.faults == [fault])
+        #expect(error?.kind == .responseTimeout && uploads.server.faults == [fault])
     }
 
     /// The body is longer than the windows at the beginning of a connection (RFC 9113, section 6.9.2).

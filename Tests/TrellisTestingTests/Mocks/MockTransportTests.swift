@@ -62,12 +62,12 @@ struct MockTransportTests {
         let transport = MockTransport { _ in
             var response = MockResponse.json("{}")
             response.report.bytesReceived = 1234
-            response.report.reusedConnection = true
+            response.report.isReusedConnection = true
             return response
         }
         let (_, response) = try await Session(transport: transport).data("http://mock.example/")
         #expect(response.metrics.bytesReceived == 1234)
-        #expect(response.metrics.reusedConnection)
+        #expect(response.metrics.isReusedConnection)
     }
 
     /// A response without a body on a socket has none in a mock, and keeps its fields.

@@ -77,7 +77,7 @@ struct HTTPFieldsNameTests {
     }
 
     @Test func aRequestThatCannotBeSentSharesNoResponse() {
-        #expect(SingleFlightKey(Request("http://localhost/").withHeader("X-Key", "1")) != nil)
-        #expect(SingleFlightKey(Request("http://localhost/").withHeader("X Key", "1")) == nil)
+        #expect(CoalescingKey(Request("http://localhost/").withHeader("X-Key", "1")) != nil)
+        #expect(CoalescingKey(Request("http://localhost/").withHeader("X Key", "1")) == nil)
     }
 }

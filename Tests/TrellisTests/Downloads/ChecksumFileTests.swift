@@ -55,7 +55,7 @@ struct ChecksumFileTests {
         let missing = await #expect(throws: TrellisError.self) { try await checksum?.matches(fileAt: path) }
         #expect(missing?.kind == .file && missing?.description.contains("\(path) cannot be read") == true)
         let folder = await #expect(throws: TrellisError.self) { try await Checksum.sha256(ofFileAt: "/") }
-        #expect(folder?.reason == .downloadFailed(.unreadable(path: "/", why: "it is a directory")))
+        #expect(folder?.reason == .downloadFailed(.unreadable(path: "/", reason: "it is a directory")))
     }
 
     @Test func anInvalidChecksumIsAnError() async throws {

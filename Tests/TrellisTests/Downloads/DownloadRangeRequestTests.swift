@@ -124,7 +124,7 @@ struct DownloadRangeRequestTests {
         ("http://a.example/v1/f?signature=2", nil), ("http://a.example/v2/f?signature=1", "another resource"),
         ("http://b.example/v1/f?signature=1", "another resource"), ("https://a.example/v1/f", "another resource"),
     ])
-    func aPartIsOfTheSameResource(_ url: String, _ why: String?) {
+    func aPartIsOfTheSameResource(_ url: String, _ reason: String?) {
         let whole: HTTPFields = [.eTag: "\"a\"", .contentLength: "100"]
         let first = DownloadRangeRequest.whole.decision(
             status: 200, fields: whole, of: "http://ann:secret@a.example/v1/f?signature=1#x")
@@ -134,11 +134,11 @@ struct DownloadRangeRequestTests {
         let part: HTTPFields = [.eTag: "\"a\"", .contentRange: "bytes 40-99/100"]
         #expect(
             rangeRequest.decision(status: 206, fields: part, of: url)
-                == why.map { .askForWhole($0) } ?? .part(40..<100, total: 100))
+                == reason.map { .askForWhole($0) } ?? .part(40..<100, total: 100))
         let complete = DownloadRangeRequest.part(from: 100, to: nil, of: representation)
         #expect(
             complete.decision(status: 416, fields: [.contentRange: "bytes */100"], of: url)
-                == why.map { .askForWhole($0) } ?? .complete)
+                == reason.map { .askForWhole($0) } ?? .complete)
     }
 
     @Test func aBoundedPartMayNotBeLonger() {

@@ -256,7 +256,7 @@ struct DownloadRequestTests {
         await session.settle()
         clock.advance(by: .seconds(20_000))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(download.resumeData?.receivedBytes == 5)
     }
 
@@ -277,7 +277,7 @@ struct DownloadRequestTests {
         let reading = Task { try await download.value }
         try await world.advance(inSteps: .seconds(10)) { download.state.isFinished }
         let error = await #expect(throws: TrellisError.self) { try await reading.value }
-        #expect(error?.kind == .deadline && transport.attempts.isEmpty)
+        #expect(error?.kind == .totalTimeout && transport.attempts.isEmpty)
     }
 
     @Test func aDownloadThatIsSuspendedBetweenTwoAttemptsEndsAtItsDeadline() async throws {
@@ -294,7 +294,7 @@ struct DownloadRequestTests {
         try await world.advance { download.report.interruptions == 1 }
         clock.advance(by: day)
         let error = await #expect(throws: TrellisError.self) { try await download.value }
-        #expect(error?.kind == .deadline && error?.interruptions == 1 && transport.attempts.count == 1)
+        #expect(error?.kind == .totalTimeout && error?.interruptions == 1 && transport.attempts.count == 1)
         #expect(download.resumeData?.receivedBytes == 5)
     }
 
@@ -312,7 +312,7 @@ struct DownloadRequestTests {
         attempt.fail(.exchangeFailed(.receive("reset")))
         try await world.advance(inSteps: .seconds(10)) { download.state.isFinished }
         let error = await #expect(throws: TrellisError.self) { try await download.value }
-        #expect(error?.kind == .deadline && error?.interruptions == 0 && transport.attempts.count == 1)
+        #expect(error?.kind == .totalTimeout && error?.interruptions == 0 && transport.attempts.count == 1)
         #expect(download.resumeData?.receivedBytes == 5)
     }
 }

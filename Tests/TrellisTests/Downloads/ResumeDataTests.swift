@@ -49,12 +49,12 @@ struct ResumeDataTests {
         (#"{"version":1,"url":"u","path":"a\u0000b","entityTag":"\"x\"","done":[]}"#, "it contradicts itself"),
         (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"\r\nHost: b","done":[]}"#, "it contradicts itself"),
     ])
-    func refused(_ json: String, _ why: String) throws {
+    func refused(_ json: String, _ reason: String) throws {
         let error = #expect(throws: TrellisError.self) {
             try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8))
         }
         #expect(error?.kind == .resumeData)
-        #expect(error?.reason == .downloadFailed(.resumeData(why)))
+        #expect(error?.reason == .downloadFailed(.resumeData(reason)))
     }
 
     @Test(arguments: ["", "{}", "[]", "nonsense", #"{"version":1}"#, #"{"version":"1"}"#])

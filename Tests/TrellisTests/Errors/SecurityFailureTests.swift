@@ -31,7 +31,7 @@ struct SecurityFailureTests {
 
     @Test(
         arguments: [
-            (.required, .tls), (.refused("x"), .tls), (.file(path: "x", why: "y"), .file), (.noCertificate("x"), .file),
+            (.required, .tls), (.refused("x"), .tls), (.file(path: "x", reason: "y"), .file), (.noCertificate("x"), .file),
             (.noKey("x"), .file), (.noPassphrase("x"), .tls), (.wrongPassphrase("x"), .tls),
             (.mismatch(key: "x", certificate: "y"), .tls),
             (.unusable("x"), .tls), (.requiredByProxy, .tls), (.refusedByProxy("x"), .tls),
@@ -44,7 +44,7 @@ struct SecurityFailureTests {
 
     @Test func otherKinds() {
         #expect(TrellisError(.securityFailed(.version("x"))).kind == .tls)
-        #expect(TrellisError(.securityFailed(.keyLogFile(path: "x", why: "y"))).kind == .file)
+        #expect(TrellisError(.securityFailed(.keyLogFile(path: "x", reason: "y"))).kind == .file)
         #expect(TrellisError(.invalidRequest(.tls("x"))).kind == .invalidRequest)
         let ofProxy = TrellisError(.securityFailed(.untrusted(.init(.selfSigned, isOfProxy: true))))
         #expect(ofProxy.description.hasPrefix("the proxy's certificate is not trusted"))

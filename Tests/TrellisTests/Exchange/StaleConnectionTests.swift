@@ -18,7 +18,7 @@ struct StaleConnectionTests {
         let answer = Task { [session] in try await session.data(request).1.status.code }
         let first = try await transport.nextAttempt()
         first.connect()
-        first.report.reusedConnection = reused
+        first.report.isReusedConnection = reused
         first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: isConnectionFailure)
         return answer
     }
@@ -60,7 +60,7 @@ struct StaleConnectionTests {
         let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isConnectionFailure: true)
         let second = try await transport.nextAttempt()
         second.connect()
-        second.report.reusedConnection = true
+        second.report.isReusedConnection = true
         second.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(transport.attempts.count == 2)
@@ -75,7 +75,7 @@ struct StaleConnectionTests {
         first.connect()
         request.suspend()
         try await first.wait(for: .suspend(true))
-        first.report.reusedConnection = true
+        first.report.isReusedConnection = true
         first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         await session.settle()
         #expect(transport.attempts.count == 1, "nothing is sent while it is suspended")
@@ -94,7 +94,7 @@ struct StaleConnectionTests {
         first.connect()
         request.suspend()
         try await first.wait(for: .suspend(true))
-        first.report.reusedConnection = true
+        first.report.isReusedConnection = true
         first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         await session.settle()
         request.cancel()

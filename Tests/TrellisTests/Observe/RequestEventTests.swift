@@ -117,7 +117,7 @@ struct RequestEventTests {
         #expect(words == ["created", "queued", "admitted", "connected", "sent", "ended receive", "failed receive"])
     }
 
-    /// A step around the hop that changes nothing. A call with such a step has an actor.
+    /// A network step that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
             try await next(request)
@@ -128,7 +128,7 @@ struct RequestEventTests {
     @Test(arguments: [true, false], [true, false])
     func theLastValidation(_ isDirect: Bool, _ isAccepted: Bool) async throws {
         var configuration = SessionConfiguration()
-        if !isDirect { configuration.steps.aroundHop = [Passing()] }
+        if !isDirect { configuration.steps.network = [Passing()] }
         configuration.steps.retriers = [Retrier { _, _ in .doNotRetry }]
         let transport = MockTransport { _ in .json("[1]", status: isAccepted ? 200 : 404) }
         let session = Session(configuration: configuration, transport: transport)

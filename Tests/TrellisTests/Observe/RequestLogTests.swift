@@ -91,8 +91,8 @@ struct RequestLogTests {
         let request = Request("http://a.example/").withRetrier(
             Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
         _ = try? await logged.session.data(request)
-        let why = "the response could not be received: a\\nb"
-        #expect(try await logged.written() == ["GET http://a.example/ failed 0 ms, 2 attempts (call): \(why)"])
+        let reason = "the response could not be received: a\\nb"
+        #expect(try await logged.written() == ["GET http://a.example/ failed 0 ms, 2 attempts (call): \(reason)"])
     }
 
     /// The body of a refused response is not written, even if the refusal is the cause of another error.

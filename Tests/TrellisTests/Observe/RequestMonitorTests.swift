@@ -108,8 +108,8 @@ struct RequestMonitorTests {
     /// A monitor changes nothing about the request: it shares the response of an identical one.
     @Test func aMonitoredRequestSharesAResponse() async throws {
         var configuration = SessionConfiguration()
-        let flight = SingleFlight()
-        configuration.steps.aroundCall = [flight]
+        let flight = RequestCoalescing()
+        configuration.steps.application = [flight]
         let transport = ScriptedTransport()
         let session = Session(configuration: configuration, transport: transport)
         let monitors = [EventWords(), EventWords()]

@@ -110,7 +110,7 @@ struct RequestSendingTests {
 
     @Test func aRequestThatIsSentAgainHasAnotherConnection() async throws {
         let (task, first) = try await connected(Request("http://a.example/"))
-        first.report.reusedConnection = true
+        first.report.isReusedConnection = true
         first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         let second = try await scripted.transport.nextAttempt()
         second.respond()

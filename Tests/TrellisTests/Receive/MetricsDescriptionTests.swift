@@ -28,7 +28,7 @@ struct MetricsDescriptionTests {
 
     @Test func aRequestOnAConnectionThatWasUsedBefore() {
         var metrics = Self.metrics
-        metrics.reusedConnection = true
+        metrics.isReusedConnection = true
         metrics.proxyURL = "http://proxy.example:3128"
         metrics.cacheStatus = CacheStatus(.stale)
         #expect(

@@ -50,12 +50,12 @@ struct MetricsTests {
         var report = TransportReport()
         report.nameLookup = 40_000
         report.firstByte = 3_000_000
-        report.reusedConnection = true
+        report.isReusedConnection = true
         let metrics = Metrics(
             report, start: Self.instant(0), attemptStart: Self.instant(0), now: Self.instant(5), version: .http1_1)
         #expect(metrics.connect == .zero)
         #expect(metrics.tls == .zero)
-        #expect(metrics.reusedConnection)
+        #expect(metrics.isReusedConnection)
     }
 
     @Test(arguments: [Duration.zero, .nanoseconds(1), .seconds(3600), .seconds(-1)])

@@ -8,7 +8,7 @@ import TrellisTesting
 /// The cancellation of many requests at once: the engines stay responsive, and no waiting request starts.
 @Suite(.timeLimit(.minutes(3)))
 struct CancelAllTests {
-    /// A step around the hop that changes nothing. A call with such a step has an actor.
+    /// A network step that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
             try await next(request)
@@ -24,7 +24,7 @@ struct CancelAllTests {
             let scripted = Scripted {
                 $0.engines = engines
                 $0.limits = ConnectionLimits(total: count / 2, perOrigin: count / 2)
-                if hasSteps { $0.steps.aroundHop = [Passing()] }
+                if hasSteps { $0.steps.network = [Passing()] }
             }
             tasks = (0..<count).map { _ in
                 outcome { "\(try await scripted.session.data("http://localhost/").1.status.code)" }

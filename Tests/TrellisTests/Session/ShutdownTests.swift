@@ -271,7 +271,7 @@ struct ShutdownTests {
     @Test func aSharedCallOfWhatIsInFlightGoesOut() async throws {
         let (gate, entered) = (LoopbackServer.Gate(), LoopbackServer.Gate())
         let scripted = steppedSession {
-            $0.aroundCall = [GatedStep(gate: gate, entered: entered), SingleFlight()]
+            $0.application = [GatedStep(gate: gate, entered: entered), RequestCoalescing()]
         }
         try await expectAnswer(scripted, gate, entered)
     }

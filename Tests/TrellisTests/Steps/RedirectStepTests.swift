@@ -111,7 +111,7 @@ struct RedirectStepTests {
         await session.settle()
         clock.advance(by: .seconds(4))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.elapsed == .seconds(10))
     }
 

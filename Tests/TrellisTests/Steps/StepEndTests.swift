@@ -39,7 +39,7 @@ struct StepEndTests {
         await session.settle()
         if !isHandle { adapter.end.open() }
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.elapsed == .seconds(5))
         if isHandle { adapter.end.open() }
         await session.settle()
@@ -84,7 +84,7 @@ struct StepEndTests {
         await session.settle()
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(transport.startedCount == 1)
     }
 
@@ -99,7 +99,7 @@ struct StepEndTests {
         await scripted.waitUntilLive(count: 2)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.phase == .queued)
         #expect(error?.detail?.contains("in use") == true)
         blocker.cancel()

@@ -51,13 +51,13 @@ struct StepOrderTests {
             return MockResponse(status: 503)
         }
         var configuration = SessionConfiguration()
-        configuration.steps.aroundCall = [Note(Self.names[0], diary)]
-        configuration.steps.aroundHop = [Note(Self.names[2], diary)]
+        configuration.steps.application = [Note(Self.names[0], diary)]
+        configuration.steps.network = [Note(Self.names[2], diary)]
         configuration.steps.intercept(with: Watcher(name: "session", diary: diary))
         let session = Session(configuration: configuration, transport: transport)
         var request = Request("http://a.example/").withInterceptor(
             Watcher(name: "request", diary: diary, result: .retry))
-        request.steps?.aroundCall = [Note(Self.names[1], diary)]
+        request.steps?.application = [Note(Self.names[1], diary)]
         let (_, response) = try await session.data(request)
         #expect(response.metrics.attemptCount == 2)
         #expect(
@@ -81,7 +81,7 @@ struct StepOrderTests {
         }
         let transport = MockTransport { _ in MockResponse() }
         let session = Session(transport: transport)
-        let request = Request("http://a.example/").withSteps { $0.aroundCall = [Canned()] }
+        let request = Request("http://a.example/").withSteps { $0.application = [Canned()] }
         let (data, response) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == "canned")
         #expect(response.status == .accepted)
@@ -100,7 +100,7 @@ struct StepOrderTests {
             }
         }
         let session = Session(transport: MockTransport { _ in MockResponse() })
-        let stream = try await session.stream(Request("http://a.example/").withSteps { $0.aroundCall = [Canned()] })
+        let stream = try await session.stream(Request("http://a.example/").withSteps { $0.application = [Canned()] })
         stream.cancel()
         let error = await #expect(throws: TrellisError.self) {
             for try await chunk in stream.chunks { Issue.record("\(chunk)") }

@@ -61,7 +61,7 @@ final class RecordedDisk: Sendable {
 
     private func handle(
         _ operation: FileOperationHook.Operation, _ moment: FileOperationHook.Moment
-    ) -> FileFailure? {
+    ) -> FileError? {
         guard operation.isChange else { return nil }
         let entry = Self.entry(operation)
         if moment == .before {
@@ -72,7 +72,7 @@ final class RecordedDisk: Sendable {
                 gate.mayGoOn.signal()
             }
             let fails = state.withLock { $0.failing.contains(entry) || $0.failingOnce.remove(entry) != nil }
-            if fails { return FileFailure(why: "it fails") }
+            if fails { return FileError(reason: "it fails") }
         }
         switch (operation, moment) {
         case (.synchronize(let path), .before):

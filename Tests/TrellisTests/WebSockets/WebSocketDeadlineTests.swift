@@ -47,11 +47,11 @@ struct WebSocketDeadlineTests {
 
     /// The limits of a handshake that is never answered, and the time at which it ends.
     private static let silences: [(timeouts: Timeouts?, total: Duration?, end: Duration, kind: TrellisError.Kind)] = [
-        (nil, nil, .seconds(60), .idleTimeout), (nil, .seconds(7), .seconds(7), .deadline),
-        (Timeouts(total: .seconds(5)), .seconds(7), .seconds(5), .deadline),
-        (Timeouts(total: .seconds(9)), .seconds(7), .seconds(7), .deadline),
-        (Timeouts(total: .seconds(9)), nil, .seconds(9), .deadline),
-        (Timeouts(total: nil), .seconds(7), .seconds(7), .deadline),
+        (nil, nil, .seconds(60), .responseTimeout), (nil, .seconds(7), .seconds(7), .totalTimeout),
+        (Timeouts(total: .seconds(5)), .seconds(7), .seconds(5), .totalTimeout),
+        (Timeouts(total: .seconds(9)), .seconds(7), .seconds(7), .totalTimeout),
+        (Timeouts(total: .seconds(9)), nil, .seconds(9), .totalTimeout),
+        (Timeouts(total: nil), .seconds(7), .seconds(7), .totalTimeout),
     ]
 
     @Test(arguments: silences.indices)
@@ -154,7 +154,7 @@ struct WebSocketDeadlineTests {
         clock.advance(by: .seconds(60))
         _ = try await wire.frames(1)
         wire.end()
-        #expect(await call.value?.kind == .deadline)
+        #expect(await call.value?.kind == .totalTimeout)
         #expect(wire.frames.count == 1)
         await session.shutdown()
     }

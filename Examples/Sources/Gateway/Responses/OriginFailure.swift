@@ -22,7 +22,7 @@ struct OriginFailure {
         (status, token, reason) =
             switch kind {
             case .connectTimeout: (.gatewayTimeout, "connection_timeout", "the connection to the origin takes too long")
-            case .idleTimeout, .deadline:
+            case .responseTimeout, .idleTimeout, .totalTimeout:
                 (.gatewayTimeout, "http_response_timeout", "the origin does not respond in time")
             case .dns: (.badGateway, "dns_error", "the origin's name is not known")
             case .connect: (.badGateway, "connection_refused", "the origin cannot be reached")

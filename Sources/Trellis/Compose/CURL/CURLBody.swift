@@ -42,9 +42,9 @@ struct CURLBody {
             if options.revealsSecrets {
                 form = .data(data)
             } else {
-                let (shown, why) = BodyRedaction.redacted(data, type: type ?? "")
+                let (shown, reason) = BodyRedaction.redacted(data, type: type ?? "")
                 form = .data(shown)
-                remark = why
+                remark = reason
             }
         case .file(let path): form = .file(path)
         case .stream: form = .stream

@@ -29,14 +29,14 @@ struct CURLForm {
                 let codings = part.headers.compactMap { field in
                     MultipartRedaction.codingFields.contains(field.name.canonicalName) ? field.value : nil
                 }
-                let (shown, why) = MultipartRedaction.redacted(
+                let (shown, reason) = MultipartRedaction.redacted(
                     data, type: part.effectiveContentType ?? "text/plain", codings: codings)
                 part.body = .data(shown, contentType: part.body.contentType)
-                remark = remark ?? why
+                remark = remark ?? reason
             case .multipart(let inner):
-                let (shown, why) = redacted(inner)
+                let (shown, reason) = redacted(inner)
                 part.body = .multipart(shown)
-                remark = remark ?? why
+                remark = remark ?? reason
             case .file, .stream: break
             }
             for index in part.headers.indices {

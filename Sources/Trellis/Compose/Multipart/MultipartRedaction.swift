@@ -225,9 +225,9 @@ struct MultipartRedaction {
 
     private mutating func addContent(_ content: ArraySlice<UInt8>, type: String, codings: [String] = []) {
         guard !content.isEmpty else { return }
-        let (shown, why) = Self.redacted(Data(content), type: type, codings: codings, depth: depth)
+        let (shown, reason) = Self.redacted(Data(content), type: type, codings: codings, depth: depth)
         output += shown
-        remark = remark ?? why
+        remark = remark ?? reason
     }
 
     /// Returns the content of a part without the secrets that it has by its type, and a remark if a piece of it is left out because it may

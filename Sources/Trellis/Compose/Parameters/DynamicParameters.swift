@@ -59,8 +59,8 @@ private struct DynamicValue: Encodable {
 
     private func inner(_ value: Any) -> DynamicValue { DynamicValue(value, depth: depth + 1) }
 
-    private func failure(_ why: String, _ encoder: any Encoder) -> EncodingError {
-        .invalidValue(type(of: value), .init(codingPath: encoder.codingPath, debugDescription: why))
+    private func failure(_ reason: String, _ encoder: any Encoder) -> EncodingError {
+        .invalidValue(type(of: value), .init(codingPath: encoder.codingPath, debugDescription: reason))
     }
 }
 

@@ -90,13 +90,13 @@ struct FormValueEncoder: Encoder {
     }
 
     /// Records an error, unless an earlier one is recorded.
-    private func fail(_ why: String) {
-        if context.failure == nil { context.failure = error(why, Never.self) }
+    private func fail(_ reason: String) {
+        if context.failure == nil { context.failure = error(reason, Never.self) }
     }
 
     /// Returns an error with the type in place of the value, which may be secret, or too deep to be described.
-    private func error(_ why: String, _ type: Any.Type) -> EncodingError {
-        .invalidValue(type, .init(codingPath: codingPath, debugDescription: why))
+    private func error(_ reason: String, _ type: Any.Type) -> EncodingError {
+        .invalidValue(type, .init(codingPath: codingPath, debugDescription: reason))
     }
 
     private static var tooDeep: String { "it is nested in more than \(URLEncodedFormEncoder.maximumDepth) others" }

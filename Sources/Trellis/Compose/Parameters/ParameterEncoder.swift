@@ -36,14 +36,14 @@ public protocol ParameterEncoding: Sendable {
 extension TrellisError {
     /// Returns the error for parameters that could not be encoded.
     static func parameters(_ error: any Error, _ request: Request? = nil) -> TrellisError {
-        var why = "\(error)"
+        var reason = "\(error)"
         if case EncodingError.invalidValue(_, let context) = error {
             let path = context.codingPath.map(\.formDescription).joined(separator: ".")
-            why = path.isEmpty ? context.debugDescription : "at \(path): \(context.debugDescription)"
-            if let cause = context.underlyingError { why += " (\(cause))" }
+            reason = path.isEmpty ? context.debugDescription : "at \(path): \(context.debugDescription)"
+            if let cause = context.underlyingError { reason += " (\(cause))" }
         }
         return TrellisError(
-            .invalidRequest(.parameters(why)), method: request?.method, url: request?.url, underlying: error)
+            .invalidRequest(.parameters(reason)), method: request?.method, url: request?.url, underlying: error)
     }
 }
 

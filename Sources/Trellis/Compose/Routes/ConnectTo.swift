@@ -120,5 +120,5 @@ enum RouteText {
 
 extension TrellisError {
     /// Returns the error for a part of a route that cannot be used.
-    static func invalidRoute(_ why: String) -> TrellisError { TrellisError(.invalidRequest(.route(why))) }
+    static func invalidRoute(_ reason: String) -> TrellisError { TrellisError(.invalidRequest(.route(reason))) }
 }

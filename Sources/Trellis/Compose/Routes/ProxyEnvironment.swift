@@ -20,7 +20,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
         /// The proxy; `nil` if the variable does not name one.
         private(set) var proxy: Proxy?
         /// The reason why the variable does not name a proxy.
-        private(set) var why = ""
+        private(set) var reason = ""
 
         /// Reads the first of some variables that is not empty; `nil` if there is none.
         init?(_ names: [String], _ variables: [String: String]) {
@@ -29,7 +29,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
             do {
                 proxy = try Proxy(variable: value)
             } catch {
-                why = error.reason.description
+                reason = error.reason.description
             }
         }
     }
@@ -80,7 +80,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
             return ProxyDecision(proxies: [], reason: "\(origin.host) is this machine, so not \(variable.name)")
         }
         guard let proxy = variable.proxy else {
-            throw TrellisError(.invalidRequest(.proxy("\(variable.name) does not name a proxy: \(variable.why)")))
+            throw TrellisError(.invalidRequest(.proxy("\(variable.name) does not name a proxy: \(variable.reason)")))
         }
         return ProxyDecision(proxies: [proxy], reason: "from \(variable.name)")
     }

@@ -39,18 +39,18 @@ struct ProxyURL {
             socketPath = isSocket ? try Self.socketPath(path) : nil
             (username, password) = (wire.user, wire.password)
         } catch {
-            let why =
+            let reason =
                 switch error {
                 case .empty: "it is empty"
                 case .relative, .unsupportedScheme:
                     "it does not begin with "
                         + Proxy.Kind.allCases.dropFirst().map { "\($0.rawValue)://" }
                         .joined(separator: ", ")
-                case .malformed(let why): why
+                case .malformed(let reason): reason
                 }
             // In a malformed URL, any part may be a password.
             let isTellable = !text.containsBytes("@")
-            throw TrellisError(.invalidURL("it is not that of a proxy: \(why)"), url: isTellable ? text : nil)
+            throw TrellisError(.invalidURL("it is not that of a proxy: \(reason)"), url: isTellable ? text : nil)
         }
     }
 

@@ -20,7 +20,7 @@ public struct ClientIdentity: Sendable {
     public let key: CertificateSource?
     /// The time within which the passphrase has to be returned. Afterwards the closure's task is cancelled and not waited for, and the
     /// files count as unreadable for now: requests fail, or continue with the earlier identity, and later ones ask again.
-    public let passphraseTimeLimit: Duration
+    public let passphraseTimeout: Duration
     /// Returns the passphrase of an encrypted key.
     package let passphrase: (@Sendable () async throws -> String)?
 
@@ -29,16 +29,16 @@ public struct ClientIdentity: Sendable {
     /// - Parameters:
     ///   - certificate: The certificate and those of its issuers.
     ///   - key: The key in PEM; `nil`, the default, if it is with the certificate.
-    ///   - passphraseTimeLimit: The time within which the passphrase has to be returned; one minute by default.
+    ///   - passphraseTimeout: The time within which the passphrase has to be returned; one minute by default.
     ///   - passphrase: Returns the passphrase of an encrypted key or PKCS#12. Called once each time that the files are read, and only if
     ///     they are encrypted. Its errors are passed on as ``TrellisError/underlying``.
     public init(
         certificate: CertificateSource, key: CertificateSource? = nil,
-        passphraseTimeLimit: Duration = .seconds(60), passphrase: (@Sendable () async throws -> String)? = nil
+        passphraseTimeout: Duration = .seconds(60), passphrase: (@Sendable () async throws -> String)? = nil
     ) {
         self.certificate = certificate
         self.key = key
-        self.passphraseTimeLimit = passphraseTimeLimit
+        self.passphraseTimeout = passphraseTimeout
         self.passphrase = passphrase
     }
 }

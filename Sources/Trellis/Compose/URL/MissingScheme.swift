@@ -9,7 +9,7 @@ extension TrellisError {
     static func unusableURL(_ text: String, _ failure: WireURL.ParseFailure, isWebSocket: Bool) -> TrellisError {
         switch failure {
         case .empty: return TrellisError(.invalidURL("it is empty"))
-        case .malformed(let why): return TrellisError(.invalidURL(why))
+        case .malformed(let reason): return TrellisError(.invalidURL(reason))
         case .relative, .unsupportedScheme: break
         }
         if let url = text.completed(byScheme: isWebSocket ? "ws" : "http") {

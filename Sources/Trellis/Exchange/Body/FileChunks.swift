@@ -12,7 +12,7 @@ enum FileChunks {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     static func size(ofFileAt path: String, _ sizes: FileSizes? = nil) throws(TrellisError) -> Int64 {
         if let size = try sizes?[path] { return size }
-        return try naming(path) { () throws(FileFailure) in try FileReader.size(path: path) }
+        return try naming(path) { () throws(FileError) in try FileReader.size(path: path) }
     }
 
     /// Sends the first `length` bytes of the file.
@@ -23,7 +23,7 @@ enum FileChunks {
         var offset: Int64 = 0
         while offset < length {
             let place = offset
-            let chunk = try await waiting(path) { () throws(FileFailure) in
+            let chunk = try await waiting(path) { () throws(FileError) in
                 try reader.read(atMost: chunkSize, at: place)
             }
             offset += Int64(chunk.count)
@@ -35,30 +35,30 @@ enum FileChunks {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; `CancellationError` in a cancelled task, which does not wait.
     static func open(_ path: String, length: Int64) async throws -> FileReader {
-        try await waiting(path) { () throws(FileFailure) in try FileReader(path: path, length: length) }
+        try await waiting(path) { () throws(FileError) in try FileReader(path: path, length: length) }
     }
 
     private static func waiting<Value: Sendable>(
-        _ path: String, _ body: @escaping @Sendable () throws(FileFailure) -> Value
+        _ path: String, _ body: @escaping @Sendable () throws(FileError) -> Value
     ) async throws -> Value {
         do {
             return try await BlockingThreadPool.tryingUnlessCancelled(at: FileSystem.folder(of: path), body)
-        } catch let error as FileFailure {
+        } catch let error as FileError {
             throw failure(path, error)
         }
     }
 
     private static func naming<Result>(
-        _ path: String, _ body: () throws(FileFailure) -> Result
+        _ path: String, _ body: () throws(FileError) -> Result
     ) throws(TrellisError) -> Result {
-        do throws(FileFailure) {
+        do throws(FileError) {
             return try body()
         } catch {
             throw failure(path, error)
         }
     }
 
-    private static func failure(_ path: String, _ failure: FileFailure) -> TrellisError {
-        TrellisError(.bodyFailed(.file(path: path, why: failure.why)))
+    private static func failure(_ path: String, _ failure: FileError) -> TrellisError {
+        TrellisError(.bodyFailed(.file(path: path, reason: failure.reason)))
     }
 }

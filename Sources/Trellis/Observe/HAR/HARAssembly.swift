@@ -45,7 +45,7 @@ struct HARAssembly: Sendable {
     private var lost: [Complete] = []
     private var lastCapture = 0
     /// The number of events that were lost.
-    private(set) var lostEventCount = 0
+    private(set) var droppedEventCount = 0
     /// The number of calls at which those without events are removed.
     private var nextPruning = firstPruning
 
@@ -92,7 +92,7 @@ struct HARAssembly: Sendable {
             settle(event.callID)
             calls[event.callID]?.hasEnded = true
         case .eventsDropped(let count):
-            lostEventCount += count
+            droppedEventCount += count
             endOfLosses = newest + Self.lag
             settle(event.callID)
         default: settle(event.callID)

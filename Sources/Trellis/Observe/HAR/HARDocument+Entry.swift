@@ -133,14 +133,14 @@ extension HARDocument {
             /// The name of the kind (``TrellisError/Kind``).
             public var kind: String
             /// The reason in words.
-            public var why: String
+            public var reason: String
             /// Indicates whether the request was being sent when the failure occurred.
             public var isConnected: Bool
 
             /// Creates a failure.
-            public init(kind: String, why: String, isConnected: Bool) {
+            public init(kind: String, reason: String, isConnected: Bool) {
                 self.kind = kind
-                self.why = why
+                self.reason = reason
                 self.isConnected = isConnected
             }
         }

@@ -56,7 +56,7 @@ extension HARDocument {
     /// Returns the comment of a document whose recorder has lost events; `nil` if there are none. No character of it is escaped in JSON.
     ///
     /// - Parameter count: The number of the events.
-    static func comment(lostEventCount count: Int) -> String? {
+    static func comment(droppedEventCount count: Int) -> String? {
         guard count > 0 else { return nil }
         let events = count == 1 ? "1 event was" : "\(count) events were"
         return "\(events) lost, because the recorder was too slow: entries can be missing, or incomplete"

@@ -34,12 +34,12 @@ final class HARFile: Sendable {
     /// which hangs keeps one thread.
     ///
     /// - Parameter count: Returns the number of events that the recorder has lost.
-    func beginWriting(lostEventCount count: @escaping @Sendable () -> Int) {
+    func beginWriting(droppedEventCount count: @escaping @Sendable () -> Int) {
         let isScheduled = pending.withLock { pending in
             defer { pending.isScheduled = true }
             return pending.isScheduled
         }
-        if !isScheduled { BlockingThreadPool.beginWithHook(at: folder) { [self] in write(lostEventCount: count()) } }
+        if !isScheduled { BlockingThreadPool.beginWithHook(at: folder) { [self] in write(droppedEventCount: count()) } }
     }
 
     /// The folder of the file.
@@ -49,7 +49,7 @@ final class HARFile: Sendable {
     ///
     /// - Parameter count: The number of events that the recorder has lost, which the comment of the document tells.
     @discardableResult
-    func write(lostEventCount count: Int = 0) -> HARRecorder.FileFailure? {
+    func write(droppedEventCount count: Int = 0) -> FileFailure? {
         writer.withLock { writer in
             while true {
                 let entries = pending.withLock { pending in
@@ -58,7 +58,7 @@ final class HARFile: Sendable {
                     if pending.entries.isEmpty { pending.isScheduled = false }
                     return pending.entries
                 }
-                writer.write(entries, lostEventCount: count)
+                writer.write(entries, droppedEventCount: count)
                 if entries.isEmpty { return writer.failure }
             }
         }
@@ -72,19 +72,19 @@ final class HARFile: Sendable {
         private var offset: Int64 = 0
         private var isEmpty = true
         /// The number of lost events that the document's end tells.
-        private var lostEventCount = 0
-        private(set) var failure: HARRecorder.FileFailure?
+        private var droppedEventCount = 0
+        private(set) var failure: FileFailure?
 
         init(path: String) { self.path = path }
 
         /// Returns the end of a document, with a comment if events were lost.
-        private static func end(lostEventCount count: Int) -> Data {
-            let comment = HARDocument.comment(lostEventCount: count).map { #","comment":"\#($0)""# }
+        private static func end(droppedEventCount count: Int) -> Data {
+            let comment = HARDocument.comment(droppedEventCount: count).map { #","comment":"\#($0)""# }
             return Data("\n]\(comment ?? "")}}\n".utf8)
         }
 
         /// Writes entries and the number of lost events, and creates the file if there is none. After a failure, does nothing.
-        mutating func write(_ entries: [@Sendable () throws -> Data], lostEventCount count: Int) {
+        mutating func write(_ entries: [@Sendable () throws -> Data], droppedEventCount count: Int) {
             guard failure == nil else { return }
             do {
                 let file = try opened()
@@ -95,24 +95,24 @@ final class HARFile: Sendable {
                     isEmpty = false
                 }
                 // The number grows, and so an end is never shorter than the one in its place.
-                guard !batch.isEmpty || count > lostEventCount else { return }
-                try write(batch, lostEventCount: max(count, lostEventCount), to: file)
+                guard !batch.isEmpty || count > droppedEventCount else { return }
+                try write(batch, droppedEventCount: max(count, droppedEventCount), to: file)
             } catch {
-                failure = HARRecorder.FileFailure(path: path, why: (error as? FileFailure)?.why ?? "\(error)")
+                failure = FileFailure(path: path, reason: (error as? FileError)?.reason ?? "\(error)")
             }
         }
 
         /// Writes entries in the place of the document's end. If that fails, the document keeps the entries before them.
         private mutating func write(
-            _ batch: Data, lostEventCount count: Int, to file: PartialFile
-        ) throws(FileFailure) {
-            do throws(FileFailure) {
-                try file.write(batch + Self.end(lostEventCount: count), at: offset)
+            _ batch: Data, droppedEventCount count: Int, to file: PartialFile
+        ) throws(FileError) {
+            do throws(FileError) {
+                try file.write(batch + Self.end(droppedEventCount: count), at: offset)
                 offset += Int64(batch.count)
-                lostEventCount = count
+                droppedEventCount = count
             } catch {
                 try? file.truncate(to: offset)
-                try? file.write(Self.end(lostEventCount: lostEventCount), at: offset)
+                try? file.write(Self.end(droppedEventCount: droppedEventCount), at: offset)
                 throw error
             }
         }
@@ -122,14 +122,14 @@ final class HARFile: Sendable {
             try WholeFile.check(path: path)
             // The recording may hold what only its user may read.
             guard let file = try PartialFile.opened(path: path, mode: 0o600) else {
-                throw FileFailure(
-                    why: "another program is writing to it, or it does not belong to this user alone")
+                throw FileError(
+                    reason: "another program is writing to it, or it does not belong to this user alone")
             }
             let creator = try HARDocument.encoder.encode(HARDocument.Creator.trellis)
             let start =
                 Data(#"{"log":{"version":"1.2","creator":"#.utf8) + creator + Data(#","pages":[],"entries":["#.utf8)
             try file.truncate(to: 0)
-            try file.write(start + Self.end(lostEventCount: 0), at: 0)
+            try file.write(start + Self.end(droppedEventCount: 0), at: 0)
             offset = Int64(start.count)
             self.file = file
             return file

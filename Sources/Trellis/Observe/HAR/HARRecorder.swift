@@ -23,19 +23,8 @@ import FoundationEssentials
 ///
 /// The fields `Host`, `Accept-Encoding`, the default `Accept` (`*/*`) and those that frame a body are added when a request is sent, and are
 /// not recorded. An exchange whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is
-/// missing, or has no end; ``lostEventCount`` is the number of these events, and the comment of the document tells it.
+/// missing, or has no end; ``droppedEventCount`` is the number of these events, and the comment of the document tells it.
 public final class HARRecorder: EventMonitor {
-    /// The reason why the file of a recorder is not complete.
-    public struct FileFailure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The path of the file.
-        public let path: String
-        /// The reason in words.
-        public let why: String
-
-        /// The failure in words.
-        public var description: String { "the recording \(path) cannot be written: \(why)" }
-    }
-
     /// The entries that are kept in memory.
     private struct Kept: Sendable {
         var entries: [HARDocument.Entry] = []
@@ -87,11 +76,11 @@ public final class HARRecorder: EventMonitor {
         self.now = now
     }
 
-    /// The entries in memory as a document; without entries if the recorder writes to a file. The comment tells the ``lostEventCount``.
+    /// The entries in memory as a document; without entries if the recorder writes to a file. The comment tells the ``droppedEventCount``.
     public var document: HARDocument {
         HARDocument(
             entries: kept.withLock { Array($0.entries[$0.first...]) },
-            comment: HARDocument.comment(lostEventCount: lostEventCount))
+            comment: HARDocument.comment(droppedEventCount: droppedEventCount))
     }
 
     /// The number of entries that were dropped from memory, because there were more than ``maximumEntries``.
@@ -100,13 +89,13 @@ public final class HARRecorder: EventMonitor {
     /// The number of events of all sessions that the recorder has lost, because it was too slow
     /// (``SessionConfiguration/eventBufferSize``). With 0, all exchanges were recorded. The file tells the number with the next entry
     /// that is written, and at ``finish()``.
-    public var lostEventCount: Int { assembly.withLock { $0.lostEventCount } }
+    public var droppedEventCount: Int { assembly.withLock { $0.droppedEventCount } }
 
     /// Takes an event.
     public func handle(_ event: RequestEvent) async {
         let now = now()
         guard add(assembly.withLock({ $0.take(event, now: now) })), let file else { return }
-        await BlockingThreadPool.run(at: file.folder) { [self] in _ = file.write(lostEventCount: lostEventCount) }
+        await BlockingThreadPool.run(at: file.folder) { [self] in _ = file.write(droppedEventCount: droppedEventCount) }
     }
 
     /// Writes what is left: exchanges that have not ended are written as far as they are known. Call this after
@@ -116,8 +105,8 @@ public final class HARRecorder: EventMonitor {
     public func finish() async throws(FileFailure) {
         _ = add(assembly.withLock { $0.takeAll() })
         guard let file else { return }
-        let count = lostEventCount
-        let failure = await BlockingThreadPool.run(at: file.folder) { file.write(lostEventCount: count) }
+        let count = droppedEventCount
+        let failure = await BlockingThreadPool.run(at: file.folder) { file.write(droppedEventCount: count) }
         if let failure { throw failure }
     }
 
@@ -136,7 +125,7 @@ public final class HARRecorder: EventMonitor {
     func endCapture(_ id: Int, callID: UInt64, body: HARBody?) {
         let complete = assembly.withLock { $0.endCapture(id, callID: callID, body: body) }
         guard add(complete), let file else { return }
-        file.beginWriting { [self] in lostEventCount }
+        file.beginWriting { [self] in droppedEventCount }
     }
 
     // MARK: Entries

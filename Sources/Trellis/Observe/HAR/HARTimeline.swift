@@ -37,7 +37,7 @@ struct HARTimeline: Sendable, Hashable {
         let head = min(max((self.head ?? end) / 1000, ready), finish)
         var timings = HARDocument.Timings()
         var rest = ready - admitted
-        if self.admitted != nil, !metrics.reusedConnection {
+        if self.admitted != nil, !metrics.isReusedConnection {
             func take(_ nanoseconds: Int64) -> Int64? {
                 guard nanoseconds > 0 else { return nil }
                 let part = min(nanoseconds / 1000, rest)

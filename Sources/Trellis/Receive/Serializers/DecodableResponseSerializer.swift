@@ -37,8 +37,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            let why = (error as? DecodingError)?.reason ?? "\(error)"
-            throw answer.error(.serializationFailed(.decoding(type: "\(Value.self)", why: why)), underlying: error)
+            let reason = (error as? DecodingError)?.reason ?? "\(error)"
+            throw answer.error(.serializationFailed(.decoding(type: "\(Value.self)", reason: reason)), underlying: error)
         }
     }
 

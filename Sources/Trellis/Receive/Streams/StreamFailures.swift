@@ -7,8 +7,8 @@ extension TrellisError {
     }
 
     /// Returns the error of a body that does not have the format that it is read as.
-    static func malformedStream(_ why: String) -> TrellisError {
-        TrellisError(.serializationFailed(.format(why)), phase: .receiving)
+    static func malformedStream(_ reason: String) -> TrellisError {
+        TrellisError(.serializationFailed(.format(reason)), phase: .receiving)
     }
 
     /// Returns the error of a body that is not of the content type that it is read as.
@@ -17,15 +17,15 @@ extension TrellisError {
     }
 
     /// Returns the error of a body that ended before its format is complete.
-    static func streamCutShort(_ why: String) -> TrellisError {
-        TrellisError(.invalidResponse(.bodyCutShort(why)), phase: .receiving)
+    static func streamCutShort(_ reason: String) -> TrellisError {
+        TrellisError(.invalidResponse(.bodyCutShort(reason)), phase: .receiving)
     }
 
     /// Returns the error of an element of a stream that cannot be decoded.
     static func undecodable(_ element: UndecodableElement, as type: String) -> TrellisError {
-        let why = (element.cause as? DecodingError)?.reason ?? "\(element.cause)"
+        let reason = (element.cause as? DecodingError)?.reason ?? "\(element.cause)"
         return TrellisError(
-            .serializationFailed(.element("\(element.unit.rawValue) \(element.number)", type: type, why: why)),
+            .serializationFailed(.element("\(element.unit.rawValue) \(element.number)", type: type, reason: reason)),
             phase: .receiving, underlying: element)
     }
 }

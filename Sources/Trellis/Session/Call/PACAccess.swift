@@ -24,8 +24,8 @@ struct PACAccess: ProxyScriptAccess {
             group.addTask { try await result() }
             group.addTask { [context] in
                 try await context.wait(for: Self.resultLimit)
-                let why = "it has not returned within \(Self.resultLimit.components.seconds) s"
-                throw TrellisError(.proxyFailed(.script(why, mayBeTransient: true)))
+                let reason = "it has not returned within \(Self.resultLimit.components.seconds) s"
+                throw TrellisError(.proxyFailed(.script(reason, mayBeTransient: true)))
             }
             defer { group.cancelAll() }
             guard let first = try await group.next() else { throw CancellationError() }
@@ -48,8 +48,8 @@ struct PACAccess: ProxyScriptAccess {
         return text
     }
 
-    private static func failure(_ why: String, mayBeTransient: Bool = false) -> TrellisError {
-        TrellisError(.proxyFailed(.script(why, mayBeTransient: mayBeTransient)))
+    private static func failure(_ reason: String, mayBeTransient: Bool = false) -> TrellisError {
+        TrellisError(.proxyFailed(.script(reason, mayBeTransient: mayBeTransient)))
     }
 
     private static func read(_ path: String) async throws -> String {
@@ -59,8 +59,8 @@ struct PACAccess: ProxyScriptAccess {
             }
             guard let data else { throw failure("there is no file \(path)") }
             return try checked(text(data))
-        } catch let error as FileFailure {
-            throw failure("the file \(path) cannot be read: \(error.why)")
+        } catch let error as FileError {
+            throw failure("the file \(path) cannot be read: \(error.reason)")
         }
     }
 
@@ -92,10 +92,10 @@ struct PACAccess: ProxyScriptAccess {
                 let lifetime = Self.lifetime(response.headers)
                 return LoadedProxyScript(text: try Self.checked(Self.text(body)), lifetime: lifetime)
             }
-            let why = "\(URLRedaction.redact(target)) answers \(response.status.code)"
+            let reason = "\(URLRedaction.redact(target)) answers \(response.status.code)"
             guard let location = response.head.redirectTargets.first,
                 let next = try? RedirectTarget(location, of: target, sentTo: target), !next.isDowngrade
-            else { throw Self.failure(why, mayBeTransient: response.status.isTransient) }
+            else { throw Self.failure(reason, mayBeTransient: response.status.isTransient) }
             target = next.url
         }
         throw Self.failure("\(URLRedaction.redact(url)) leads to more than \(Self.redirectLimit) redirects")

@@ -5,12 +5,12 @@ import CurlEngine
 /// | stage | runs | function |
 /// |---|---|---|
 /// | HSTS | once; again where a step or a redirect has changed the URL | ``begin()`` |
-/// | steps around the call | once | ``aroundCall(_:_:)`` |
+/// | application steps | once | ``runApplicationSteps(_:_:)`` |
 /// | retries and hedging | once; each attempt is one turn of it | ``attempts(at:)`` |
 /// | adapters | for each attempt, until a redirect leaves the origin | ``attempt(_:)`` |
 /// | redirects | for each attempt; each hop is one turn of it | ``hops(_:asked:)`` |
-/// | steps around the hop | for each hop | ``hop(_:)`` |
-/// | cookies | for each exchange: a step around the hop may send several | ``exchange(_:)`` |
+/// | network steps | for each hop | ``hop(_:)`` |
+/// | cookies | for each exchange: a network step may send several | ``exchange(_:)`` |
 /// | cache | for each exchange, which it may make unnecessary | ``exchangeWithCache(_:asked:_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | observation | for each exchange, if it is observed | ``exchangeObserved(_:_:_:)`` |
@@ -68,8 +68,8 @@ final class Pipeline: Sendable {
     func run() async throws -> StepResponse {
         if session.mustPrepareUpgrades { await session.prepareUpgrades() }
         let asked = try begin()
-        if request.depth == steps.aroundCall.count { return try await attempts(at: asked) }
-        return try await aroundCall(asked, request.depth)
+        if request.depth == steps.application.count { return try await attempts(at: asked) }
+        return try await runApplicationSteps(asked, request.depth)
     }
 
     /// Continues a direct call after its first attempt: with the redirect that was the response, and with the retriers.
@@ -108,13 +108,13 @@ final class Pipeline: Sendable {
         return request.depth == 0 ? try session.asked(by: call, tellsUpgrade: true) : call.request
     }
 
-    /// Runs the steps around the call, each inside the one before it.
+    /// Runs the application steps, each inside the one before it.
     @inline(never)
-    private func aroundCall(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        if depth == steps.aroundCall.count { return try await attempts(at: request) }
+    private func runApplicationSteps(_ request: Request, _ depth: Int) async throws -> StepResponse {
+        if depth == steps.application.count { return try await attempts(at: request) }
         try call.checkCancellation()
-        return try await through(steps.aroundCall[depth], request, depth + 1) {
-            try await self.aroundCall($0, depth + 1)
+        return try await through(steps.application[depth], request, depth + 1) {
+            try await self.runApplicationSteps($0, depth + 1)
         }
     }
 
@@ -292,28 +292,28 @@ final class Pipeline: Sendable {
     @inline(never)
     private func hop(_ request: Request) async throws -> StepResponse {
         if isFirst, let answered = self.request.answered { return answered }
-        if steps.aroundHop.isEmpty { return try await exchange(request) }
-        return try await aroundHop(request, 0)
+        if steps.network.isEmpty { return try await exchange(request) }
+        return try await runNetworkSteps(request, 0)
     }
 
     @inline(never)
-    private func aroundHop(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        if depth == steps.aroundHop.count {
+    private func runNetworkSteps(_ request: Request, _ depth: Int) async throws -> StepResponse {
+        if depth == steps.network.count {
             return session.configuration.hsts == nil ? try await exchange(request) : try await upgradedExchange(request)
         }
         try call.checkCancellation()
-        return try await through(steps.aroundHop[depth], request, nil) {
-            try await self.aroundHop($0, depth + 1)
+        return try await through(steps.network[depth], request, nil) {
+            try await self.runNetworkSteps($0, depth + 1)
         }
     }
 
-    /// Runs one exchange whose URL a step around the hop may have changed.
+    /// Runs one exchange whose URL a network step may have changed.
     @inline(never)
     private func upgradedExchange(_ request: Request) async throws -> StepResponse {
         try await exchange(session.upgraded(request, by: call))
     }
 
-    /// Runs one exchange with its cookies. If a step around the hop sends two requests, such as Digest authentication, the second request
+    /// Runs one exchange with its cookies. If a network step sends two requests, such as Digest authentication, the second request
     /// includes the cookies of the first response.
     @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {

@@ -19,7 +19,7 @@ actor RequestActor: EngineActor {
     nonisolated let prefersEngine: Bool
     /// The steps of the session and of the request.
     nonisolated let steps: AttachedSteps
-    /// The number of steps around the call that ran before this actor's pipeline begins.
+    /// The number of application steps that ran before this actor's pipeline begins.
     nonisolated let depth: Int
     /// The first exchange, if no step can change it, or if its response was received before the call was created.
     nonisolated let first: ExchangeActor?

@@ -252,7 +252,7 @@ extension Session {
 
     /// Creates a call that replaces several other calls, and runs the rest of their steps.
     ///
-    /// - Parameter depth: The number of steps around the call that have already run.
+    /// - Parameter depth: The number of application steps that have already run.
     func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> RequestActor {
         var request = request
         // Each of the waiting calls has its own total limit.

@@ -226,7 +226,7 @@ extension DNSFailure: CustomStringConvertible {
         case .refused(2): "the DNS server has failed (SERVFAIL)"
         case .refused(5): "the DNS server refuses to respond (REFUSED)"
         case .refused(let code): "the DNS server responded with code \(code)"
-        case .malformed(let why): "the DNS response is malformed: \(why)"
+        case .malformed(let reason): "the DNS response is malformed: \(reason)"
         case .status(let status): "the DNS server responded with the HTTP status \(status)"
         case .contentType(let type):
             "the DNS server responded with \(type.map { "the content type \($0)" } ?? "no content type")"

@@ -12,7 +12,7 @@ public enum AuthenticationError: Error, Hashable, Sendable {
     /// The `.netrc` file has quotes that do not end in their line, or lacks a value.
     case malformedNetrc(line: Int)
     /// The `.netrc` file cannot be read.
-    case unreadableNetrc(path: String, why: String)
+    case unreadableNetrc(path: String, reason: String)
 }
 
 extension AuthenticationError: CustomStringConvertible {
@@ -24,7 +24,7 @@ extension AuthenticationError: CustomStringConvertible {
         case .refreshTimedOut: "refreshing the credential took too long"
         case .refreshCancelled: "refreshing the credential was cancelled"
         case .malformedNetrc(let line): "line \(line) of the netrc file has quotes that do not end, or lacks a value"
-        case .unreadableNetrc(let path, let why): "the netrc file \(path) cannot be read: \(why)"
+        case .unreadableNetrc(let path, let reason): "the netrc file \(path) cannot be read: \(reason)"
         }
     }
 }

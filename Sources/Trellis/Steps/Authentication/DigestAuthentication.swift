@@ -5,7 +5,7 @@ import HTTPTypes
 /// A step for Digest authentication (RFC 7616), which proves knowledge of the password without sending the password.
 ///
 /// ```swift
-/// configuration.steps.aroundHop.append(
+/// configuration.steps.network.append(
 ///     try DigestAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///

@@ -9,7 +9,7 @@ extension Netrc {
     ///
     /// - Parameter path: The file. Unless given, the path in the environment variable `NETRC`, or else `.netrc` in the folder
     ///   that `HOME` names; if no such file exists, the result has no entries.
-    /// - Throws: ``AuthenticationError/unreadableNetrc(path:why:)`` for a file that is missing although its path was given, is no
+    /// - Throws: ``AuthenticationError/unreadableNetrc(path:reason:)`` for a file that is missing although its path was given, is no
     ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``; `CancellationError` in a cancelled task,
     ///   without waiting for the disk.
     public static func load(from path: (any FilePathConvertible)? = nil) async throws -> Netrc {
@@ -22,17 +22,17 @@ extension Netrc {
         }
         do {
             return try await BlockingThreadPool.tryingUnlessCancelled { try Netrc(parsing: read(path)) }
-        } catch let failure as FileFailure {
-            throw AuthenticationError.unreadableNetrc(path: path, why: failure.why)
+        } catch let failure as FileError {
+            throw AuthenticationError.unreadableNetrc(path: path, reason: failure.reason)
         }
     }
 
-    private static func read(_ path: String) throws(FileFailure) -> String {
+    private static func read(_ path: String) throws(FileError) -> String {
         // Checked with `FileReader`, so that the error has the same words as for a file of a body.
         let size = try FileReader.size(path: path)
-        guard size <= maximumSize else { throw FileFailure(why: "it is larger than 1 MiB") }
+        guard size <= maximumSize else { throw FileError(reason: "it is larger than 1 MiB") }
         guard let file = try WholeFile.read(path: path, limit: Int(maximumSize)) else {
-            throw FileFailure(why: "it does not exist")
+            throw FileError(reason: "it does not exist")
         }
         return String(decoding: file.data, as: UTF8.self)
     }

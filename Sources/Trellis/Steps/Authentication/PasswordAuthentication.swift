@@ -1,7 +1,7 @@
 /// A step that proves a name and a password in the way that the server asks for: Digest (RFC 7616) or Basic (RFC 7617).
 ///
 /// ```swift
-/// configuration.steps.aroundHop.append(
+/// configuration.steps.network.append(
 ///     try PasswordAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///
@@ -78,8 +78,8 @@ extension Request {
     /// ``withAuthorization(username:password:)`` sends the password at once, and saves a request.
     public func withCredentials(username: String, password: String) -> Request {
         withSteps { steps in
-            steps.aroundHop.removeAll { $0 is PasswordAuthentication }
-            steps.aroundHop.append(PasswordAuthentication(username: username, password: password))
+            steps.network.removeAll { $0 is PasswordAuthentication }
+            steps.network.append(PasswordAuthentication(username: username, password: password))
         }
     }
 }
@@ -98,7 +98,7 @@ extension CallContext {
     /// The steps of the call's request that prove a name and a password. The steps are those of the caller's request: the request
     /// behind a redirect may have been made by a handler.
     private var ownCredentialSteps: [ObjectIdentifier] {
-        guard let steps = call.request.attachedSteps?.given.aroundHop else { return [] }
+        guard let steps = call.request.attachedSteps?.given.network else { return [] }
         return steps.compactMap { step -> ObjectIdentifier? in
             if let step = step as? PasswordAuthentication { return ObjectIdentifier(step) }
             return (step as? DigestAuthentication).map { ObjectIdentifier($0) }

@@ -4,10 +4,10 @@ public import FoundationEssentials
 /// The session of the call that began a refresh, as ``Authenticator/refresh(_:using:)`` uses it: a sender of requests that cannot
 /// wait for the refresh that sends them.
 ///
-/// The requests share the session's connections, defaults, cookies, redirects, limits, steps around each hop and observers. The
-/// session's steps around the call, adapters, retriers and hedging are left out, so that no adapter or interceptor adds a
+/// The requests share the session's connections, defaults, cookies, redirects, limits, network steps and observers. The
+/// session's application steps, adapters, retriers and hedging are left out, so that no adapter or interceptor adds a
 /// credential to the requests, and they wait for none. Credentials of other kinds are sent: the session's default fields, its
-/// cookies, and those that a step around the hop adds. A request's own steps (``Request/steps``) run.
+/// cookies, and those that a network step adds. A request's own steps (``Request/steps``) run.
 ///
 /// The requests belong to the calls that wait for the refresh: they go out while the session drains
 /// (``Session/shutdown(drainingFor:)``), until the drain is over.

@@ -23,7 +23,7 @@ public struct CachePolicy: Sendable, Hashable {
 
     /// The longest time for which a request waits for the response to an equal one that was sent before it: 5 seconds by default. With
     /// zero, every request is sent.
-    public var maximumCollapsedWait: Duration = .seconds(5)
+    public var maximumCoalescedWait: Duration = .seconds(5)
     /// The longest time after the end of its freshness for which a response takes the place of a failure to reach the origin (RFC 9111,
     /// section 4.2.4), if neither the response nor the request has a `stale-if-error`. Zero, and so never, by default. No response is used
     /// against its `must-revalidate` or `no-cache`, in the cache of many users against its `proxy-revalidate` or `s-maxage`, or where the
@@ -34,13 +34,13 @@ public struct CachePolicy: Sendable, Hashable {
     public init(
         sharing: Sharing = .private, targetedFieldNames: [HTTPField.Name] = [], heuristicShare: Double = 0.1,
         maximumHeuristicLifetime: Duration = .seconds(86_400),
-        maximumCollapsedWait: Duration = .seconds(5), maximumStaleness: Duration = .zero
+        maximumCoalescedWait: Duration = .seconds(5), maximumStaleness: Duration = .zero
     ) {
         self.sharing = sharing
         self.targetedFieldNames = targetedFieldNames
         self.heuristicShare = heuristicShare
         self.maximumHeuristicLifetime = maximumHeuristicLifetime
-        self.maximumCollapsedWait = maximumCollapsedWait
+        self.maximumCoalescedWait = maximumCoalescedWait
         self.maximumStaleness = maximumStaleness
     }
 

@@ -59,7 +59,7 @@ struct CodedBody: Sendable {
         }
     }
 
-    private static func error(_ why: String) -> TrellisError {
-        TrellisError(.invalidResponse(.contentCoding(why)), phase: .receiving)
+    private static func error(_ reason: String) -> TrellisError {
+        TrellisError(.invalidResponse(.contentCoding(reason)), phase: .receiving)
     }
 }

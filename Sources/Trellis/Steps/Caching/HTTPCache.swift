@@ -205,7 +205,7 @@ public struct CacheStatistics: Sendable, Hashable {
     /// The number of requests that the server answered with 304, so that a stored response was used.
     public internal(set) var validatedCount = 0
     /// The number of requests that waited for the response to an equal one, and used it.
-    public internal(set) var collapsedCount = 0
+    public internal(set) var coalescedCount = 0
     /// The number of stale responses that were used in place of a failure.
     public internal(set) var staleCount = 0
     /// The number of responses that were stored.
@@ -215,8 +215,8 @@ public struct CacheStatistics: Sendable, Hashable {
 
     /// Counts a request whose response is neither a hit nor a miss.
     fileprivate mutating func count(_ status: CacheStatus) {
-        if status.isCollapsed {
-            collapsedCount += 1
+        if status.isCoalesced {
+            coalescedCount += 1
         } else if status.isStaleIfError {
             staleCount += 1
         } else if status.isValidated {

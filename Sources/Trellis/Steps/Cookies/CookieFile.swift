@@ -22,24 +22,14 @@ public import FoundationEssentials
 /// A file that cannot be read or written fails no request: the cookies are in memory, ``failure`` has the reason, and the next
 /// change tries again, as does ``flush()``. ``RequestEvent/Kind/cookiesFailed(_:)`` tells the first of such failures.
 public actor CookieFile: CookieStorage {
-    /// The reason why a cookie file cannot be used.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The path of the file.
-        public let path: String
-        /// The reason in words, from the system if the system refused.
-        public let why: String
-        /// A description with the path and the reason.
-        public var description: String { "the cookie file \(path) cannot be used: \(why)" }
-    }
-
     /// The path of the file.
     public nonisolated let path: String
     /// The reason why the file could not be read or written the last time; `nil` if it could.
-    public private(set) var failure: Failure? {
+    public private(set) var failure: FileFailure? {
         didSet { if (failure == nil) != (oldValue == nil) { newFailure.withLock { $0 = failure } } }
     }
     /// The first failure after the file had worked, or at its first use; `nil` if there is none, or if a request has told it.
-    private nonisolated let newFailure = Locked<Failure?>(nil)
+    private nonisolated let newFailure = Locked<FileFailure?>(nil)
     /// The cookies in memory.
     private var store: CookieStore
     private let now: @Sendable () -> Date
@@ -113,8 +103,8 @@ public actor CookieFile: CookieStorage {
 
     /// Writes the changes that could not be written before.
     ///
-    /// - Throws: ``Failure`` if the file cannot be read or written.
-    public func flush() async throws(Failure) {
+    /// - Throws: ``FileFailure`` if the file cannot be read or written.
+    public func flush() async throws(FileFailure) {
         await refresh()
         await save([])
         if let failure { throw failure }
@@ -123,7 +113,7 @@ public actor CookieFile: CookieStorage {
     // MARK: The file
 
     /// Returns the first of several failures to the first request that asks; `nil` to others, and while the file works.
-    nonisolated func takeNewFailure() -> Failure? {
+    nonisolated func takeNewFailure() -> FileFailure? {
         newFailure.withLock { failure in
             defer { failure = nil }
             return failure
@@ -152,14 +142,14 @@ public actor CookieFile: CookieStorage {
         defer { reading = nil }
         while true {
             let (begun, contents, known, time) = (generation, contents, version, now())
-            do throws(FileFailure) {
+            do throws(FileError) {
                 let read = try await contents.readIfChanged(since: known, at: time)
                 // The file may have been written in the meantime.
                 guard begun == generation else { continue }
                 if let read { take(read) }
                 if changes.isEmpty { failure = nil }
             } catch {
-                failure = Failure(path: path, why: error.why)
+                failure = FileFailure(path: path, reason: error.reason)
             }
             return
         }
@@ -191,14 +181,14 @@ public actor CookieFile: CookieStorage {
     private func drain() async {
         while !changes.isEmpty {
             let batch = changes
-            do throws(FileFailure) {
+            do throws(FileError) {
                 // A lock that another process holds for long is waited for once.
                 let written = try await contents.write(batch, isPatient: failure == nil, at: now())
                 changes.removeFirst(batch.count)
                 take(written)
                 failure = nil
             } catch {
-                failure = Failure(path: path, why: error.why)
+                failure = FileFailure(path: path, reason: error.reason)
                 // The changes are in memory too; the list of changes to be written later must not grow without bound.
                 changes.removeFirst(max(0, changes.count - 2 * contents.limits.total))
                 break

@@ -33,8 +33,8 @@ struct CookieFileContents: Sendable {
     /// Reads the file; returns `nil` if its version is the one that is known.
     func readIfChanged(
         since version: WholeFile.Version?, at now: Date
-    ) async throws(FileFailure) -> Snapshot? {
-        try await BlockingThreadPool.trying(at: FileSystem.folder(of: path)) { () throws(FileFailure) in
+    ) async throws(FileError) -> Snapshot? {
+        try await BlockingThreadPool.trying(at: FileSystem.folder(of: path)) { () throws(FileError) in
             let current = WholeFile.version(path: path)
             if current == version, current != nil { return nil }
             try WholeFile.check(path: path)
@@ -42,13 +42,13 @@ struct CookieFileContents: Sendable {
         }
     }
 
-    private func read(_ path: String, at now: Date) throws(FileFailure) -> Snapshot {
+    private func read(_ path: String, at now: Date) throws(FileError) -> Snapshot {
         var snapshot = Snapshot(store: CookieStore(limits: limits))
         guard let file = try WholeFile.read(path: path, limit: Self.maximumSize) else { return snapshot }
         let text = NetscapeCookies(file.data, at: now)
         // A file of another kind must not be overwritten with cookies because of a mistake in a path.
         guard text.isCookieFile else {
-            throw FileFailure(why: "it is not a file of cookies, and stays as it is")
+            throw FileError(reason: "it is not a file of cookies, and stays as it is")
         }
         _ = snapshot.store.insert(text.cookies, at: now)
         snapshot.data = file.data
@@ -59,20 +59,20 @@ struct CookieFileContents: Sendable {
     /// Merges changes into the present contents of the file, and returns the result.
     ///
     /// - Parameter isPatient: Indicates whether the lock is waited for, about five seconds.
-    func write(_ changes: [CookieChange], isPatient: Bool, at now: Date) async throws(FileFailure) -> Snapshot {
-        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileFailure) in
+    func write(_ changes: [CookieChange], isPatient: Bool, at now: Date) async throws(FileError) -> Snapshot {
+        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileError) in
             try writeUnlessLocked(changes, at: now)
         }
     }
 
     /// Merges changes into the file; returns `nil` if another process has the lock.
-    private func writeUnlessLocked(_ changes: [CookieChange], at now: Date) throws(FileFailure) -> Snapshot? {
+    private func writeUnlessLocked(_ changes: [CookieChange], at now: Date) throws(FileError) -> Snapshot? {
         // Checked first, so that no lock is created beside a path that is not a regular file.
         try WholeFile.check(path: path)
         // The target is replaced, so that a symbolic link stays a link.
         let target = WholeFile.target(of: path)
         guard let lock = try FileLock.taken(path: target + ".lock") else { return nil }
-        return try lock.whileHeld { () throws(FileFailure) in
+        return try lock.whileHeld { () throws(FileError) in
             var snapshot = try read(target, at: now)
             for change in changes { change.apply(to: &snapshot.store, at: now) }
             let data = NetscapeCookies(cookies: snapshot.store.all).data

@@ -104,7 +104,7 @@ final class LimitPermit: StartPermission {
         error.url = URLRedaction.redact(request.url)
         error.phase = .queued
         error.metrics.attemptCount = context.attempt - 1
-        error.metrics.total = context.elapsedTime
+        error.metrics.total = context.elapsed
         error.metrics.queuedTime = context.now.nanoseconds(since: start)
         return error
     }

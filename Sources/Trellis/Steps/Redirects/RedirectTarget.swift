@@ -70,12 +70,12 @@ struct RedirectTarget: Sendable {
             switch error {
             case .empty, .relative: throw refused("its Location is not absolute")
             case .unsupportedScheme(let scheme): throw refused("its scheme is \(scheme.prefix(32)), not http or https")
-            case .malformed(let why): throw refused("its Location is malformed: \(why)")
+            case .malformed(let reason): throw refused("its Location is malformed: \(reason)")
             }
         }
     }
 
-    private static func refused(_ why: String) -> TrellisError { TrellisError(.redirectFailed(.refused(why))) }
+    private static func refused(_ reason: String) -> TrellisError { TrellisError(.redirectFailed(.refused(reason))) }
 
     /// Returns the part of a URL before the host, with the `@`.
     private static func userInformation(_ url: String) -> String? {

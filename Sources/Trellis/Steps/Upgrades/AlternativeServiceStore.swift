@@ -60,7 +60,7 @@ public final class AlternativeServiceStore: Sendable {
     public var path: String? { records.path }
 
     /// The reason why the file could not be read or written the last time; `nil` if it could.
-    public var failure: StoreFileFailure? { records.failure }
+    public var failure: FileFailure? { records.failure }
 
     /// Returns the alternative services of the origin of an https URL, in the order of the server's preference, including those that are
     /// not used at present.
@@ -93,8 +93,8 @@ public final class AlternativeServiceStore: Sendable {
 
     /// Writes all changes to the file now. A store in memory has nothing to write.
     ///
-    /// - Throws: ``StoreFileFailure`` if the file cannot be read or written.
-    public func flush() async throws(StoreFileFailure) { try await records.flush() }
+    /// - Throws: ``FileFailure`` if the file cannot be read or written.
+    public func flush() async throws(FileFailure) { try await records.flush() }
 }
 
 extension AlternativeServiceStore {

@@ -49,7 +49,7 @@ public final class HSTSStore: Sendable {
     public var path: String? { records.path }
 
     /// The reason why the file could not be read or written the last time; `nil` if it could.
-    public var failure: StoreFileFailure? { records.failure }
+    public var failure: FileFailure? { records.failure }
 
     /// The known hosts, in the order of their names.
     public var hosts: [HSTSHost] {
@@ -84,8 +84,8 @@ public final class HSTSStore: Sendable {
 
     /// Writes all changes to the file now. A store in memory has nothing to write.
     ///
-    /// - Throws: ``StoreFileFailure`` if the file cannot be read or written.
-    public func flush() async throws(StoreFileFailure) { try await records.flush() }
+    /// - Throws: ``FileFailure`` if the file cannot be read or written.
+    public func flush() async throws(FileFailure) { try await records.flush() }
 }
 
 extension HSTSStore {

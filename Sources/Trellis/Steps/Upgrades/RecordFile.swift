@@ -1,16 +1,6 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The reason why the file of an ``HSTSStore`` or an ``AlternativeServiceStore`` cannot be used.
-public struct StoreFileFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The path of the file.
-    public let path: String
-    /// The reason in words, from the system if the system refused.
-    public let why: String
-    /// A description with the path and the reason.
-    public var description: String { "the file \(path) cannot be used: \(why)" }
-}
-
 /// The access to a file of records, which reads and writes on a thread that may wait for a disk.
 struct RecordFile<Format: RecordFormat>: Sendable {
     typealias Record = Format.Record
@@ -20,18 +10,18 @@ struct RecordFile<Format: RecordFormat>: Sendable {
     var maximumSize = 16 << 20
 
     /// Reads the records that have not expired.
-    func read(at now: Date) async throws(FileFailure) -> [String: Record] {
-        try await BlockingThreadPool.trying { () throws(FileFailure) in try contents(of: path, at: now).records }
+    func read(at now: Date) async throws(FileError) -> [String: Record] {
+        try await BlockingThreadPool.trying { () throws(FileError) in try contents(of: path, at: now).records }
     }
 
     private func contents(
         of path: String, at now: Date
-    ) throws(FileFailure) -> (records: [String: Record], data: Data) {
+    ) throws(FileError) -> (records: [String: Record], data: Data) {
         try WholeFile.check(path: path)
         guard let file = try WholeFile.read(path: path, limit: maximumSize) else { return ([:], Data()) }
         // A file of another kind must not be overwritten because of a mistake in a path.
         guard var records = Format.read(RecordLines(file.data)) else {
-            throw FileFailure(why: "it is not \(Format.kind), and stays as it is")
+            throw FileError(reason: "it is not \(Format.kind), and stays as it is")
         }
         Format.trim(&records, at: now)
         return (records, file.data)
@@ -42,8 +32,8 @@ struct RecordFile<Format: RecordFormat>: Sendable {
     /// - Parameter isPatient: Indicates whether the lock is waited for, about five seconds.
     func write(
         _ changes: RecordChanges<Record>, isPatient: Bool, at now: Date
-    ) async throws(FileFailure) -> [String: Record] {
-        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileFailure) in
+    ) async throws(FileError) -> [String: Record] {
+        try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileError) in
             try writeUnlessLocked(changes, at: now)
         }
     }
@@ -51,13 +41,13 @@ struct RecordFile<Format: RecordFormat>: Sendable {
     /// Merges changes into the file; returns `nil` if another process has the lock.
     private func writeUnlessLocked(
         _ changes: RecordChanges<Record>, at now: Date
-    ) throws(FileFailure) -> [String: Record]? {
+    ) throws(FileError) -> [String: Record]? {
         // Checked first, so that no lock is created beside a path that is not a regular file.
         try WholeFile.check(path: path)
         // The target is replaced, so that a symbolic link stays a link.
         let target = WholeFile.target(of: path)
         guard let lock = try FileLock.taken(path: target + ".lock") else { return nil }
-        return try lock.whileHeld { () throws(FileFailure) in
+        return try lock.whileHeld { () throws(FileError) in
             var (records, old) = try contents(of: target, at: now)
             changes.apply(to: &records)
             Format.trim(&records, at: now)

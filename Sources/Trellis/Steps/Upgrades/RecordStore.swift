@@ -20,7 +20,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         /// Indicates whether the changes are to be written soon.
         var mustSave = false
         var isLoaded: Bool
-        var failure: StoreFileFailure?
+        var failure: FileFailure?
         /// The task that reads the file.
         var loading: Task<Void, Never>?
         /// The task that writes the changes.
@@ -60,7 +60,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
     var isLoaded: Bool { state.withLock { $0.isLoaded } }
 
     /// The reason why the file could not be read or written the last time; `nil` if it could.
-    var failure: StoreFileFailure? { state.withLock { $0.failure } }
+    var failure: FileFailure? { state.withLock { $0.failure } }
 
     /// Indicates whether changes are being written.
     var isSaving: Bool { state.withLock { $0.saving != nil } }
@@ -148,10 +148,10 @@ final class RecordStore<Format: RecordFormat>: Sendable {
 
     private func read() async {
         guard let file else { return }
-        do throws(FileFailure) {
+        do throws(FileError) {
             take(try await file.read(at: now()), nil)
         } catch {
-            state.withLock { $0.failure = StoreFileFailure(path: file.path, why: error.why) }
+            state.withLock { $0.failure = FileFailure(path: file.path, reason: error.reason) }
         }
         state.withLock { state in
             state.isLoaded = true
@@ -160,7 +160,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
     }
 
     /// Replaces the records in memory with those of the file, and applies the changes that are not in the file yet.
-    private func take(_ records: [String: Record], _ failure: StoreFileFailure?) {
+    private func take(_ records: [String: Record], _ failure: FileFailure?) {
         let ends = records.mapValues(\.end)
         state.withLock { state in
             state.records = records
@@ -204,10 +204,10 @@ final class RecordStore<Format: RecordFormat>: Sendable {
             // A lock that another process holds for long is waited for once.
             return (state.writing, state.failure == nil)
         }
-        do throws(FileFailure) {
+        do throws(FileError) {
             take(try await file.write(batch, isPatient: isPatient, at: now()), nil)
         } catch {
-            let failure = StoreFileFailure(path: file.path, why: error.why)
+            let failure = FileFailure(path: file.path, reason: error.reason)
             state.withLock { state in
                 state.changes = batch.followed(by: state.changes)
                 state.writing = RecordChanges()
@@ -218,8 +218,8 @@ final class RecordStore<Format: RecordFormat>: Sendable {
 
     /// Writes all changes now, also those that could not be written before.
     ///
-    /// - Throws: ``StoreFileFailure`` if the file cannot be read or written.
-    func flush() async throws(StoreFileFailure) {
+    /// - Throws: ``FileFailure`` if the file cannot be read or written.
+    func flush() async throws(FileFailure) {
         guard file != nil else { return }
         await load()
         let task = state.withLock { state -> Task<Void, Never>? in

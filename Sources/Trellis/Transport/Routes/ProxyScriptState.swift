@@ -138,7 +138,7 @@ final class ProxyScriptState: Sendable {
                 .unsupported(
                     "PAC scripts need the library \(ProxyScriptRunner.library); its package is libpacparser1 in Debian")
             )
-        case .script(let why): TrellisError(.proxyFailed(.script(why, mayBeTransient: false)))
+        case .script(let reason): TrellisError(.proxyFailed(.script(reason, mayBeTransient: false)))
         case .overdue:
             TrellisError(
                 .proxyFailed(

@@ -88,12 +88,12 @@ extension RouteTable {
         guard let lookups = try lookups(for: request, to: url, through: proxy) else { return found }
         if let name = lookups.proxy {
             found.proxy = try await find(name, lookups.family, clock, tell) {
-                .proxyFailed(.nameResolution(proxy: proxy.nextHop?.name ?? name, why: $0))
+                .proxyFailed(.nameResolution(proxy: proxy.nextHop?.name ?? name, reason: $0))
             }
         }
         if let name = lookups.secondProxy {
             found.secondProxy = try await find(name, lookups.family, clock, tell) {
-                .proxyFailed(.nameResolution(proxy: proxy.secondHop?.name ?? name, why: $0))
+                .proxyFailed(.nameResolution(proxy: proxy.secondHop?.name ?? name, reason: $0))
             }
         }
         if let name = lookups.server {

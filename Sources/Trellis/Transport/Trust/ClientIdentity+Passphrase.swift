@@ -13,7 +13,7 @@ extension ClientIdentity {
     func readPassphrase() async throws(TrellisError) -> String {
         guard let passphrase else { return "" }
         do {
-            let limit = passphraseTimeLimit
+            let limit = passphraseTimeout
             guard let text = try await FunctionTask.value(of: passphrase, within: limit) else {
                 throw PassphraseTimeout(limit: limit)
             }

@@ -31,16 +31,16 @@ struct TrustContents: Sendable {
             case .bytes(let data): bytes[source] = [UInt8](data)
             case .path(let path):
                 willRead(path)
-                do throws(FileFailure) {
+                do throws(FileError) {
                     bytes[source] = try FileContents.read(path: path)
                 } catch {
-                    throw Self.failure(path, error.why, configuration)
+                    throw Self.failure(path, error.reason, configuration)
                 }
             }
         }
     }
 
-    private static func failure(_ path: String, _ why: String, _ configuration: TLSConfiguration) -> TrellisError {
+    private static func failure(_ path: String, _ reason: String, _ configuration: TLSConfiguration) -> TrellisError {
         let identity = configuration.clientIdentity
         let isOfIdentity = [identity?.certificate.path, identity?.key?.path].contains {
             $0?.hasSameBytes(as: path) == true
@@ -48,7 +48,7 @@ struct TrustContents: Sendable {
         return TrellisError(
             .securityFailed(
                 isOfIdentity
-                    ? .clientIdentity(.file(path: path, why: why)) : .certificateAuthorityFile("\(path): \(why)")))
+                    ? .clientIdentity(.file(path: path, reason: reason)) : .certificateAuthorityFile("\(path): \(reason)")))
     }
 
     /// Indicates whether the bytes of both are the same.
@@ -95,13 +95,13 @@ struct TrustContents: Sendable {
         var text: [UInt8] = []
         for source in sources {
             let bytes = bytes[source] ?? []
-            let why: String? =
+            let reason: String? =
                 switch count(bytes) {
                 case nil: "a \(kind) in it is malformed"
                 case 0?: "there is no \(kind) in PEM in it"
                 default: nil
                 }
-            if let why { throw TrellisError(.securityFailed(.certificateAuthorityFile("\(source.name): \(why)"))) }
+            if let reason { throw TrellisError(.securityFailed(.certificateAuthorityFile("\(source.name): \(reason)"))) }
             text += bytes + [10]
         }
         return text

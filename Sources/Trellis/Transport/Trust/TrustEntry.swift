@@ -287,12 +287,12 @@ final class TrustEntry: Sendable {
         guard let path = configuration.keyLogFile else { return nil }
         if let known = state.withLock({ $0.keyLog }) { return known }
         setPending(path)
-        do throws(FileFailure) {
+        do throws(FileError) {
             let file = try KeyLogFile(path: path)
             state.withLock { $0.keyLog = file }
             return file
         } catch {
-            throw TrellisError(.securityFailed(.keyLogFile(path: path, why: error.why)))
+            throw TrellisError(.securityFailed(.keyLogFile(path: path, reason: error.reason)))
         }
     }
 

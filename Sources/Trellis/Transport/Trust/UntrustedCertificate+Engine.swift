@@ -33,7 +33,7 @@ extension TrellisError.ClientIdentityFailure {
     ///
     /// - Parameter alert: The number of the peer's alert; 0 if there was none.
     init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, _ peer: TLSPeer, _ text: String) {
-        func refused(_ why: String) -> Self { peer == .proxy ? .refusedByProxy(why) : .refused(why) }
+        func refused(_ reason: String) -> Self { peer == .proxy ? .refusedByProxy(reason) : .refused(reason) }
         self =
             switch cause {
             case .required: peer == .proxy ? .requiredByProxy : .required

@@ -1,6 +1,6 @@
 /// A parser of multipart bodies that follows RFC 2046 strictly: no preamble, no epilogue, no padding, no bare line feeds.
 struct StrictMultipart {
-    struct Malformed: Error { let why: String }
+    struct Malformed: Error { let reason: String }
 
     struct Part: Equatable {
         /// The lines of the fields, without the line ends.
@@ -33,13 +33,13 @@ struct StrictMultipart {
             parts.append(Part(head: head, content: try content()))
         }
         try take("--\r\n".utf8, "the last boundary")
-        guard rest.isEmpty else { throw Malformed(why: "something after the last boundary") }
+        guard rest.isEmpty else { throw Malformed(reason: "something after the last boundary") }
         return parts
     }
 
     private mutating func take(_ bytes: some Sequence<UInt8>, _ what: String) throws {
         let bytes = Array(bytes)
-        guard rest.starts(with: bytes) else { throw Malformed(why: "no \(what)") }
+        guard rest.starts(with: bytes) else { throw Malformed(reason: "no \(what)") }
         rest = rest.dropFirst(bytes.count)
     }
 
@@ -51,7 +51,7 @@ struct StrictMultipart {
             try take("\r\n".utf8, "the end of a field")
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
                 line[..<colon].allSatisfy({ 0x21...0x7E ~= $0 && !"()<>@,;\\\"/[]?={}".utf8.contains($0) })
-            else { throw Malformed(why: "a line that is no field") }
+            else { throw Malformed(reason: "a line that is no field") }
             lines.append(Array(line))
         }
         try take("\r\n".utf8, "the empty line")
@@ -70,6 +70,6 @@ struct StrictMultipart {
             content += rest.prefix(run)
             rest = rest.dropFirst(run)
         }
-        throw Malformed(why: "no last boundary")
+        throw Malformed(reason: "no last boundary")
     }
 }

@@ -118,8 +118,8 @@ struct ProxyTests {
 struct ProxyFailureTests {
     @Test(
         arguments: [
-            (.nameResolution(proxy: "p:1", why: "no"), "the name of the proxy p:1 could not be resolved: no"),
-            (.unreachable(proxy: "p:1", why: "no"), "no connection to the proxy p:1: no"),
+            (.nameResolution(proxy: "p:1", reason: "no"), "the name of the proxy p:1 could not be resolved: no"),
+            (.unreachable(proxy: "p:1", reason: "no"), "no connection to the proxy p:1: no"),
             (
                 .unauthorized(proxy: "p:1", status: 407, hasCredentials: false),
                 "the proxy p:1 asks for credentials (407), and the session has none for it"
@@ -130,7 +130,7 @@ struct ProxyFailureTests {
             ),
             (.refused(proxy: "p:1", status: 403), "the proxy p:1 makes no tunnel to the server: 403 (Forbidden)"),
             (.refused(proxy: "p:1", status: 599), "the proxy p:1 makes no tunnel to the server: 599"),
-            (.noTunnel(proxy: "p:1", why: "no"), "the proxy p:1 did not answer the request for a tunnel: no"),
+            (.noTunnel(proxy: "p:1", reason: "no"), "the proxy p:1 did not answer the request for a tunnel: no"),
         ] as [(TrellisError.ProxyFailure, String)])
     func theySayWhatHappened(_ failure: TrellisError.ProxyFailure, _ text: String) {
         #expect(TrellisError(.proxyFailed(failure)).description == text)

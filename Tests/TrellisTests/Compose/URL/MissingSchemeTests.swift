@@ -6,8 +6,8 @@ import TrellisTesting
 
 /// A URL that begins with a host in place of a scheme is an error that proposes the URL with a scheme, with every libcurl.
 struct MissingSchemeTests {
-    private static func why(_ error: TrellisError) -> String? {
-        if case .invalidRequest(.url(let why)) = error.reason { why } else { nil }
+    private static func reason(_ error: TrellisError) -> String? {
+        if case .invalidRequest(.url(let reason)) = error.reason { reason } else { nil }
     }
 
     private static let rows: [(String, String?)] = [
@@ -22,7 +22,7 @@ struct MissingSchemeTests {
         let preparation = RequestPreparation(SessionConfiguration())
         let error = #expect(throws: TrellisError.self) { try preparation.url(of: Request(text)) }
         let expected = proposal.map { "it has no scheme (did you mean http://\($0) ?)" } ?? "it is not absolute"
-        #expect(error.flatMap(Self.why) == expected)
+        #expect(error.flatMap(Self.reason) == expected)
     }
 
     /// A scheme to one version of libcurl is a part of a relative reference to another.
@@ -30,14 +30,14 @@ struct MissingSchemeTests {
     func theVersionOfLibcurlDoesNotMatter(_ failure: WireURL.ParseFailure) {
         for (isWebSocket, scheme) in [(false, "http"), (true, "ws")] {
             let error = TrellisError.unusableURL("localhost:8102/echo", failure, isWebSocket: isWebSocket)
-            #expect(Self.why(error) == "it has no scheme (did you mean \(scheme)://localhost:8102/echo ?)")
+            #expect(Self.reason(error) == "it has no scheme (did you mean \(scheme)://localhost:8102/echo ?)")
         }
     }
 
     @Test(arguments: ["mailto:ann", "a:b", "tel:123456", "ann:hush@a.example", "data:1,2"])
     func aSchemeIsNoHost(_ text: String) {
         let error = TrellisError.unusableURL(text, .unsupportedScheme("x"), isWebSocket: false)
-        #expect(Self.why(error) == "its scheme is x, not http or https")
+        #expect(Self.reason(error) == "its scheme is x, not http or https")
     }
 
     @Test(
@@ -45,10 +45,10 @@ struct MissingSchemeTests {
             ("localhost:8102/echo", "it has no scheme (did you mean ws://localhost:8102/echo ?)"),
             ("ftp://a.example/", "its scheme is ftp, not ws or wss"),
         ])
-    func theSchemesOfAWebSocketAreItsOwn(_ url: String, _ why: String) async throws {
+    func theSchemesOfAWebSocketAreItsOwn(_ url: String, _ reason: String) async throws {
         let session = Session(transport: MockTransport { _ in .text("") })
         let error = await #expect(throws: TrellisError.self) { try await session.webSocket(url) }
-        #expect(error.flatMap(Self.why) == why)
+        #expect(error.flatMap(Self.reason) == reason)
         await session.shutdown()
     }
 }

@@ -88,7 +88,7 @@ struct FileSizeTests {
         }
         while !isOver.isOpen, !Task.isCancelled { await scripted.advance(by: .seconds(5)) }
         let error = await #expect(throws: TrellisError.self) { try await upload.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(scripted.transport.attempts.isEmpty, "its length is not known")
     }
 }

@@ -21,7 +21,7 @@ struct HARDocumentTests {
         )
         var replay = HARDocument.Replay()
         replay.chunks = [[0.5, 3], [1, 4]]
-        replay.failure = .init(kind: "receive", why: "reset", isConnected: true)
+        replay.failure = .init(kind: "receive", reason: "reset", isConnected: true)
         entry.replay = replay
         let document = HARDocument(entries: [entry], comment: "a comment")
         #expect(try HARDocument(json: document.json()) == document)

@@ -79,7 +79,7 @@ struct HARFileTests {
         let session = session(recorder)
         _ = try await session.data("http://a.example/")
         await session.shutdown()
-        let failure = await #expect(throws: HARRecorder.FileFailure.self) { try await recorder.finish() }
+        let failure = await #expect(throws: FileFailure.self) { try await recorder.finish() }
         #expect(failure?.path == path)
     }
 
@@ -89,7 +89,7 @@ struct HARFileTests {
         #expect(first.write() == nil)
         let second = HARFile(path: path)
         second.add(Self.entry("http://two.example/"))
-        #expect(second.write()?.why.contains("another program is writing to it") == true)
+        #expect(second.write()?.reason.contains("another program is writing to it") == true)
         #expect(document?.entries.map(\.request.url) == ["http://one.example/"])
         withExtendedLifetime(first) {}
     }
@@ -105,10 +105,10 @@ struct HARFileTests {
             guard case .write = operation, moment == .before, isFull.withLock({ $0 }) else { return nil }
             // The end of the document is short, and has room where it was.
             isFull.withLock { $0 = false }
-            return FileFailure(why: "No space left on device")
+            return FileError(reason: "No space left on device")
         }
         let failure = FileOperationHook.$handler.withValue(handler) { file.write() }
-        #expect(failure == HARRecorder.FileFailure(path: path, why: "No space left on device"))
+        #expect(failure == FileFailure(path: path, reason: "No space left on device"))
         #expect(document?.entries.map(\.request.url) == (1...3).map { "http://a.example/\($0)" })
         // The recording has a gap, and so it is not continued.
         file.add(Self.entry("http://a.example/5"))

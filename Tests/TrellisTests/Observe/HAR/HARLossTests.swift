@@ -47,12 +47,12 @@ struct HARLossTests {
         try await hasBegun.opened()
         for number in 2...3 { _ = try await session.data("http://a.example/\(number)") }
         await session.settle()
-        #expect(recorder.lostEventCount == 0)
+        #expect(recorder.droppedEventCount == 0)
         gate.open()
         await session.shutdown()
         try await recorder.finish()
         let lost = session.droppedEventCount
-        #expect(lost > 10 && recorder.lostEventCount == lost)
+        #expect(lost > 10 && recorder.droppedEventCount == lost)
         let written = try #require(isInFile ? document : recorder.document)
         #expect(written.comment == Self.comment("\(lost) events were"))
         #expect(written.entries.count < 3)
@@ -64,7 +64,7 @@ struct HARLossTests {
         await recorder.handle(RequestEvent(dropped: 1, of: nil))
         #expect(recorder.document.comment == Self.comment("1 event was"))
         await recorder.handle(RequestEvent(dropped: 11, of: nil))
-        #expect(recorder.lostEventCount == 12 && recorder.document.comment == Self.comment("12 events were"))
+        #expect(recorder.droppedEventCount == 12 && recorder.document.comment == Self.comment("12 events were"))
     }
 
     /// The end of the document, with the comment, is behind the last entry at any time. A write that knows of fewer losses changes nothing
@@ -73,12 +73,12 @@ struct HARLossTests {
         let file = HARFile(path: path)
         for (number, (known, told)) in [(0, 0), (1, 1), (1, 1), (120, 120), (9, 120)].enumerated() {
             file.add(Self.entry(number))
-            #expect(file.write(lostEventCount: known) == nil)
+            #expect(file.write(droppedEventCount: known) == nil)
             let written = try #require(document)
             #expect(written.entries.count == number + 1)
-            #expect(written.comment == HARDocument.comment(lostEventCount: told))
+            #expect(written.comment == HARDocument.comment(droppedEventCount: told))
         }
-        #expect(file.write(lostEventCount: 1_000) == nil)
+        #expect(file.write(droppedEventCount: 1_000) == nil)
         #expect(document?.entries.count == 5 && document?.comment == Self.comment("1000 events were"))
     }
 
@@ -86,16 +86,16 @@ struct HARLossTests {
     @Test func aFullDiskKeepsTheNumberBefore() throws {
         let file = HARFile(path: path)
         file.add(Self.entry(1))
-        #expect(file.write(lostEventCount: 1) == nil)
+        #expect(file.write(droppedEventCount: 1) == nil)
         file.add(Self.entry(2))
         let isFull = Locked(true)
         let handler: FileOperationHook.Handler = { operation, moment in
             guard case .write = operation, moment == .before, isFull.withLock({ $0 }) else { return nil }
             isFull.withLock { $0 = false }
-            return FileFailure(why: "No space left on device")
+            return FileError(reason: "No space left on device")
         }
-        let failure = FileOperationHook.$handler.withValue(handler) { file.write(lostEventCount: 5) }
-        #expect(failure?.why == "No space left on device")
+        let failure = FileOperationHook.$handler.withValue(handler) { file.write(droppedEventCount: 5) }
+        #expect(failure?.reason == "No space left on device")
         #expect(document?.entries.count == 1 && document?.comment == Self.comment("1 event was"))
     }
 }

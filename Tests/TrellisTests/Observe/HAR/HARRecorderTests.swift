@@ -134,7 +134,7 @@ struct HARRecorderTests {
 
     @Test func bodiesAreRecordedOnlyIfTheyAreAskedFor() async throws {
         let recorded = Recorded { _ in .text("hello") }
-        #expect(recorded.session.configuration.steps.aroundHop.isEmpty)
+        #expect(recorded.session.configuration.steps.network.isEmpty)
         _ = try await recorded.session.upload(Data("body".utf8), to: "http://a.example/")
         let entry = try #require(try await recorded.entries().first)
         #expect(entry.request.postData?.text == nil && entry.request.postData?.comment == "not recorded")

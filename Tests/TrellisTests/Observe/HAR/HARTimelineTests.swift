@@ -27,7 +27,7 @@ struct HARTimelineTests {
         metrics.nameLookup = .milliseconds(name)
         metrics.connect = .milliseconds(connect)
         metrics.tls = .milliseconds(tls)
-        metrics.reusedConnection = isReused
+        metrics.isReusedConnection = isReused
         return metrics
     }
 

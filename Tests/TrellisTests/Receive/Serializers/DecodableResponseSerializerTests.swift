@@ -69,7 +69,7 @@ struct DecodableResponseSerializerTests {
         (#"[{"tags": []}]"#, #"at [0]: there is no "name""#),
         ("<html>", "The given data was not valid JSON."),
     ])
-    func theErrorSaysWhatAndWhere(_ body: String, _ why: String) async throws {
+    func theErrorSaysWhatAndWhere(_ body: String, _ reason: String) async throws {
         let error = try #require(
             await #expect(throws: TrellisError.self) { try await Answer.test(text: body).read(.decodable([User].self)) }
         )
@@ -80,8 +80,8 @@ struct DecodableResponseSerializerTests {
             Issue.record("\(error.reason)")
             return
         }
-        #expect(found.hasPrefix(why))
-        #expect(error.description.hasPrefix("GET http://a.example/: the response is no Array<User>: \(why)"))
+        #expect(found.hasPrefix(reason))
+        #expect(error.description.hasPrefix("GET http://a.example/: the response is no Array<User>: \(reason)"))
         #expect(error.description.hasSuffix("; the body: \(body)"))
         #expect(!error.isRetryable)
     }
@@ -91,7 +91,7 @@ struct DecodableResponseSerializerTests {
             try await Answer.test(text: "x").read(.decodable(User.self, decoder: Refusing()))
         }
         #expect(error?.underlying is Refusing.Refusal)
-        #expect(error?.reason == .serializationFailed(.decoding(type: "User", why: "not today")))
+        #expect(error?.reason == .serializationFailed(.decoding(type: "User", reason: "not today")))
         await #expect(throws: CancellationError.self) {
             try await Answer.test(text: "x").read(.decodable(User.self, decoder: Cancelling()))
         }

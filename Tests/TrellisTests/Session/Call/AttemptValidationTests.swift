@@ -44,9 +44,9 @@ struct AttemptValidationTests {
         let text = String(repeating: "x", count: 200_000)
         var configuration = SessionConfiguration()
         if isAroundCalls {
-            configuration.steps.aroundCall.append(Forgiving())
+            configuration.steps.application.append(Forgiving())
         } else {
-            configuration.steps.aroundHop.append(Forgiving())
+            configuration.steps.network.append(Forgiving())
         }
         let transport = MockTransport { _ in MockResponse(status: 404, body: Data(text.utf8)) }
         let session = Session(configuration: configuration, transport: transport)

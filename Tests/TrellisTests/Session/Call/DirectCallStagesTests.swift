@@ -9,7 +9,7 @@ import TrellisTesting
 /// The stages of calls without an actor: they are those of other calls.
 @Suite(.timeLimit(.minutes(3)))
 struct DirectCallStagesTests {
-    /// A step around the hop that changes nothing. A call with such a step has an actor.
+    /// A network step that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
             try await next(request)
@@ -22,7 +22,7 @@ struct DirectCallStagesTests {
     func aCallWhoseTimeIsOverBeforeItsExchangeIsNotSent(_ isDirect: Bool) async throws {
         let scripted = Scripted {
             $0.steps.circuitBreaker = CircuitBreaker(minimumRequests: 1)
-            if !isDirect { $0.steps.aroundHop = [Passing()] }
+            if !isDirect { $0.steps.network = [Passing()] }
         }
         let late = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(5))).withAdapter(
             Adapter { [clock = scripted.clock] request, _ in
@@ -45,7 +45,7 @@ struct DirectCallStagesTests {
 
     @Test(arguments: [true, false])
     func theTimeOfAdaptersIsNotATimeInTheQueue(_ isDirect: Bool) async throws {
-        let scripted = Scripted { if !isDirect { $0.steps.aroundHop = [Passing()] } }
+        let scripted = Scripted { if !isDirect { $0.steps.network = [Passing()] } }
         let request = Request("http://localhost/").withAdapter(
             Adapter { [clock = scripted.clock] request, _ in
                 clock.advance(by: .seconds(3))
@@ -61,7 +61,7 @@ struct DirectCallStagesTests {
     /// The limit that an adapter sets for an earlier attempt is not the reason why the call ends at its deadline.
     @Test(arguments: [true, false])
     func theDeadlineIsNotTheTimeoutOfAnEarlierAttempt(_ isDirect: Bool) async throws {
-        let scripted = Scripted { if !isDirect { $0.steps.aroundHop = [Passing()] } }
+        let scripted = Scripted { if !isDirect { $0.steps.network = [Passing()] } }
         let begun = LoopbackServer.Gate()
         let request = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(50)))
             .withRetrier(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })

@@ -30,7 +30,7 @@ struct FollowedBodyTests {
         configuration.steps.retriers.append(RetryPolicy(random: { 0 }))
     }
 
-    @Test(arguments: ["none", "retriers", "cookies", "cache", "handler", "monitor", "aroundHop"])
+    @Test(arguments: ["none", "retriers", "cookies", "cache", "handler", "monitor", "network"])
     func theBodyOfARedirectDoesNotCount(steps: String) async throws {
         let (session, transport) = session([Self.redirect, .text("there")]) {
             switch steps {
@@ -39,7 +39,7 @@ struct FollowedBodyTests {
             case "cache": $0.steps.cache = HTTPCache()
             case "handler": $0.steps.redirectHandler = .follow
             case "monitor": $0.eventMonitors.append(EventWords())
-            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication(username: "a", password: "b"))
+            case "network": $0.steps.network.append(DigestAuthentication(username: "a", password: "b"))
             default: break
             }
         }
@@ -137,7 +137,7 @@ struct FollowedBodyTests {
         let challenge = MockResponse(
             status: 401, headers: [.wwwAuthenticate: "Digest realm=\"r\", nonce=\"1\", qop=\"auth\""], body: Self.page)
         let (session, transport) = session([challenge, .text("there")]) {
-            $0.steps.aroundHop.append(DigestAuthentication(username: "a", password: "b"))
+            $0.steps.network.append(DigestAuthentication(username: "a", password: "b"))
         }
         #expect(try await session.data(Self.url).0 == Data("there".utf8))
         #expect(transport.requests.count == 2)
@@ -152,7 +152,7 @@ struct FollowedBodyTests {
             }
         }
         let (session, _) = session([MockResponse(status: 503, body: Self.page)]) {
-            $0.steps.aroundHop.append(Passing())
+            $0.steps.network.append(Passing())
         }
         let error = await #expect(throws: TrellisError.self) { try await session.data(Self.url) }
         #expect(error?.reason == .invalidResponse(.bodyTooLarge(limit: 1_000)))

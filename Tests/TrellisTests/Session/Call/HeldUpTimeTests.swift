@@ -79,7 +79,7 @@ struct HeldUpTimeTests {
         await scripted.advance(by: .nanoseconds(1))
         #expect(attempt.count(of: .cancel) == 1)
         let error = await #expect(throws: TrellisError.self) { _ = try await stream.finalResponse() }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.elapsed == .seconds(50))
     }
 
@@ -106,7 +106,7 @@ struct HeldUpTimeTests {
         await scripted.advance(by: .seconds(50))
         #expect(attempt.count(of: .cancel) == 1)
         let error = await #expect(throws: TrellisError.self) { try await handle.data() }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
     }
 
     @Test func aParkedRequestDoesNotOutliveTheTotal() async throws {
@@ -115,7 +115,7 @@ struct HeldUpTimeTests {
         let answer = Task { try await handle.data() }
         await scripted.advance(by: .seconds(50))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.phase == .queued)
     }
 

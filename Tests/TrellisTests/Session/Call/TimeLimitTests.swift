@@ -111,7 +111,7 @@ struct TimeLimitTests {
         await scripted.advance(by: .seconds(9))
         await scripted.advance(by: .seconds(1))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.phase == .queued)
         #expect(error?.attemptCount == 0)
         #expect(error?.mayHaveSentBytes == false)

@@ -31,7 +31,7 @@ struct BlockedEngineTests {
         func call(_ kind: Kind) -> Task<Outcome, Never> {
             var request = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(500)))
             if kind == .adapted { request = request.withAdapter(Adapter { request, _ in request }) }
-            if kind == .steps { request = request.withSteps { $0.aroundHop = [Passing()] } }
+            if kind == .steps { request = request.withSteps { $0.network = [Passing()] } }
             return outcome { [request, session] in
                 if kind == .stream { return "\(try await session.stream(request).response.status.code)" }
                 return "\(try await session.data(request).1.status.code)"

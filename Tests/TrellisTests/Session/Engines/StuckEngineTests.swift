@@ -9,7 +9,7 @@ import TrellisTesting
 /// Calls whose exchanges have moved to an engine that is stuck: they end at their deadlines, and when they are cancelled.
 @Suite(.timeLimit(.minutes(3)))
 struct StuckEngineTests {
-    /// A step around the hop that changes nothing. A call with such a step has an actor.
+    /// A network step that changes nothing. A call with such a step has an actor.
     private struct Passing: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
             try await next(request)
@@ -37,7 +37,7 @@ struct StuckEngineTests {
 
         func call(_ kind: Kind?) async throws -> String {
             var request = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(500)))
-            if kind == .steps || kind == .stream { request = request.withSteps { $0.aroundHop = [Passing()] } }
+            if kind == .steps || kind == .stream { request = request.withSteps { $0.network = [Passing()] } }
             switch kind {
             case nil, .steps: return "\(try await session.data(request).1.status.code)"
             case .handle: return "\(try await session.request(request).data().1.status.code)"

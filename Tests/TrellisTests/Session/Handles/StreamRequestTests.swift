@@ -255,7 +255,7 @@ struct StreamRequestBodyTests {
         await scripted.waitUntilLive(count: 2)
         await scripted.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await reading.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.detail?.contains("in use") == true)
         blocker.cancel()
     }

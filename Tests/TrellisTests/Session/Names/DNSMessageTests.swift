@@ -194,11 +194,11 @@ struct DNSMessageTests {
     func whatIsNoResponseIsAnError(_ row: Malformed) throws {
         let query = try query()
         let error = #expect(throws: DNSFailure.self) { try DNSAnswer(row.bytes, to: query) }
-        guard case .malformed(let why)? = error else {
+        guard case .malformed(let reason)? = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        #expect(!why.isEmpty)
+        #expect(!reason.isEmpty)
     }
 
     /// A name has no more pointers than labels are possible, so that the records of a message cannot each begin a long chain.

@@ -71,7 +71,7 @@ struct CredentialAdapterTests {
             request.withAdapter(BasicAuthentication(username: text, password: "x")),
             request.withAdapter(BearerAuthentication(token: text)), request.withAdapter(byOrigin),
             request.withAdapter(Netrc(entries: [Netrc.Entry(machine: nil, login: text, password: "x")])),
-            request.withSteps { $0.aroundHop = [DigestAuthentication(username: text, password: "x")] },
+            request.withSteps { $0.network = [DigestAuthentication(username: text, password: "x")] },
             request.withAuthorization(bearerToken: text), request.withAuthorization(username: text, password: ""),
             request.withAdapter(Adapter { request, _ in request.withAuthorization(bearerToken: text) }),
         ]

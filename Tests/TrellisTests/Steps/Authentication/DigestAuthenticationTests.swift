@@ -27,7 +27,7 @@ struct DigestAuthenticationTests {
                 }
             }
             var configuration = SessionConfiguration()
-            configuration.steps.aroundHop.append(digest)
+            configuration.steps.network.append(digest)
             configuration.baseURL = baseURL
             change(&configuration)
             session = Session(configuration: configuration, transport: transport)

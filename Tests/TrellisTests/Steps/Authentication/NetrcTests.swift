@@ -108,7 +108,7 @@ struct NetrcTests {
         #expect(try await Netrc.load(from: path).entries == [Self.ada])
         #expect(try await Netrc.load(from: URL(filePath: path)).entries == [Self.ada])
         try Data(count: (1 << 20) + 1).write(to: URL(filePath: path))
-        await #expect(throws: AuthenticationError.unreadableNetrc(path: path, why: "it is larger than 1 MiB")) {
+        await #expect(throws: AuthenticationError.unreadableNetrc(path: path, reason: "it is larger than 1 MiB")) {
             try await Netrc.load(from: path)
         }
         let missing = path + "-missing"

@@ -23,8 +23,8 @@ struct OwnCredentialsTests {
             case .token:
                 steps.intercept(
                     with: AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: Token("old")))
-            case .digest: steps.aroundHop.append(DigestAuthentication(username: "bob", password: "other"))
-            case .password: steps.aroundHop.append(PasswordAuthentication(username: "bob", password: "other"))
+            case .digest: steps.network.append(DigestAuthentication(username: "bob", password: "other"))
+            case .password: steps.network.append(PasswordAuthentication(username: "bob", password: "other"))
             }
         }
     }

@@ -134,8 +134,8 @@ struct PasswordAuthenticationTests {
         let step = PasswordAuthentication(username: "ada", password: "secret")
         let answers = [Self.refusal(Self.digest), .text("yes"), Self.refusal(Self.basic), .text("yes")]
         let world = World(answers) {
-            $0.steps.aroundHop.append(step)
-            $0.steps.aroundHop.append(Relocating())
+            $0.steps.network.append(step)
+            $0.steps.network.append(Relocating())
         }
         #expect(try await world.session.data("http://a.example/x").1.status.code == 200)
         #expect(try await world.session.data("http://a.example/x").1.status.code == 401)
@@ -176,7 +176,7 @@ struct PasswordAuthenticationTests {
 
     @Test func aSessionAnswersOneOrigin() async throws {
         let step = try PasswordAuthentication(username: "ada", password: "secret", origin: "http://a.example")
-        let world = World([Self.refusal(Self.basic)]) { $0.steps.aroundHop.append(step) }
+        let world = World([Self.refusal(Self.basic)]) { $0.steps.network.append(step) }
         #expect(try await world.session.data("http://b.example/").1.status.code == 401)
         #expect(try await world.session.data("http://a.example:8080/").1.status.code == 401)
         #expect(world.schemes == ["-", "-"])

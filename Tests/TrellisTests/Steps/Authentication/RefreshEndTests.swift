@@ -138,7 +138,7 @@ struct RefreshEndTests {
         await session.settle()
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         hanging.open()
     }
 

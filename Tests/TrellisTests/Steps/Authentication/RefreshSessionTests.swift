@@ -75,7 +75,7 @@ struct RefreshSessionTests {
         let adapted = Locked(0)
         let asked = Locked(0)
         let configuration = Self.configuration {
-            $0.steps.aroundCall = [SingleFlight()]
+            $0.steps.application = [RequestCoalescing()]
             $0.steps.intercept(
                 with: Self.interceptor { session in
                     Token(String(decoding: try await session.data("http://a.example/").0, as: UTF8.self))

@@ -115,7 +115,7 @@ struct CacheBadInputTests {
         }
         _ = try await world.get()
         let handler: FileOperationHook.Handler = { operation, moment in
-            moment == .before && operation.isChange ? FileFailure(why: "Read-only file system") : nil
+            moment == .before && operation.isChange ? FileError(reason: "Read-only file system") : nil
         }
         try await FileOperationHook.$handler.withValue(handler) { () async throws in
             #expect(try await world.get() == [World.url, "trellis; hit; ttl=60"])

@@ -103,15 +103,15 @@ struct CacheFileWriterTests {
     @Test func aFailureOfTheDiskIsThrownLater() async throws {
         let writer = try await makeWriter()
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .write = operation, moment == .before { return FileFailure(why: "No space left") }
+            if case .write = operation, moment == .before { return FileError(reason: "No space left") }
             return nil
         }
         await FileOperationHook.$handler.withValue(handler) {
-            let failure = await #expect(throws: DiskCacheStorage.Failure.self) {
+            let failure = await #expect(throws: FileFailure.self) {
                 try await writer.write(Data(count: 1 << 20))
                 try await writer.commit()
             }
-            #expect(failure?.why == "No space left")
+            #expect(failure?.reason == "No space left")
         }
         await writer.discard()
         #expect(Samples.files(in: folder).isEmpty)

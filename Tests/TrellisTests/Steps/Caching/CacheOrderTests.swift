@@ -216,6 +216,6 @@ struct CacheOrderTests {
         let body = try await stream.body.reduce(into: Data()) { $0.append($1) }
         #expect(body == Data("large".utf8))
         #expect(world.cache.statistics.failureCount == 0)
-        #expect(world.cache.recordFailure(DiskCacheStorage.Failure(directory: "/", why: "full")))
+        #expect(world.cache.recordFailure(FileFailure(path: "/", reason: "full")))
     }
 }

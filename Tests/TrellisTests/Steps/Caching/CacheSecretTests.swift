@@ -61,8 +61,8 @@ struct CacheSecretTests {
         let count = Locked(0)
         let world = World { configuration in
             configuration.steps.cookies = CookieJar()
-            // A step around the hop leads through the call's task.
-            if waits { configuration.steps.aroundHop.append(Passing()) }
+            // A network step leads through the call's task.
+            if waits { configuration.steps.network.append(Passing()) }
         } _: { _ in
             World.response("one", [.cacheControl: "max-age=60", .setCookie: "a=\(count.next())"])
         }

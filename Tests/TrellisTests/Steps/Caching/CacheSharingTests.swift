@@ -33,7 +33,7 @@ struct CacheSharingTests {
         #expect(results.count { $0[1] == "trellis; fwd=uri-miss; ttl=60; stored" } == 1)
         #expect(results.count { $0[1] == "trellis; fwd=uri-miss; ttl=60; collapsed" } == 19)
         let statistics = world.cache.statistics
-        #expect(statistics.collapsedCount == 19 && statistics.missCount == 1 && statistics.storedCount == 1)
+        #expect(statistics.coalescedCount == 19 && statistics.missCount == 1 && statistics.storedCount == 1)
         #expect(world.cache.exchanges.leaderCount == 0 && world.cache.exchanges.count == 0)
     }
 
@@ -113,7 +113,7 @@ struct CacheSharingTests {
     @Test func aRequestWaitsForAnotherNoLongerThanThePolicySays() async throws {
         let gate = LoopbackServer.Gate()
         let count = Locked(0)
-        let world = World(policy: CachePolicy(maximumCollapsedWait: .milliseconds(1))) { _ in
+        let world = World(policy: CachePolicy(maximumCoalescedWait: .milliseconds(1))) { _ in
             let isFirst = count.next() == 1
             if isFirst { try await gate.opened() }
             return World.response("one")

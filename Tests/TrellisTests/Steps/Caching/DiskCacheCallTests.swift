@@ -13,7 +13,7 @@ struct DiskCacheCallTests {
 
     /// A folder in which nothing can be removed.
     private static let refusingRemovals: FileOperationHook.Handler = { operation, moment in
-        if case .remove = operation, moment == .before { return FileFailure(why: "Read-only file system") }
+        if case .remove = operation, moment == .before { return FileError(reason: "Read-only file system") }
         return nil
     }
 
@@ -78,7 +78,7 @@ struct DiskCacheCallTests {
                 })
         }) { _ in World.response("one") }
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .write = operation, moment == .before { return FileFailure(why: "No space left on device") }
+            if case .write = operation, moment == .before { return FileError(reason: "No space left on device") }
             return nil
         }
         try await FileOperationHook.$handler.withValue(handler) { () async throws in
@@ -91,7 +91,7 @@ struct DiskCacheCallTests {
         #expect(try await world.get()[1] == "trellis; hit; ttl=60")
         #expect(world.cache.statistics.failureCount == 3)
         await (try world.session).shutdown(drainingFor: .seconds(10))
-        let text = "the cache in \(folder.path) cannot be used: No space left on device"
+        let text = "\(folder.path) cannot be used: No space left on device"
         #expect(failures.withLock { $0 } == [text])
         await close(world)
     }
@@ -120,7 +120,7 @@ struct DiskCacheCallTests {
         let world = world { _ in World.response("one") }
         _ = try await world.get()
         await FileOperationHook.$handler.withValue(Self.refusingRemovals) {
-            await #expect(throws: DiskCacheStorage.Failure.self) {
+            await #expect(throws: FileFailure.self) {
                 switch way {
                 case "one": try await world.cache.remove(World.url)
                 case "some": try await world.cache.removeAll { $0.url.hasPrefix("http://localhost/") }

@@ -146,11 +146,11 @@ struct DiskCacheDamageTests {
         await storage.settle()
         let entry = try #require(try await storage.entries(for: Samples.key).first)
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .remove = operation, moment == .before { return FileFailure(why: "Read-only file system") }
+            if case .remove = operation, moment == .before { return FileError(reason: "Read-only file system") }
             return nil
         }
         await FileOperationHook.$handler.withValue(handler) {
-            let failure = DiskCacheStorage.Failure(directory: folder.path, why: "Read-only file system")
+            let failure = FileFailure(path: folder.path, reason: "Read-only file system")
             await #expect(throws: failure) { try await storage.remove(entry, for: Samples.key) }
             await #expect(throws: failure) { try await storage.removeEntries(for: Samples.key) }
             await #expect(throws: failure) { try await storage.removeAll() }
@@ -172,8 +172,8 @@ struct DiskCacheDamageTests {
         await storage.settle()
         let shard = try URL(filePath: Samples.file(in: folder)).deletingLastPathComponent().path
         try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: shard)
-        await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.removeEntries(for: Samples.key) }
-        await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.removeAll() }
+        await #expect(throws: FileFailure.self) { try await storage.removeEntries(for: Samples.key) }
+        await #expect(throws: FileFailure.self) { try await storage.removeAll() }
         // A key without files has none that could be kept.
         try await storage.removeEntries(for: CacheKey(url: "x"))
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: shard)
@@ -198,7 +198,7 @@ struct DiskCacheDamageTests {
         let storage = storage
         try await Samples.store(Samples.body(1), in: storage)
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .write = operation, moment == .before { return FileFailure(why: "No space left") }
+            if case .write = operation, moment == .before { return FileError(reason: "No space left") }
             return nil
         }
         await FileOperationHook.$handler.withValue(handler) {
@@ -216,7 +216,7 @@ struct DiskCacheDamageTests {
         try write(Data(), path)
         let storage = DiskCacheStorage(directory: path + "/cache")
         #expect(try await storage.entries(for: Samples.key).isEmpty)
-        await #expect(throws: DiskCacheStorage.Failure.self) { try await Samples.store(Data(), in: storage) }
+        await #expect(throws: FileFailure.self) { try await Samples.store(Data(), in: storage) }
     }
 
     @Test func filesThatWereNotFinishedAreRemoved() async throws {

@@ -27,7 +27,7 @@ struct DiskCacheGuestTests {
         let lock = try DiskCacheFolder(path: folder.path).shardPath(CacheFileName(second).shard) + ".lock"
         try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
         for _ in 1...5 {
-            await #expect(throws: DiskCacheStorage.Failure.self) {
+            await #expect(throws: FileFailure.self) {
                 try await Samples.store(Samples.body(3000), second, in: guest)
             }
         }
@@ -35,7 +35,7 @@ struct DiskCacheGuestTests {
         try await Samples.store(Samples.body(3000), second, in: guest)
         #expect(try await Samples.bodies(second, in: guest) == [Samples.body(3000)])
         // Further ones are too many, until the owner looks.
-        await #expect(throws: DiskCacheStorage.Failure.self) {
+        await #expect(throws: FileFailure.self) {
             for _ in 1...3 { try await Samples.store(Samples.body(3000), first, in: guest) }
         }
         await owner.settle()

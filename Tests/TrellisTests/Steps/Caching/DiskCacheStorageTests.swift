@@ -263,7 +263,7 @@ struct DiskCacheStorageTests {
         try await Samples.prepare(first)
         try await Samples.store(Data(), in: first)
         for number in 0..<3 { try await Samples.store(Samples.body(30_000), CacheKey(url: "\(number)"), in: second) }
-        await #expect(throws: DiskCacheStorage.Failure.self) {
+        await #expect(throws: FileFailure.self) {
             try await Samples.store(Samples.body(30_000), CacheKey(url: "3"), in: second)
         }
         await first.settle()

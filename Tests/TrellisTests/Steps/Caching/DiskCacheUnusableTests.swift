@@ -57,7 +57,7 @@ struct DiskCacheUnusableTests {
         let storage = DiskCacheStorage(directory: folder.path)
         let world = World(storage: storage) { _ in World.response("one") }
         let handler: FileOperationHook.Handler = { operation, moment in
-            if case .write = operation, moment == .before { return FileFailure(why: "No space left on device") }
+            if case .write = operation, moment == .before { return FileError(reason: "No space left on device") }
             return nil
         }
         try await FileOperationHook.$handler.withValue(handler) { () async throws in
@@ -70,8 +70,8 @@ struct DiskCacheUnusableTests {
     }
 
     @Test func theOpeningFails() async throws {
-        let error = await #expect(throws: DiskCacheStorage.Failure.self) { try await storage.open() }
-        #expect(error?.directory == storage.directory)
+        let error = await #expect(throws: FileFailure.self) { try await storage.open() }
+        #expect(error?.path == storage.directory)
         let usable = DiskCacheStorage(directory: folder.path("new"))
         try await usable.open()
         #expect(usable.isOwner && folder.names.contains("new"))
@@ -87,6 +87,6 @@ struct DiskCacheUnusableTests {
         await world.shutDown()
         let told = lines.withLock { $0.filter { $0.contains("cache failed") } }
         #expect(told.count == 1)
-        #expect(told.first?.contains("the cache in \(storage.directory) cannot be used: ") == true)
+        #expect(told.first?.contains("\(storage.directory) cannot be used: ") == true)
     }
 }

@@ -45,7 +45,7 @@ struct SentRequestTests {
             {
                 $0.accept = "application/json"
                 $0.steps.cache = nil
-                $0.steps.aroundCall = [SingleFlight()]
+                $0.steps.application = [RequestCoalescing()]
             }, Self.page)
         let error = await #expect(throws: TrellisError.self) {
             try await Self.read(form, Request(World.url), in: world.session)

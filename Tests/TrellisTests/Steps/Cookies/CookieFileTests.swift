@@ -129,7 +129,7 @@ struct CookieFileTests: ~Copyable {
             Issue.record("someone holds the lock")
             return
         }
-        await #expect(throws: FileFailure.self) {
+        await #expect(throws: FileError.self) {
             try await contents.write([.set(cookie)], isPatient: false, at: now)
         }
         async let written = contents.write([.set(cookie)], isPatient: true, at: now)
@@ -153,7 +153,7 @@ struct CookieFileTests: ~Copyable {
         await jar.store(["a=1"], from: url)
         #expect(await sent(jar) == "a=1")
         #expect("\(try #require(await jar.failure))".contains("/missing/cookies.txt cannot be used: No such file"))
-        await #expect(throws: CookieFile.Failure.self) { try await jar.flush() }
+        await #expect(throws: FileFailure.self) { try await jar.flush() }
         // All changes are written as soon as the file can be written.
         try FileManager.default.createDirectory(atPath: folder + "/missing", withIntermediateDirectories: true)
         await jar.store(["b=2"], from: url)
@@ -194,8 +194,8 @@ struct CookieFileTests: ~Copyable {
         #expect(await sent(jar) == "a=2")
         let failure = try #require(await jar.failure)
         #expect(
-            "\(failure)" == "the cookie file \(path) cannot be used: it is not a file of cookies, and stays as it is")
-        await #expect(throws: CookieFile.Failure.self) { try await jar.flush() }
+            "\(failure)" == "\(path) cannot be used: it is not a file of cookies, and stays as it is")
+        await #expect(throws: FileFailure.self) { try await jar.flush() }
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
     }
 

@@ -336,7 +336,7 @@ struct HedgingTests {
         let second = try await hedge(session)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.attemptCount == 2)
         for attempt in [first, second] { try await attempt.wait(for: .cancel) }
     }

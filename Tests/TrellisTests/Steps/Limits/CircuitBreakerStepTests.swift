@@ -152,7 +152,7 @@ struct CircuitBreakerStepTests {
             await session.settle()
             clock.advance(by: .seconds(1))
             let error = await #expect(throws: TrellisError.self) { try await task.value }
-            #expect(error?.kind == .deadline)
+            #expect(error?.kind == .totalTimeout)
         }
         for await event in events where event.word.hasPrefix("circuitOpened") { break }
         let error = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/") }
@@ -168,7 +168,7 @@ struct CircuitBreakerStepTests {
         let world = World()
         try await world.openCircuit()
         world.clock.advance(by: .seconds(5))
-        let canned = Request("http://a.example/").withSteps { $0.aroundHop = [Canned()] }
+        let canned = Request("http://a.example/").withSteps { $0.network = [Canned()] }
         for _ in 0..<3 { try await world.send(canned) }
         world.status.withLock { $0 = 200 }
         #expect(try await world.send().status == .ok)

@@ -107,7 +107,7 @@ struct RateLimitStepTests {
         _ = try await high.value
         world.clock.advance(by: .milliseconds(500))
         let error = await #expect(throws: TrellisError.self) { try await low.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(error?.phase == .queued)
         #expect(error?.metrics.queued == .milliseconds(1500))
         #expect(

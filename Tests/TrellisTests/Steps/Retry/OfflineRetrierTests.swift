@@ -22,10 +22,10 @@ struct OfflineRetrierTests {
             (.connectionFailed(.nameResolution("x")), true), (.connectionFailed(.unreachable("x")), true),
             (.timedOut(.connect), false), (.securityFailed(.handshake("x")), false),
             (.exchangeFailed(.connectionLost), false), (.cancelled(.explicitly), false),
-            (.proxyFailed(.unreachable(proxy: "p.example:1", why: "x")), true),
-            (.proxyFailed(.nameResolution(proxy: "p.example:1", why: "x")), true),
-            (.proxyFailed(.unreachable(proxy: "localhost:1", why: "x")), false),
-            (.proxyFailed(.unreachable(proxy: "/run/socks", why: "x")), false),
+            (.proxyFailed(.unreachable(proxy: "p.example:1", reason: "x")), true),
+            (.proxyFailed(.nameResolution(proxy: "p.example:1", reason: "x")), true),
+            (.proxyFailed(.unreachable(proxy: "localhost:1", reason: "x")), false),
+            (.proxyFailed(.unreachable(proxy: "/run/socks", reason: "x")), false),
             (.proxyFailed(.refused(proxy: "p.example:1", status: 502)), false),
         ] as [(TrellisError.Reason, Bool)])
     func onlyWhereTheNetworkMayBeMissing(_ reason: TrellisError.Reason, _ isRetried: Bool) async {

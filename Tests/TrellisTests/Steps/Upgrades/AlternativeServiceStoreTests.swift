@@ -220,7 +220,7 @@ struct AlternativeServiceStoreTests {
         try folder.write(Data("a.example \"20300101 00:00:00\"\n".utf8), to: "hsts.txt")
         let other = AlternativeServiceStore(file: folder.path("hsts.txt"))
         try other.receive("h3=\":443\"", from: url)
-        await #expect(throws: StoreFileFailure.self) { try await other.flush() }
+        await #expect(throws: FileFailure.self) { try await other.flush() }
     }
 
     /// curl understands the file, and the store understands curl's.

@@ -134,13 +134,13 @@ struct HSTSCallTests {
     }
 
     /// The field of the redirect itself counts, although its host was not known before (RFC 6797, section 8.3).
-    @Test(arguments: ["data", "stream", "handle", "observed", "retriers", "aroundHop", "cache"])
+    @Test(arguments: ["data", "stream", "handle", "observed", "retriers", "network", "cache"])
     func aHostIsKnownFromTheRedirectOn(_ way: String) async throws {
         let (session, transport) = session {
             switch way {
             case "observed": $0.eventMonitors.append(EventWords())
             case "retriers": $0.steps.retriers.append(RetryPolicy())
-            case "aroundHop": $0.steps.aroundHop.append(DigestAuthentication(username: "a", password: "b"))
+            case "network": $0.steps.network.append(DigestAuthentication(username: "a", password: "b"))
             case "cache": $0.steps.cache = HTTPCache()
             default: break
             }

@@ -101,7 +101,7 @@ struct HSTSFileTests {
         for path in [folder.path, folder.path("missing/hsts.txt"), "", "a\0b"] {
             let store = HSTSStore(file: path)
             try store.receive("max-age=60", from: "https://a.example/")
-            await #expect(throws: StoreFileFailure.self) { try await store.flush() }
+            await #expect(throws: FileFailure.self) { try await store.flush() }
             #expect(store.failure != nil)
             #expect(await store.contains("a.example"))
         }
@@ -120,10 +120,10 @@ struct HSTSFileTests {
         #expect(store.failure == nil)
     }
 
-    private func change(_ store: HSTSStore, expecting why: String) async throws {
+    private func change(_ store: HSTSStore, expecting reason: String) async throws {
         await store.load()
         try store.receive("max-age=60", from: "https://a.example/")
-        await #expect(throws: StoreFileFailure(path: path, why: why)) { try await store.flush() }
+        await #expect(throws: FileFailure(path: path, reason: reason)) { try await store.flush() }
     }
 
     @Test func aLinkStaysALink() async throws {

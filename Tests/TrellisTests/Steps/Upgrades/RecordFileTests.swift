@@ -40,7 +40,7 @@ struct RecordFileTests {
             store.remove(record.key)
         }
         // The batch that is being written at the moment counts again after the failure.
-        await #expect(throws: StoreFileFailure.self) { try await store.flush() }
+        await #expect(throws: FileFailure.self) { try await store.flush() }
         #expect(store.changeCount <= 2 * AlternativeServiceFormat.limit)
     }
 }

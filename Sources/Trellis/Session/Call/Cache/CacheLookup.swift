@@ -149,7 +149,7 @@ final class CacheLookup: Sendable {
     /// Indicates whether the response to an equal request is as good as one of its own.
     var isLikeOthers: Bool {
         request.method == .get && (request.cacheMode == .default || request.cacheMode == .forceCache)
-            && policy.maximumCollapsedWait > .zero && fields.directives.isEmpty && !fields.isConditional
+            && policy.maximumCoalescedWait > .zero && fields.directives.isEmpty && !fields.isConditional
             && (!fields.presence.contains(.range) || RequestedRange(fields.headers) != nil)
     }
 

@@ -41,7 +41,7 @@ struct CacheTurn {
         }
         // A hedge must not wait for the slow attempt that it is to overtake.
         var waits = Waits(
-            isAllowed: lookup.isLikeOthers && pipeline.context.hedges == 0, rest: cache.policy.maximumCollapsedWait)
+            isAllowed: lookup.isLikeOthers && pipeline.context.hedges == 0, rest: cache.policy.maximumCoalescedWait)
         // The bytes before a stored part are requested once.
         var mayFill = mayStoreParts
         // A storage may still have what it was told to remove.
@@ -115,7 +115,7 @@ struct CacheTurn {
         _ entry: CacheEntry, _ use: CacheDecision.Use, collapsed reason: CacheStatus.ForwardReason?
     ) async throws -> StepResponse {
         var status = CacheStatus(reason)
-        status.isCollapsed = reason != nil
+        status.isCoalesced = reason != nil
         status.secondsToLive = use.timeToLive
         if use.isValidatedAfterwards {
             status.detail = "stale-while-revalidate"

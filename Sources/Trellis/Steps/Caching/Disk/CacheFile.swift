@@ -25,7 +25,7 @@ struct CacheFile: Sendable {
 
     /// Opens the file of an entry; `nil` if there is none.
     ///
-    /// - Throws: ``Damaged``, or `FileFailure`. Damage to the body of a large file is found when the body is read.
+    /// - Throws: ``Damaged``, or `FileError`. Damage to the body of a large file is found when the body is read.
     static func opened(path: String) throws -> CacheFile? {
         guard let file = try RandomAccessFile.opened(path: path) else { return nil }
         return try CacheFile(file)
@@ -52,7 +52,7 @@ struct CacheFile: Sendable {
     }
 
     private static func bytes(_ file: RandomAccessFile, _ range: Range<Int64>) throws -> Data {
-        do throws(FileFailure) {
+        do throws(FileError) {
             return try file.bytes(in: range)
         } catch {
             // Another process has shortened the file.

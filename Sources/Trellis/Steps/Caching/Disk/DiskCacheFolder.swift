@@ -10,8 +10,8 @@ struct CacheFileName: Hashable, Sendable {
 
     init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-    /// - Throws: `FileFailure` if the process has no library that computes the digest.
-    init(_ key: CacheKey) throws(FileFailure) {
+    /// - Throws: `FileError` if the process has no library that computes the digest.
+    init(_ key: CacheKey) throws(FileError) {
         guard let digest = MessageDigest(.sha256) else { throw Self.isUnavailable }
         digest.update(Array("\(key.url.utf8.count):\(key.url)\(key.partition)".utf8))
         guard let bytes = digest.finishBytes() else { throw Self.isUnavailable }
@@ -19,7 +19,7 @@ struct CacheFileName: Hashable, Sendable {
         low = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    private static let isUnavailable = FileFailure(why: "there is no OpenSSL that computes SHA-256")
+    private static let isUnavailable = FileError(reason: "there is no OpenSSL that computes SHA-256")
 
     /// Returns the name of the file in a slot.
     func text(slot: Int) -> String { "\(Self.digits(high))\(Self.digits(low))-\(slot)" }
@@ -55,7 +55,7 @@ struct DiskCacheFolder: Sendable {
     private static let attemptCount = 100
     /// The largest number of attempts to create a file for an entry.
     static let creationCount = 8
-    private static let isLocked = FileFailure(why: "another process holds the lock of a folder")
+    private static let isLocked = FileError(reason: "another process holds the lock of a folder")
 
     /// The folder of the storage.
     let path: String
@@ -80,7 +80,7 @@ struct DiskCacheFolder: Sendable {
     ///
     /// - Parameter isRead: Indicates whether `body` changes nothing that a later operation depends on, so that a cancelled task need not
     ///   wait for its end.
-    /// - Throws: ``DiskCacheStorage/Failure`` with the reason of the system, or another error of `body`.
+    /// - Throws: ``FileFailure`` with the reason of the system, or another error of `body`.
     func run<Value: Sendable>(
         isRead: Bool = false, _ body: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
@@ -89,7 +89,7 @@ struct DiskCacheFolder: Sendable {
             do {
                 if isRead { return try await BlockingThreadPool.tryingUnlessCancelled(at: root, body) }
                 return try await BlockingThreadPool.trying(at: root) { () throws(any Error) in try body() }
-            } catch let failure as FileFailure {
+            } catch let failure as FileError {
                 guard failure == Self.isLocked, attempt < Self.attemptCount else { throw attributed(failure) }
                 attempt += 1
                 // The pause is random, so that the waiting tasks do not all try at the same time.
@@ -100,8 +100,8 @@ struct DiskCacheFolder: Sendable {
 
     /// Returns an error that names the folder, if the reason of the system does not.
     func attributed(_ error: any Error) -> any Error {
-        guard let failure = error as? FileFailure else { return error }
-        return DiskCacheStorage.Failure(directory: path, why: failure.why)
+        guard let failure = error as? FileError else { return error }
+        return FileFailure(path: path, reason: failure.reason)
     }
 
     // MARK: Reading
@@ -149,11 +149,11 @@ struct DiskCacheFolder: Sendable {
     ///
     /// - Throws: ``isLocked`` if another task or process holds the lock; the errors of `body`.
     func withLock<Result>(
-        ofShard shard: Int, _ body: () throws(FileFailure) -> Result
-    ) throws(FileFailure) -> Result {
+        ofShard shard: Int, _ body: () throws(FileError) -> Result
+    ) throws(FileError) -> Result {
         let path = shardPath(shard) + ".lock"
         var lock: FileLock?
-        do throws(FileFailure) { lock = try FileLock.taken(path: path) } catch {
+        do throws(FileError) { lock = try FileLock.taken(path: path) } catch {
             guard !exists(root) else { throw error }
             try makeFolders()
             lock = try FileLock.taken(path: path)
@@ -163,28 +163,28 @@ struct DiskCacheFolder: Sendable {
     }
 
     /// Creates the folders that are missing.
-    func makeFolders() throws(FileFailure) {
+    func makeFolders() throws(FileError) {
         try FileSystem.makePrivateFolder(path)
         try FileSystem.makePrivateFolder(root)
         try FileSystem.makePrivateFolder(temporary)
     }
 
     /// Creates a file for an entry that is not complete, under another name if the owner of the folder takes it for an abandoned one.
-    func makeTemporaryFile() throws(FileFailure) -> RandomAccessFile {
+    func makeTemporaryFile() throws(FileError) -> RandomAccessFile {
         for _ in 1..<Self.creationCount {
-            do throws(FileFailure) { return try makeNewFile() } catch {
+            do throws(FileError) { return try makeNewFile() } catch {
                 guard error == RandomAccessFile.isRemoved else { throw error }
             }
         }
         return try makeNewFile()
     }
 
-    private func makeNewFile() throws(FileFailure) -> RandomAccessFile {
+    private func makeNewFile() throws(FileError) -> RandomAccessFile {
         let name = "\(temporary)/\(ProcessNumber.current)-\(String(UInt64.random(in: 0...(.max)), radix: 16))"
         if let file = try RandomAccessFile.created(path: name) { return file }
         try makeFolders()
         guard let file = try RandomAccessFile.created(path: name) else {
-            throw FileFailure(why: "its folder is removed by another process")
+            throw FileError(reason: "its folder is removed by another process")
         }
         return file
     }
@@ -199,14 +199,14 @@ struct DiskCacheFolder: Sendable {
     /// Moves a complete file to the slot of its variant. Returns the slot. Call this with the shard's lock.
     func install(
         _ file: RandomAccessFile, _ names: CacheFileHead, at name: CacheFileName
-    ) throws(FileFailure) -> Int {
+    ) throws(FileError) -> Int {
         var slot = 0
         var oldest: (slot: Int, time: CacheTime)?
         search: while slot < Self.slotCount {
             let existing: CacheFile?
             do { existing = try CacheFile.opened(path: filePath(name, slot)) } catch is CacheFile.Damaged {
                 break search
-            } catch let failure as FileFailure { throw failure } catch { break search }
+            } catch let failure as FileError { throw failure } catch { break search }
             guard let existing, existing.names.key.hasSameBytes(as: names.key),
                 !existing.names.variant.hasSameBytes(as: names.variant)
             else { break search }
@@ -218,7 +218,7 @@ struct DiskCacheFolder: Sendable {
         if try file.rename(to: filePath(name, slot)) { return slot }
         try FileSystem.makePrivateFolder(shardPath(name.shard))
         guard try file.rename(to: filePath(name, slot)) else {
-            throw FileFailure(why: "its folder is removed by another process")
+            throw FileError(reason: "its folder is removed by another process")
         }
         return slot
     }
@@ -282,7 +282,7 @@ struct DiskCacheFolder: Sendable {
 
     /// Removes the file in a slot, and moves the file in the last slot there. Returns the last slot; `nil` if there was no file. Call this
     /// with the shard's lock.
-    func remove(_ name: CacheFileName, slot: Int) throws(FileFailure) -> Int? {
+    func remove(_ name: CacheFileName, slot: Int) throws(FileError) -> Int? {
         let last = usedSlots(name) - 1
         guard slot <= last else { return nil }
         if slot == last { return try FileSystem.delete(filePath(name, slot)) ? last : nil }
@@ -305,15 +305,15 @@ struct DiskCacheFolder: Sendable {
     }
 
     /// Removes the files of all slots, those after a gap too, as ``remove(inShard:_:_:paths:)`` does.
-    func removeAll(_ name: CacheFileName, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileFailure) {
+    func removeAll(_ name: CacheFileName, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileError) {
         let paths = (0..<Self.slotCount).reversed().map { filePath(name, $0) }
-        try remove(inShard: name.shard, changed, record) { () throws(FileFailure) in paths }
+        try remove(inShard: name.shard, changed, record) { () throws(FileError) in paths }
     }
 
     /// Removes all files of a shard, as ``remove(inShard:_:_:paths:)`` does.
-    func removeAll(inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileFailure) {
+    func removeAll(inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileError) {
         let path = shardPath(shard)
-        try remove(inShard: shard, changed, record) { () throws(FileFailure) in
+        try remove(inShard: shard, changed, record) { () throws(FileError) in
             try FolderContents.list(path).map { "\(path)/\($0.name)" }
         }
     }
@@ -328,13 +328,13 @@ struct DiskCacheFolder: Sendable {
     /// - Throws: The first failure, after all other files have been removed. After ``isLocked``, the removal is to be tried again.
     private func remove(
         inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void,
-        paths: () throws(FileFailure) -> [String]
-    ) throws(FileFailure) {
+        paths: () throws(FileError) -> [String]
+    ) throws(FileError) {
         let isChanged = try Self.delete(paths())
         record()
         if isChanged { changed.withLock { _ = $0.insert(shard) } }
         guard changed.withLock({ $0.contains(shard) }) else { return }
-        try withLock(ofShard: shard) { () throws(FileFailure) in
+        try withLock(ofShard: shard) { () throws(FileError) in
             _ = try Self.delete(paths())
             record()
         }
@@ -342,11 +342,11 @@ struct DiskCacheFolder: Sendable {
     }
 
     /// Deletes files. Returns whether there was one.
-    private static func delete(_ paths: [String]) throws(FileFailure) -> Bool {
-        var failure: FileFailure?
+    private static func delete(_ paths: [String]) throws(FileError) -> Bool {
+        var failure: FileError?
         var isDeleted = false
         for path in paths {
-            do throws(FileFailure) {
+            do throws(FileError) {
                 if try FileSystem.delete(path) { isDeleted = true }
             } catch { failure = failure ?? error }
         }

@@ -19,7 +19,7 @@ final class DiskCacheOwner: Sendable {
     /// Takes the ownership; `nil` if another storage has it.
     ///
     /// - Returns: The owner, and whether the folders have to be read.
-    static func taken(_ folder: DiskCacheFolder) throws(FileFailure) -> (
+    static func taken(_ folder: DiskCacheFolder) throws(FileError) -> (
         owner: DiskCacheOwner, isComplete: Bool
     )? {
         try folder.makeFolders()
@@ -79,7 +79,7 @@ final class DiskCacheOwner: Sendable {
         }
         guard isChecked, !isRight else { return }
         // While another task or process holds the lock, the records may be about its files. They are compared again at the next use.
-        try? folder.withLock(ofShard: name.shard) { () throws(FileFailure) in recordFiles(name, lastUse: now) }
+        try? folder.withLock(ofShard: name.shard) { () throws(FileError) in recordFiles(name, lastUse: now) }
     }
 
     /// Records the files of a key as they are. Call this with the shard's lock.
@@ -120,7 +120,7 @@ final class DiskCacheOwner: Sendable {
                 return true
             }
             if isEmpty { continue }
-            let isRead: Void? = try? folder.withLock(ofShard: shard) { () throws(FileFailure) in
+            let isRead: Void? = try? folder.withLock(ofShard: shard) { () throws(FileError) in
                 let files = folder.list(shard: shard)
                 change(shard) { index in
                     let old = index
@@ -163,11 +163,11 @@ final class DiskCacheOwner: Sendable {
         // The last slots first, so that no other file moves.
         let old = shards[shard].withLock { $0.records.filter { isOld($0.lastUse) } }.sorted { $0.slot > $1.slot }
         guard !old.isEmpty else { return }
-        try? folder.withLock(ofShard: shard) { () throws(FileFailure) in
+        try? folder.withLock(ofShard: shard) { () throws(FileError) in
             for record in old {
                 let usage = usage
                 guard usage.size > target.size || usage.count > target.count else { return }
-                do throws(FileFailure) {
+                do throws(FileError) {
                     let last = try folder.remove(record.name, slot: record.slot)
                     recordRemoval(record.name, slot: record.slot, last: last ?? record.slot)
                 } catch {

@@ -24,16 +24,6 @@ public final class DiskCacheStorage: CacheStorage {
     /// The error of a body that is larger than the storage takes, or of a head of more than 4 MiB.
     public struct TooLarge: Error, Sendable {}
 
-    /// The reason why a folder cannot be used.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The path of the folder.
-        public let directory: String
-        /// The reason in words, from the system if the system refused.
-        public let why: String
-        /// A description with the path and the reason.
-        public var description: String { "the cache in \(directory) cannot be used: \(why)" }
-    }
-
     private enum Ownership {
         /// The storage has not tried to become the owner since it was created or closed.
         case unknown
@@ -104,7 +94,7 @@ public final class DiskCacheStorage: CacheStorage {
     /// try await storage.open()
     /// ```
     ///
-    /// - Throws: ``Failure`` if the folder cannot be used.
+    /// - Throws: ``FileFailure`` if the folder cannot be used.
     public func open() async throws { try await folder.run { _ = try self.owner() } }
 
     /// Saves the index of the folder, and gives the ownership to another process. The storage may be used afterwards: the next request of a
@@ -126,14 +116,14 @@ public final class DiskCacheStorage: CacheStorage {
 
     /// Returns all entries of a key, which counts as their use.
     ///
-    /// - Throws: ``Failure`` if the folder cannot be used; `CancellationError` in a cancelled task, without waiting for the disk.
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task, without waiting for the disk.
     public func entries(for key: CacheKey) async throws -> [CacheEntry] {
         try await folder.run(isRead: true) { try self.read(key) }
     }
 
     /// Begins an entry.
     ///
-    /// - Throws: ``TooLarge`` if the body is larger than the storage takes, ``Failure`` if the folder cannot be used.
+    /// - Throws: ``TooLarge`` if the body is larger than the storage takes, ``FileFailure`` if the folder cannot be used.
     public func makeWriter(
         for key: CacheKey, _ head: CachedHead, length: Int64?
     ) async throws -> any CacheWriter {
@@ -176,9 +166,9 @@ public final class DiskCacheStorage: CacheStorage {
         let changed = Locked<Set<Int>>([])
         try await folder.run {
             let owner = self.currentOwner
-            var failure: FileFailure?
+            var failure: FileError?
             for shard in 0..<DiskCacheFolder.shardCount {
-                do throws(FileFailure) {
+                do throws(FileError) {
                     try self.folder.removeAll(inShard: shard, changed) {
                         owner?.change(shard) { $0 = DiskCacheIndex() }
                     }
@@ -239,10 +229,10 @@ public final class DiskCacheStorage: CacheStorage {
 
     private func commit(
         _ file: RandomAccessFile, _ names: CacheFileHead, _ size: Int64
-    ) throws(FileFailure) {
+    ) throws(FileError) {
         let name = try CacheFileName(names.key)
         let owner = try owner()
-        try folder.withLock(ofShard: name.shard) { () throws(FileFailure) in
+        try folder.withLock(ofShard: name.shard) { () throws(FileError) in
             if owner == nil {
                 // With the lock: without it, nothing is stored, and the commit may be tried again.
                 try reserveUnseen(size)
@@ -260,15 +250,15 @@ public final class DiskCacheStorage: CacheStorage {
         lookAround(owner)
     }
 
-    /// - Throws: `FileFailure` if the owner does not see what this process stores.
-    private func reserveUnseen(_ size: Int64) throws(FileFailure) {
+    /// - Throws: `FileError` if the owner does not see what this process stores.
+    private func reserveUnseen(_ size: Int64) throws(FileError) {
         let unseen = state.withLock { state in
             state.unseenSize += size
             return state.unseenSize
         }
         guard unseen > maximumSize / 8 else { return }
         guard !folder.hasForeignEntries else {
-            throw FileFailure(why: "the process that owns it does not remove old entries")
+            throw FileError(reason: "the process that owns it does not remove old entries")
         }
         state.withLock { $0.unseenSize = size }
     }
@@ -276,7 +266,7 @@ public final class DiskCacheStorage: CacheStorage {
     private func replaceHead(of id: String, _ names: CacheFileHead) throws {
         let name = try CacheFileName(names.key)
         let owner = try? owner()
-        let result = try folder.withLock(ofShard: name.shard) { () throws(FileFailure) in
+        let result = try folder.withLock(ofShard: name.shard) { () throws(FileError) in
             Result {
                 let changed = try folder.update(id, at: name, to: names)
                 for (slot, size) in changed where size > 0 {
@@ -293,14 +283,14 @@ public final class DiskCacheStorage: CacheStorage {
         try result.get()
     }
 
-    private func remove(_ name: CacheFileName, slots: () -> [Int]) throws(FileFailure) {
+    private func remove(_ name: CacheFileName, slots: () -> [Int]) throws(FileError) {
         let owner = currentOwner
-        try folder.withLock(ofShard: name.shard) { () throws(FileFailure) in
+        try folder.withLock(ofShard: name.shard) { () throws(FileError) in
             for slot in slots() { try remove(name, slot: slot, owner) }
         }
     }
 
-    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) throws(FileFailure) {
+    private func remove(_ name: CacheFileName, slot: Int, _ owner: DiskCacheOwner?) throws(FileError) {
         let last = try folder.remove(name, slot: slot)
         owner?.recordRemoval(name, slot: slot, last: last ?? slot)
     }
@@ -323,13 +313,13 @@ public final class DiskCacheStorage: CacheStorage {
     var isOpen: Bool { isDecided.load(ordering: .relaxed) }
 
     /// Returns the owner of the folder if it is this storage, which becomes the owner if there is none.
-    private func owner() throws(FileFailure) -> DiskCacheOwner? {
-        let result = state.withLock { state -> Result<DiskCacheOwner?, FileFailure> in
+    private func owner() throws(FileError) -> DiskCacheOwner? {
+        let result = state.withLock { state -> Result<DiskCacheOwner?, FileError> in
             switch state.ownership {
             case .owner(let owner): return .success(owner)
             case .guest: return .success(nil)
             case .unknown:
-                do throws(FileFailure) {
+                do throws(FileError) {
                     guard let (owner, isComplete) = try DiskCacheOwner.taken(folder) else {
                         state.ownership = .guest
                         isDecided.store(true, ordering: .relaxed)

@@ -4,14 +4,14 @@ import CurlEngine
 /// response.
 ///
 /// ```swift
-/// configuration.steps.aroundCall.append(SingleFlight())
+/// configuration.steps.application.append(RequestCoalescing())
 /// ```
 ///
 /// Requests are equal if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options
 /// are equal; the credentials of a request are fields like others. A request with steps of its own (``Request/steps``) is equal
 /// to its copies alone. Responses that are collected in memory are shared; streams are sent separately.
 ///
-/// Put the step first among ``Steps/aroundCall``, so that the steps behind it run once for all callers. Adapters run once too,
+/// Put the step first among ``Steps/application``, so that the steps behind it run once for all callers. Adapters run once too,
 /// with the task-local values of the first caller: if an adapter reads a user's credentials from task-local values, or from any
 /// other place that changes, there must be no single flight. Calls that begin after ``AuthenticationInterceptor/credential``
 /// was set share no request with calls that began before.
@@ -23,17 +23,17 @@ import CurlEngine
 /// - The shared call has no limit in total: it continues as long as a caller waits for it, however early the first caller
 ///   arrived. The other limits of ``Timeouts`` hold.
 /// - The failure of the shared call is the failure of all callers, and its metrics are in all responses.
-public final class SingleFlight: ResponseForwardingStep {
+public final class RequestCoalescing: ResponseForwardingStep {
     /// The identity of a shared call: requests with equal keys share a response.
     private struct Key: Hashable {
-        let request: SingleFlightKey
+        let request: CoalescingKey
         /// The session, by its engine thread.
         let session: ObjectIdentifier
         /// The steps and extras of the request itself. The flight retains them, so that no other object gets the same identifier
         /// meanwhile.
         let steps: ObjectIdentifier?
         let extras: ObjectIdentifier?
-        /// The number of steps around the call that have run.
+        /// The number of application steps that have run.
         let depth: Int
         /// The epoch of the credentials that adapters add to the request: a request with the credential that was replaced is
         /// not the same.
@@ -63,7 +63,7 @@ public final class SingleFlight: ResponseForwardingStep {
     /// Returns the response to the request, or to an equal request that is under way.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard let depth = next.depth, let origin = next.origin, context.call.delivery == .memory,
-            let requestKey = SingleFlightKey(request)
+            let requestKey = CoalescingKey(request)
         else { return try await next(request) }
         let key = Key(
             request: requestKey, session: ObjectIdentifier(context.call.sender ?? context.call.engine),

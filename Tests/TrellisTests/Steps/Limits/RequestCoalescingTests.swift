@@ -8,15 +8,15 @@ import TrellisTesting
 
 /// The shared response of all calls with the same request.
 @Suite(.timeLimit(.minutes(3)))
-struct SingleFlightTests {
+struct RequestCoalescingTests {
     let clock = TestClock()
     let transport: ScriptedTransport
-    let flight = SingleFlight()
+    let flight = RequestCoalescing()
     let session: Session
 
     init() {
         var configuration = SessionConfiguration()
-        configuration.steps.aroundCall = [flight]
+        configuration.steps.application = [flight]
         transport = ScriptedTransport(clock: clock)
         session = Session(configuration: configuration, transport: transport, clock: clock)
     }
@@ -82,7 +82,7 @@ struct SingleFlightTests {
     @Test func sessionsDoNotShare() async throws {
         var configuration = SessionConfiguration()
         configuration.defaultHeaders[.authorization] = "Bearer other"
-        configuration.steps.aroundCall = [flight]
+        configuration.steps.application = [flight]
         let other = Session(configuration: configuration, transport: transport, clock: clock)
         let one = await ask(waiting: 1)
         let two = Task { try await other.data("http://a.example/") }
@@ -95,7 +95,7 @@ struct SingleFlightTests {
     func aCredentialThatIsSetBeginsARequestOfItsOwn(isNested: Bool) async throws {
         let interceptor = AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: Token("a"))
         var configuration = SessionConfiguration()
-        configuration.steps.aroundCall = [flight]
+        configuration.steps.application = [flight]
         configuration.steps.intercept(with: isNested ? Interceptor(interceptors: [interceptor]) : interceptor)
         let other = Session(configuration: configuration, transport: transport, clock: clock)
         let first = Task { try await other.data("http://a.example/") }
@@ -163,7 +163,7 @@ struct SingleFlightTests {
         let second = await ask(request, waiting: 2)
         clock.advance(by: .seconds(2))
         let error = await #expect(throws: TrellisError.self) { try await first.value }
-        #expect(error?.kind == .deadline)
+        #expect(error?.kind == .totalTimeout)
         #expect(
             error?.description
                 == "GET http://a.example/: timed out (total) after 10.0 s waiting for its turn: "

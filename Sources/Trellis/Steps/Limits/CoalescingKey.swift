@@ -7,8 +7,8 @@ import HTTPTypes
 /// Requests with a key are safe and have no body, and the key contains everything that can make a difference to the response.
 /// Limits on time are included: a caller that waits for the response to another request must not wait longer than for its own.
 /// Credentials are fields like others, if they are part of the request. The key does not contain the fields that adapters add
-/// later: ``SingleFlight`` adds the epoch of the credentials that it knows.
-struct SingleFlightKey: Hashable, Sendable {
+/// later: ``RequestCoalescing`` adds the epoch of the credentials that it knows.
+struct CoalescingKey: Hashable, Sendable {
     private let method: String
     private let url: TextBytes
     /// The fields by name; fields of the same name in their order.

@@ -4,7 +4,7 @@ import Testing
 @testable import Trellis
 
 /// The keys of requests that can share a response.
-struct SingleFlightKeyTests {
+struct RequestCoalescingKeyTests {
     static let url = "http://a.example/?q=1"
     static let fields: HTTPFields = [.accept: "a/b", .userAgent: "x"]
 
@@ -16,7 +16,7 @@ struct SingleFlightKeyTests {
     func safeRequestsWithoutABody(_ method: String, _ body: String?, _ isShared: Bool) throws {
         let method = try #require(HTTPRequest.Method(method))
         let request = Request(Self.url, method: method, body: body.map { .string($0) })
-        #expect((SingleFlightKey(request) != nil) == isShared)
+        #expect((CoalescingKey(request) != nil) == isShared)
     }
 
     static let request = Request(url, headers: fields)
@@ -29,7 +29,7 @@ struct SingleFlightKeyTests {
             .addingHeader(HTTPField(name: .init("user-AGENT") ?? .userAgent, value: "x")),
     ])
     func theseAreTheSame(_ request: Request) {
-        #expect(SingleFlightKey(request) == SingleFlightKey(Self.request))
+        #expect(CoalescingKey(request) == CoalescingKey(Self.request))
     }
 
     @Test(arguments: [
@@ -42,29 +42,29 @@ struct SingleFlightKeyTests {
         Request(url, headers: HTTPFields([.accept("a/b:user-agent"), .userAgent("x")])),
     ])
     func theseAreNot(_ request: Request) {
-        #expect(SingleFlightKey(request) != SingleFlightKey(Self.request))
+        #expect(CoalescingKey(request) != CoalescingKey(Self.request))
     }
 
     /// Texts that Swift considers equal have different keys, since the server gets different bytes.
     @Test(arguments: [("\u{E9}", "e\u{301}"), ("K", "\u{212A}"), (";", "\u{37E}"), ("\u{C5}", "\u{212B}")])
     func twoSpellingsOfOneTextAreNot(_ one: String, _ other: String) {
         #expect(one == other)
-        let keys = [one, other].map { SingleFlightKey(Request("\(Self.url)&r=\($0)")) }
+        let keys = [one, other].map { CoalescingKey(Request("\(Self.url)&r=\($0)")) }
         #expect(keys[0] != keys[1])
-        let fields = [one, other].map { SingleFlightKey(Self.request.withHeader(.userAgent($0))) }
+        let fields = [one, other].map { CoalescingKey(Self.request.withHeader(.userAgent($0))) }
         #expect(fields[0] != fields[1])
     }
 
     @Test(arguments: JoiningScalars.all)
     func aFragmentIsNotSentWhateverJoinsItsMark(_ scalar: Unicode.Scalar) {
         #expect(
-            SingleFlightKey(Request("\(Self.url)#\(scalar)x", headers: Self.fields))
-                == SingleFlightKey(Self.request))
+            CoalescingKey(Request("\(Self.url)#\(scalar)x", headers: Self.fields))
+                == CoalescingKey(Self.request))
     }
 
     @Test func theOrderWithinANameCounts() {
         let one = Request(Self.url, headers: [.accept("a/b"), .accept("c/d")])
         let other = Request(Self.url, headers: [.accept("c/d"), .accept("a/b")])
-        #expect(SingleFlightKey(one) != SingleFlightKey(other))
+        #expect(CoalescingKey(one) != CoalescingKey(other))
     }
 }
