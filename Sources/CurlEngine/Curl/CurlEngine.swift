@@ -146,7 +146,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe changed.append(transfer)
     }
 
-    private func applyChanges() {
+    func applyChanges() {
         while unsafe !changed.isEmpty {
             let batch = unsafe changed
             unsafe changed = []

@@ -38,7 +38,7 @@ final class EasyHandle {
     /// The receive buffer size that was last set in libcurl, in bytes.
     private var receiveBufferSize = 0
     /// The number that is part of the name of libcurl's pool of connections (``SharedOrigin/scope``).
-    private var scope = 0
+    private(set) var scope = 0
     /// Indicates whether the body of the current transfer is in memory.
     private var hasPostFields = false
     /// Indicates whether libcurl resumes no TLS session.

@@ -20,7 +20,8 @@ final class SharedOrigin {
     private struct Connection {
         var streams = 0
         var limit: Int
-        /// Indicates whether libcurl has repeated a request of this connection elsewhere, so that the connection gets no more requests.
+        /// Indicates whether the connection gets no more requests: libcurl has repeated one of its requests elsewhere, or the connection
+        /// is in a pool with another number than ``SharedOrigin/scope``.
         var isLeft = false
         var room: Int { isLeft ? 0 : max(limit - streams, 0) }
     }
@@ -115,8 +116,10 @@ final class SharedOrigin {
 
     /// Adds a stream to a connection. Returns whether the connection was not in use before.
     ///
-    /// - Parameter isNew: Indicates whether the connection was just made.
-    func beginStream(on port: Int32, isNew: Bool, now: EngineInstant) -> Bool {
+    /// - Parameters:
+    ///   - isNew: Indicates whether the connection was just made.
+    ///   - scope: The number in the name of the pool in which libcurl has found the connection, or has put it.
+    func beginStream(on port: Int32, isNew: Bool, scope: Int, now: EngineInstant) -> Bool {
         let wasUnused = connections[port] == nil
         if wasUnused {
             idlePorts.remove(port)
@@ -128,7 +131,7 @@ final class SharedOrigin {
         var excess: Int?
         modify(port) { connection in
             connection.streams += 1
-            connection.isLeft = false
+            connection.isLeft = scope != self.scope
             guard connection.streams > connection.limit, isSettled else { return }
             connection.limit = connection.streams
             excess = connection.streams

@@ -14,6 +14,11 @@ extension Transfer {
     }
 }
 
+extension Transfer {
+    /// Returns the number in the name of the pool that libcurl searches for the transfer. The origin may have another one by now.
+    func scope(in origin: SharedOrigin) -> Int { easy?.scope ?? origin.scope }
+}
+
 extension CurlEngine {
     fileprivate func retireIfSilent(_ transfer: Transfer, socket: ObservedSocket, since instant: EngineInstant) {
         guard let multi, unsafe multi.sockets.retireIfSilent(socket, since: instant) else { return }

@@ -258,7 +258,9 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         guard let origin = origin(transfer) else { return true }
         // libcurl may try several addresses.
         guard transfer.streamUse != .connecting else { return true }
-        if transfer.attempts == 0, transfer.ownConnection != .granted { origin.learnLimit() }
+        // In a pool that the origin has left, libcurl has seen none of the connections that get streams.
+        let isFirst = transfer.attempts == 0 && transfer.scope(in: origin) == origin.scope
+        if isFirst, transfer.ownConnection != .granted { origin.learnLimit() }
         // libcurl sends the request again, on another connection.
         if transfer.streamUse == .streaming { leave(transfer, origin, isRepeated: true) }
         if transfer.streamUse == .reserved, origin.excess > 0 { leave(transfer, origin) }
@@ -299,7 +301,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         if transfer.streamUse == .connecting { origin.connecting -= 1 }
         if transfer.streamUse == .reserved { origin.reserved -= 1 }
         let takesPlace = origin.beginStream(
-            on: port, isNew: transfer.hasOpenedSocket, now: executor.engineLoop.systemNow)
+            on: port, isNew: transfer.hasOpenedSocket, scope: transfer.scope(in: origin),
+            now: executor.engineLoop.systemNow)
         if takesPlace, !hasPlace, !budget.add(origin.limitName, for: places(of: origin)) { origin.excess += 1 }
         if hasPlace, !takesPlace { endPlace(origin) }
         transfer.streamUse = .streaming

@@ -52,7 +52,8 @@ extension Transfer {
         guard !isYielding else { return }
         isYielding = true
         engine.update(self)
-        if unsafe engine.decoding.enter(self) { engine.resumeDecodingSoon() }
+        unsafe engine.decoding.enter(self)
+        engine.resumeDecodingSoon()
     }
 
     /// Returns the failure of a coded stream that is incomplete although its message is complete.
@@ -67,13 +68,19 @@ extension Transfer {
 }
 
 extension CurlEngine {
-    /// Lets the first of the waiting transfers decode in the next turn of the loop, and the others in later ones.
-    fileprivate func resumeDecodingSoon() {
+    /// Lets waiting transfers decode in the next turn of the loop, in their order and up to the limit, and the others in later turns.
+    func resumeDecodingSoon() {
+        guard unsafe decoding.schedule() else { return }
         submit { [self] in
-            guard let transfer = unsafe decoding.next() else { return }
-            transfer.isYielding = false
-            update(transfer)
-            if unsafe decoding.hasWaiting { resumeDecodingSoon() }
+            unsafe decoding.jobBegins()
+            let turn = executor.engineLoop.systemNow
+            repeat {
+                guard let transfer = unsafe decoding.next() else { return }
+                transfer.isYielding = false
+                update(transfer)
+                applyChanges()
+            } while unsafe !decoding.isUsedUp(turn: turn)
+            resumeDecodingSoon()
         }
     }
 }

@@ -51,6 +51,46 @@ struct DecodingTurnTests {
         func transferDidEnd(_ end: TransferEnd) { whenEnded(end.failure == nil ? count : -1) }
     }
 
+    @Test func transfersThatNeedLittleGoOnInOneTurn() async throws {
+        let (run, count) = (EngineRun(), 200)
+        let options = try EngineRun.get("http://127.0.0.1:9/")
+        let yielding = Locked(-1)
+        await run.onEngine {
+            let transfers = (0..<count).map { _ in run.engine.makeTransfer(options) }
+            for transfer in transfers {
+                transfer.isYielding = true
+                run.engine.decoding.enter(transfer)
+                run.engine.resumeDecodingSoon()
+            }
+            run.executor.submit { yielding.withLock { $0 = transfers.count { $0.isYielding } } }
+        }
+        await run.onEngine {}
+        #expect(yielding.withLock { $0 } == 0)
+        await run.finish()
+    }
+
+    @Test func aTurnThatIsUsedUpLetsOneTransferGoOn() async throws {
+        let (run, count) = (EngineRun(), 3)
+        let options = try EngineRun.get("http://127.0.0.1:9/")
+        let yielding = Locked(-1)
+        await run.onEngine {
+            let transfers = (0..<count).map { _ in run.engine.makeTransfer(options) }
+            run.executor.submit {
+                let turn = run.executor.engineLoop.systemNow
+                _ = run.engine.decoding.isUsedUp(by: DecodingTurns.limit, turn: turn)
+            }
+            for transfer in transfers {
+                transfer.isYielding = true
+                run.engine.decoding.enter(transfer)
+                run.engine.resumeDecodingSoon()
+            }
+            run.executor.submit { yielding.withLock { $0 = transfers.count { $0.isYielding } } }
+        }
+        await run.onEngine {}
+        #expect(yielding.withLock { $0 } == count - 1)
+        await run.finish()
+    }
+
     @Test func theLimitHoldsForAllTransfersTogether() async throws {
         let (size, count) = (16 << 20, 8)
         let bomb = try Coded.encode([UInt8](repeating: 0, count: size), .gzip, chunk: 1 << 20)

@@ -354,7 +354,7 @@ struct StreamGateTests {
     @Test func streamsAreNotWithheldForever() async throws {
         let origin = SharedOrigin("http://example.test")
         let start = EngineInstant(nanoseconds: 1)
-        _ = origin.beginStream(on: 1, isNew: false, now: start)
+        _ = origin.beginStream(on: 1, isNew: false, scope: 0, now: start)
         origin.owe(1)
         func isWithheld(after seconds: Int) -> Bool {
             origin.withheldRoom(start.advanced(by: .seconds(seconds))) > 0
