@@ -18,6 +18,9 @@ public struct FailedAttempt: Sendable {
     /// The error of the exchange, or the error that refuses the response; `nil` if no known condition refuses the
     /// response.
     public let error: (any Error)?
+    /// Indicates whether another attempt can send its body. ``request`` may have a body that can be sent only once: an adapter that has put
+    /// it there puts a new one into the next attempt.
+    var hasReplayableBody: Bool
     /// Ends the transfer of the response, if its body is still to be received; `nil` if there is no such response.
     var discard: (@Sendable () async -> Void)?
 
@@ -27,6 +30,7 @@ public struct FailedAttempt: Sendable {
         self.response = response
         self.body = body
         self.error = error
+        hasReplayableBody = request.hasReplayableBody
     }
 
     /// The error for the caller if a retrier asks for another attempt and the body cannot be sent again.

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// The body of a request: bytes in memory, a file, a form, or chunks that are made while the body is sent.
@@ -65,7 +66,8 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - chunks: The sequence, of `Data`, `[UInt8]` or similar elements. The sequence is iterated once, in a task of its own
-    ///     that is cancelled when the request ends. An error that the sequence throws ends the request with an error of kind
+    ///     that is cancelled when the request ends. Sending the body a second time is an error of kind
+    ///     ``TrellisError/Kind/bodyNotReplayable``. An error that the sequence throws ends the request with an error of kind
     ///     ``TrellisError/Kind/other``, whose ``TrellisError/underlying`` is the error of the sequence.
     ///   - length: The number of bytes, if known. More or fewer bytes are an error. Without a length, HTTP/1.1 sends the body
     ///     chunked.
@@ -73,8 +75,16 @@ public struct RequestBody: Sendable {
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, contentType: String? = nil
     ) -> RequestBody where Chunks.Element: DataProtocol {
-        RequestBody(
-            .stream(length: length, isReplayable: false) { send in try await chunks.send(to: send) },
+        let isUsed = Locked(false)
+        return RequestBody(
+            .stream(length: length, isReplayable: false) { send in
+                let isUsedAgain = isUsed.withLock { isUsed in
+                    defer { isUsed = true }
+                    return isUsed
+                }
+                guard !isUsedAgain else { throw TrellisError(.bodyFailed(.notReplayable)) }
+                try await chunks.send(to: send)
+            },
             contentType: contentType)
     }
 

@@ -13,13 +13,20 @@ extension Pipeline {
     /// Returns the time to wait before the next attempt; `nil` if there is no further attempt, and the result is final.
     func retry(after end: AttemptEnd, of request: Request) async throws -> Duration? {
         if steps.retriers.isEmpty { return nil }
-        return try await decision(on: end, of: context.hop?.asked ?? request)
+        return try await decision(on: end, of: restart(of: request))
+    }
+
+    /// Returns the request with which the next attempt begins. Adapters change it again, unless a redirect has left their origin.
+    private func restart(of request: Request) -> Request {
+        guard let hop = context.hop else { return request }
+        return context.hasLeftOrigin ? hop.adapted : hop.asked
     }
 
     @inline(never)
     func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
-        guard let failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated,
-            let wait = try await wait(behind: failed, of: request)
+        guard var failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated else { return nil }
+        failed.hasReplayableBody = request.hasReplayableBody
+        guard let wait = try await wait(behind: failed)
         else { return nil }
         call.tellValidations()
         tell { .retrying(after: wait, because: end.result.failure) }
@@ -37,23 +44,23 @@ extension Pipeline {
     }
 
     /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier asks for one.
-    func wait(behind failed: FailedAttempt, of request: Request) async throws -> Duration? {
+    func wait(behind failed: FailedAttempt) async throws -> Duration? {
         for retrier in steps.retriers {
             try call.checkCancellation()
             switch await retrier.retry(failed, context: context) {
             case .doNotRetry: continue
             case .doNotRetryWithError(let error): throw error
-            case .retry: return try mayRetry(failed, of: request, after: .zero)
-            case .retryWithDelay(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
+            case .retry: return try mayRetry(failed, after: .zero)
+            case .retryWithDelay(let delay): return try mayRetry(failed, after: max(delay, .zero))
             }
         }
         return nil
     }
 
     /// Returns the delay; `nil` if the deadline is earlier. Throws an error if the body cannot be sent again.
-    func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
+    func mayRetry(_ failed: FailedAttempt, after delay: Duration) throws -> Duration? {
         if let remaining = context.remainingTime, delay >= remaining { return nil }
-        guard request.hasReplayableBody, failed.request.hasReplayableBody else { throw failed.isNotReplayable }
+        guard failed.hasReplayableBody else { throw failed.isNotReplayable }
         return delay
     }
 }

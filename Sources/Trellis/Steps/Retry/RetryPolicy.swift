@@ -111,7 +111,7 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
         // Checked before the budget, so that a retry that never begins is not counted.
         if let remaining = context.remainingTime, delay >= remaining { return .doNotRetry }
         // A body that cannot be sent again ends the call with an error, and takes nothing from the budget.
-        guard attempt.request.hasReplayableBody else { return .retryWithDelay(delay) }
+        guard attempt.hasReplayableBody else { return .retryWithDelay(delay) }
         if let budget, !budget.withdraw(for: attempt.request) { return .doNotRetry }
         return .retryWithDelay(delay)
     }

@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 import HTTPTypes
 import Testing
 import TrellisTesting
@@ -102,6 +103,48 @@ struct RetryPolicyStepTests {
         for _ in 0..<3 { #expect(Self.delay(await policy.retry(failed, context: .test())) != nil) }
         #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) != nil)
         #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) == nil)
+    }
+
+    /// Returns a session whose adapter makes the body, and whose server is unavailable at first.
+    private static func session(
+        budget: RetryBudget? = nil, _ makeBody: @escaping @Sendable () -> RequestBody
+    ) -> (Session, MockTransport) {
+        let transport = MockTransport.inTurn([MockResponse(status: 503), .text("yes")])
+        var configuration = SessionConfiguration()
+        configuration.steps.intercept(with: RetryPolicy(budget: budget, random: { 0 }))
+        configuration.steps.adapters.append(Adapter { request, _ in request.setting(\.body, to: makeBody()) })
+        return (Session(configuration: configuration, transport: transport), transport)
+    }
+
+    private static func oneShot(_ text: String) -> RequestBody {
+        .stream(
+            AsyncStream<Data> {
+                $0.yield(Data(text.utf8))
+                $0.finish()
+            })
+    }
+
+    @Test func anAdapterThatMakesANewBodyForEachAttemptIsRetried() async throws {
+        let (session, transport) = Self.session { Self.oneShot("body") }
+        #expect(try await session.data(Request("http://a.example/", method: .put)).1.status == .ok)
+        #expect(transport.requests.map(\.bodyData) == [Data("body".utf8), Data("body".utf8)])
+    }
+
+    @Test func aRetryWithANewBodyTakesFromTheBudget() async throws {
+        let budget = RetryBudget(ratio: 0, minimumRetries: 1, clock: TestClock().engineSide)
+        let (session, _) = Self.session(budget: budget) { Self.oneShot("body") }
+        let request = Request("http://a.example/", method: .put)
+        #expect(try await session.data(request).1.status == .ok)
+        #expect(!budget.withdraw(for: request))
+    }
+
+    @Test func aBodyIsNotSentTwiceIfItsSourceIsReadOnce() async throws {
+        let body = Self.oneShot("body")
+        let (session, _) = Self.session { body }
+        let error = await #expect(throws: TrellisError.self) {
+            try await session.data(Request("http://a.example/", method: .put))
+        }
+        #expect(error?.kind == .bodyNotReplayable)
     }
 
     @Test func firstAttemptsFillTheBudget() async throws {
