@@ -109,7 +109,8 @@ struct RetryPolicyStepTests {
     private static func session(
         budget: RetryBudget? = nil, _ makeBody: @escaping @Sendable () -> RequestBody
     ) -> (Session, MockTransport) {
-        let transport = MockTransport.inTurn([MockResponse(status: 503), .text("yes")])
+        let answers = MockTransport.inTurn([MockResponse(status: 503), .text("yes")])
+        let transport = MockTransport { try await answers($0) }
         var configuration = SessionConfiguration()
         configuration.steps.intercept(with: RetryPolicy(budget: budget, random: { 0 }))
         configuration.steps.adapters.append(Adapter { request, _ in request.setting(\.body, to: makeBody()) })
