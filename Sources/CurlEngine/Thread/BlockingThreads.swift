@@ -1,7 +1,10 @@
 private import CCurl
 
 /// Threads for jobs that block, and the jobs that wait for one of them. A thread is started if all others are busy, up to a limit, and ends
-/// when it has had no job for some seconds. The jobs of one place, such as a disk, take a quarter of the threads at most.
+/// when it has had no job for some seconds.
+///
+/// The jobs of one place, such as a folder, take at most a quarter of the threads that the other places leave. Several folders may be on one
+/// disk: while all of them hang, there are threads for further places. Jobs without a place always have an eighth of the threads.
 final class BlockingThreads: Sendable {
     /// The time for which a thread waits for another job, in milliseconds.
     private static let patience: UInt32 = 5000
@@ -19,6 +22,8 @@ final class BlockingThreads: Sendable {
         var jobs = FIFO<@Sendable () -> Void>()
         /// The places that have jobs.
         var places: [String: Place] = [:]
+        /// The number of jobs with a place that have a thread, or are the next to get one.
+        var placed = 0
         /// The number of threads.
         var threads = 0
         /// The number of threads that wait for a job and have not been woken.
@@ -45,23 +50,16 @@ final class BlockingThreads: Sendable {
     /// - Parameter place: The place of the job; `nil` for a job that has none.
     func add(_ job: @escaping @Sendable () -> Void, at place: String? = nil) {
         let duty = state.withLock { state -> RequiredAction in
-            if let place {
-                guard state.places[place, default: Place()].count < max(limit / 4, 1) else {
-                    state.places[place]?.rest.append(job)
-                    return .nothing
-                }
-                state.places[place, default: Place()].count += 1
-                state.jobs.append { self.run(job, at: place) }
-            } else {
+            guard let place else {
                 state.jobs.append(job)
+                return engage(&state)
             }
-            if state.idle > 0 {
-                state.idle -= 1
-                return .wake
+            guard mayBegin(at: place, state) else {
+                state.places[place, default: Place()].rest.append(job)
+                return .nothing
             }
-            guard state.threads < limit else { return .nothing }
-            state.threads += 1
-            return .start
+            begin(job, at: place, &state)
+            return engage(&state)
         }
         switch duty {
         case .nothing: break
@@ -70,16 +68,41 @@ final class BlockingThreads: Sendable {
         }
     }
 
-    /// Runs a job of a place. The next one of the place follows on this thread, or on another one, behind the jobs that were added before.
+    /// Returns whether one more job of a place may have a thread.
+    private func mayBegin(at place: String, _ state: State) -> Bool {
+        let count = state.places[place]?.count ?? 0
+        return count < max((limit - (state.placed - count)) / 4, 1) && state.placed < max(limit - max(limit / 8, 1), 1)
+    }
+
+    /// Lets a job of a place begin.
+    private func begin(_ job: @escaping @Sendable () -> Void, at place: String, _ state: inout State) {
+        state.places[place, default: Place()].count += 1
+        state.placed += 1
+        state.jobs.append { self.run(job, at: place) }
+    }
+
+    /// Engages a thread for a job that was added.
+    private func engage(_ state: inout State) -> RequiredAction {
+        if state.idle > 0 {
+            state.idle -= 1
+            return .wake
+        }
+        guard state.threads < limit else { return .nothing }
+        state.threads += 1
+        return .start
+    }
+
+    /// Runs a job of a place. The next job follows on this thread, or on another one, behind the jobs that were added before: one of the
+    /// place that has the fewest threads.
     private func run(_ job: () -> Void, at place: String) {
         job()
         state.withLock { state in
-            if let next = state.places[place]?.rest.popFirst() {
-                state.jobs.append { self.run(next, at: place) }
-            } else {
-                state.places[place]?.count -= 1
-                if state.places[place]?.count == 0 { state.places[place] = nil }
-            }
+            state.placed -= 1
+            state.places[place]?.count -= 1
+            if let left = state.places[place], left.count == 0, left.rest.isEmpty { state.places[place] = nil }
+            let next = state.places.lazy.filter { !$0.value.rest.isEmpty }.min { $0.value.count < $1.value.count }?.key
+            guard let next, mayBegin(at: next, state), let job = state.places[next]?.rest.popFirst() else { return }
+            begin(job, at: next, &state)
         }
     }
 

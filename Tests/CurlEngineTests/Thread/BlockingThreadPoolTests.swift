@@ -1,7 +1,8 @@
-import CurlEngine
 import Foundation
 import Glibc
 import Testing
+
+@testable import CurlEngine
 
 /// Calls that may block run on threads of their own.
 @Suite(.timeLimit(.minutes(3)))
@@ -65,6 +66,47 @@ struct BlockingThreadPoolTests {
         // What nobody waits for any more has not begun, and the place has its threads again.
         #expect(begun.withLock { $0 } <= count + BlockingThreadPool.maximumCountOfPlace)
         #expect(await BlockingThreadPool.run(at: place) { 1 } == 1)
+    }
+
+    /// Many folders may be on one disk that hangs.
+    @Test func theWorkOfManyPlacesLeavesThreadsForOthers() async {
+        let (begun, gate) = (Locked(0), Locked(false))
+        let threads = BlockingThreads("test-block", limit: 16)
+        let expected = 4 + 3 + 2 + 1 + 1 + 1 + 1 + 1
+        for place in 0..<64 {
+            for _ in 0..<8 {
+                threads.add(
+                    {
+                        begun.withLock { $0 += 1 }
+                        while !gate.withLock({ $0 }) { sched_yield() }
+                    }, at: "/hangs/\(place)")
+            }
+        }
+        while begun.withLock({ $0 }) < expected, !Task.isCancelled { await Task.yield() }
+        for _ in 0..<64 { await withContinuation { done in threads.add { done.resume(returning: ()) } } }
+        #expect(begun.withLock { $0 } == expected)
+        gate.withLock { $0 = true }
+        while begun.withLock({ $0 }) < 64 * 8, !Task.isCancelled { await Task.yield() }
+        await withContinuation { done in threads.add({ done.resume(returning: ()) }, at: "/hangs/0") }
+    }
+
+    /// Four folders on a disk that hangs leave threads for a fifth one.
+    @Test func aFurtherPlaceHasAThread() async {
+        let (begun, gate) = (Locked(0), Locked(false))
+        let threads = BlockingThreads("test-block", limit: 16)
+        for place in 0..<4 {
+            for _ in 0..<8 {
+                threads.add(
+                    {
+                        begun.withLock { $0 += 1 }
+                        while !gate.withLock({ $0 }) { sched_yield() }
+                    }, at: "/hangs/\(place)")
+            }
+        }
+        while begun.withLock({ $0 }) < 4 + 3 + 2 + 1, !Task.isCancelled { await Task.yield() }
+        for _ in 0..<8 { await withContinuation { done in threads.add({ done.resume(returning: ()) }, at: "/works") } }
+        gate.withLock { $0 = true }
+        while begun.withLock({ $0 }) < 4 * 8, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func aFailureIsThrown() async {
