@@ -103,7 +103,7 @@ extension Transfer {
     // MARK: Bytes from a disk
 
     private func fetch(_ part: FileSource.Part) {
-        BlockingThreadPool.begin { [self] in
+        BlockingThreadPool.begin(at: FileSystem.folder(of: part.path)) { [self] in
             let result = Result { () throws(FileError) in try part.read() }
             engine.submit { [self] in didFetch(result, path: part.path) }
         }

@@ -62,7 +62,7 @@ extension FileLock {
                 let pause = Int.random(in: 1...(min(2 * attempt, 40)))
                 try? await Task.sleep(for: .milliseconds(pause))
             }
-            if let value = try await BlockingThreadPool.trying(work) { return value }
+            if let value = try await BlockingThreadPool.trying(at: FileSystem.folder(of: path), work) { return value }
         }
         throw FileError(reason: "another process holds its lock, \(path).lock")
     }

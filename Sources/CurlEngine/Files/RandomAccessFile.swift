@@ -18,7 +18,7 @@ package final class RandomAccessFile: Sendable {
 
     deinit {
         // If the file has no name any more, the system frees its blocks now, which takes a while for a large one.
-        BlockingThreadPool.runOrBegin { [path, descriptor] in
+        BlockingThreadPool.runOrBegin(at: FileSystem.folder(of: path)) { [path, descriptor] in
             FileOperationHook.watching(always: .close(path: path)) { close(descriptor) }
         }
     }

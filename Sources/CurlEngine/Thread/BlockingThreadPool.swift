@@ -93,7 +93,11 @@ package enum BlockingThreadPool {
     }
 
     /// Starts `body` on a waiting thread, and does not wait for its end.
-    package static func begin(_ body: @escaping @Sendable () -> Void) { threads.add(body) }
+    ///
+    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    package static func begin(at place: String? = nil, _ body: @escaping @Sendable () -> Void) {
+        threads.add(body, at: place)
+    }
 
     /// Starts `body` as ``begin(_:)`` does, with the calling task's ``FileOperationHook``.
     ///
@@ -104,8 +108,10 @@ package enum BlockingThreadPool {
 
     /// Runs `body` at once if the calling thread is one for work that may wait; otherwise starts it on such a thread, and does not wait for
     /// its end.
-    static func runOrBegin(_ body: @escaping @Sendable () -> Void) {
-        if BlockingThreads.isCalling { body() } else { threads.add(preservingHook(body)) }
+    ///
+    /// - Parameter place: The folder that the work needs.
+    static func runOrBegin(at place: String, _ body: @escaping @Sendable () -> Void) {
+        if BlockingThreads.isCalling { body() } else { threads.add(preservingHook(body), at: place) }
     }
 }
 

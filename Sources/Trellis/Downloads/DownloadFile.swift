@@ -233,7 +233,7 @@ final class DownloadFile: Sendable {
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.
     private func waiting(_ body: @escaping @Sendable () throws(FileError) -> Void) async throws(TrellisError) {
-        let result = await BlockingThreadPool.run { () -> Result<Void, FileError> in
+        let result = await BlockingThreadPool.run(at: FileSystem.folder(of: path)) { () -> Result<Void, FileError> in
             do throws(FileError) { return .success(try body()) } catch { return .failure(error) }
         }
         try attributingErrors { () throws(FileError) in try result.get() }

@@ -16,12 +16,15 @@ extension Netrc {
         guard let path = path?.filePath else {
             let environment = ProcessInfo.processInfo.environment
             guard let usual = environment["NETRC"] ?? environment["HOME"].map({ "\($0)/.netrc" }),
-                try await BlockingThreadPool.runUnlessCancelled({ FileManager.default.fileExists(atPath: usual) })
+                try await BlockingThreadPool.runUnlessCancelled(
+                    at: FileSystem.folder(of: usual), { FileManager.default.fileExists(atPath: usual) })
             else { return Netrc(entries: []) }
             return try await load(from: usual)
         }
         do {
-            return try await BlockingThreadPool.tryingUnlessCancelled { try Netrc(parsing: read(path)) }
+            return try await BlockingThreadPool.tryingUnlessCancelled(at: FileSystem.folder(of: path)) {
+                try Netrc(parsing: read(path))
+            }
         } catch let failure as FileError {
             throw AuthenticationError.unreadableNetrc(path: path, reason: failure.reason)
         }

@@ -11,7 +11,9 @@ struct RecordFile<Format: RecordFormat>: Sendable {
 
     /// Reads the records that have not expired.
     func read(at now: Date) async throws(FileError) -> [String: Record] {
-        try await BlockingThreadPool.trying { () throws(FileError) in try contents(of: path, at: now).records }
+        try await BlockingThreadPool.trying(at: FileSystem.folder(of: path)) { () throws(FileError) in
+            try contents(of: path, at: now).records
+        }
     }
 
     private func contents(

@@ -71,7 +71,7 @@ final class CacheFileWriter: CacheWriter {
 
     deinit {
         guard let file = output.withLock({ $0.file }) else { return }
-        BlockingThreadPool.begin { FileSystem.deleteIfPossible(file.path) }
+        BlockingThreadPool.begin(at: folder.root) { FileSystem.deleteIfPossible(file.path) }
     }
 
     func write(_ bytes: Data) async throws {
@@ -90,7 +90,7 @@ final class CacheFileWriter: CacheWriter {
         }
         switch addition {
         case .added: break
-        case .begins: BlockingThreadPool.beginWithHook { self.writeWaiting() }
+        case .begins: BlockingThreadPool.beginWithHook(at: folder.root) { self.writeWaiting() }
         case .failed(let failure): throw folder.attributed(failure)
         }
     }
@@ -108,7 +108,7 @@ final class CacheFileWriter: CacheWriter {
             defer { output.file = nil }
             return output.file
         }
-        if let file { await BlockingThreadPool.run { _ = FileSystem.deleteIfPossible(file.path) } }
+        if let file { await BlockingThreadPool.run(at: folder.root) { _ = FileSystem.deleteIfPossible(file.path) } }
     }
 
     /// Indicates whether the caller waits for a job; for tests.

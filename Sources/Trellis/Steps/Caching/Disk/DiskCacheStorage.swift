@@ -83,7 +83,7 @@ public final class DiskCacheStorage: CacheStorage {
 
     deinit {
         let (owner, isComplete) = ownerAndCompleteness
-        if let owner, isComplete { BlockingThreadPool.begin { owner.save() } }
+        if let owner, isComplete { BlockingThreadPool.begin(at: folder.root) { owner.save() } }
     }
 
     /// Creates the folder, if it does not exist, and checks that entries can be stored in it. Without the call, this is done at the first
@@ -102,7 +102,7 @@ public final class DiskCacheStorage: CacheStorage {
     ///
     /// Without the call, nothing is lost but the order of the last uses, and the next owner reads the complete folder.
     public func close() async {
-        await BlockingThreadPool.run { [self] in
+        await BlockingThreadPool.run(at: folder.root) { [self] in
             maintenance.withLock { _ in
                 let (owner, isComplete) = ownerAndCompleteness
                 // First, so that an operation whose record comes too late for the saved index finds out.
@@ -189,7 +189,7 @@ public final class DiskCacheStorage: CacheStorage {
                     return rest.shard
                 }
                 guard shard < DiskCacheFolder.shardCount, !Task.isCancelled else { return nil }
-                let keys = await BlockingThreadPool.run { folder.keys(inShard: shard) }
+                let keys = await BlockingThreadPool.run(at: folder.root) { folder.keys(inShard: shard) }
                 rest.withLock { $0.keys = keys }
             }
         }
@@ -365,14 +365,14 @@ public final class DiskCacheStorage: CacheStorage {
             return !state.isMaintained
         }
         guard begins else { return }
-        BlockingThreadPool.begin { [self] in
+        BlockingThreadPool.begin(at: folder.root) { [self] in
             maintain()
             state.withLock { $0.isMaintained = false }
         }
     }
 
     /// Does the background work, and waits for its end.
-    func settle() async { await BlockingThreadPool.run { [self] in maintain() } }
+    func settle() async { await BlockingThreadPool.run(at: folder.root) { [self] in maintain() } }
 
     private func maintain() {
         maintenance.withLock { _ in
