@@ -52,20 +52,26 @@ final class CacheRecording: Sendable {
     /// Indicates whether the response is not stored for another reason than that its body was not received completely.
     var isRefused: Bool { state.withLock { if case .refused = $0 { true } else { false } } }
 
-    /// Adds bytes to the entry, unless it was dropped.
+    /// Adds bytes to the entry, unless it was dropped. A cancelled task, which waits for no disk, drops the entry.
     func write(_ bytes: Data) async {
         guard begin() else { return }
         do {
             if let frame { try await frame.write(bytes, to: writer) } else { try await writer.write(bytes) }
             await end(.open)
+        } catch is CancellationError {
+            await end(.dropped)
         } catch {
             await fail(error)
         }
     }
 
-    /// Makes the entry visible, unless it was dropped, or its response is out of date.
+    /// Makes the entry visible, unless it was dropped, or its response is out of date. A cancelled task does not wait for that.
     func commit() async {
         guard begin() else { return }
+        await BlockingThreadPool.waitUnlessCancelled(for: Task { await finish() })
+    }
+
+    private func finish() async {
         if let frame, !frame.isFull { return await end(.dropped) }
         do {
             // A newer response may be stored while the stored bytes are copied.

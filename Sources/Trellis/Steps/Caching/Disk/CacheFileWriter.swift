@@ -80,7 +80,7 @@ final class CacheFileWriter: CacheWriter {
             return state.length > maximumLength
         }
         guard !isTooLarge else { throw DiskCacheStorage.TooLarge() }
-        await wait { $0.isWriting && $0.waiting.isLarge }
+        try await wait { $0.isWriting && $0.waiting.isLarge }
         let addition = state.withLock { state -> Addition in
             if let failure = state.failure { return .failed(failure) }
             state.waiting.append(bytes)
@@ -96,14 +96,18 @@ final class CacheFileWriter: CacheWriter {
     }
 
     func commit() async throws {
-        await wait { $0.isWriting }
+        try await wait { $0.isWriting }
         if let failure = state.withLock({ $0.failure }) { throw folder.attributed(failure) }
         try await folder.run { try self.finish() }
     }
 
     func discard() async {
         state.withLock { $0.waiting = CacheFilePieces() }
-        await wait { $0.isWriting }
+        await BlockingThreadPool.waitUnlessCancelled(for: Task { await remove() })
+    }
+
+    private func remove() async {
+        try? await wait { $0.isWriting }
         let file = output.withLock { output in
             defer { output.file = nil }
             return output.file
@@ -115,17 +119,24 @@ final class CacheFileWriter: CacheWriter {
     var isHeldUp: Bool { state.withLock { $0.waiter != nil } }
 
     /// Waits for the job while a condition is true.
-    private func wait(while condition: (State) -> Bool) async {
+    ///
+    /// - Throws: `CancellationError` in a cancelled task, at once.
+    private func wait(while condition: (State) -> Bool) async throws {
         while state.withLock({ condition($0) }) {
-            await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
-                let mustWait = state.withLock { state in
-                    // The job may have gone on meanwhile.
-                    guard condition(state) else { return false }
-                    state.waiter = continuation
-                    return true
+            await withTaskCancellationHandler {
+                await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                    let mustWait = state.withLock { state in
+                        // The job may have gone on meanwhile.
+                        guard condition(state), !Task.isCancelled else { return false }
+                        state.waiter = continuation
+                        return true
+                    }
+                    if !mustWait { continuation.resume() }
                 }
-                if !mustWait { continuation.resume() }
+            } onCancel: {
+                state.withLock { $0.takeWaiter() }?.resume()
             }
+            try Task.checkCancellation()
         }
     }
 
