@@ -113,7 +113,7 @@ extension SettingsDraft {
         try settingErrors(to: "resolver.url") { _ = try DNSOverHTTPS(url, method: method) }
         configuration.resolver = try settingErrors(to: "resolver.bootstrap") {
             var made = try DNSOverHTTPS(url, method: method, bootstrap: resolver.bootstrap, configuration: own)
-            made.endsWithService = true
+            made.users = DNSOverHTTPS.Users()
             return made
         }
     }

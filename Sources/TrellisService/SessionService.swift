@@ -24,8 +24,8 @@ public import Trellis
 ///   one fails, and when the graceful shutdown takes more than `maximumGracefulShutdownDuration`.
 ///
 /// The service has ended when all connections are closed, the event monitors have handled their events, and the index of a
-/// ``/Trellis/DiskCacheStorage`` is saved. A resolver that the setting `resolver.url` of TrellisConfiguration has made ends with the
-/// session, too; any other ``/Trellis/DNSOverHTTPS`` may belong to several sessions, and the caller ends it
+/// ``/Trellis/DiskCacheStorage`` is saved. A resolver that the setting `resolver.url` of TrellisConfiguration has made ends with the last
+/// session of its configuration, too; any other ``/Trellis/DNSOverHTTPS`` may belong to several sessions, and the caller ends it
 /// (``/Trellis/DNSOverHTTPS/shutdown()``). The session cannot be used after that: give the service a session of its own, not
 /// ``/Trellis/Session/default``, if other parts of the process go on.
 public struct SessionService: Service {
@@ -63,7 +63,7 @@ public struct SessionService: Service {
         let logger = Self.currentLogger
         logger.debug("Session shuts down", metadata: ["trellis.shutdown.cause": "\(cause)"])
         await end(within: grace)
-        if let resolver = session.configuration.resolver as? DNSOverHTTPS, resolver.endsWithService {
+        if let resolver = session.configuration.resolver as? DNSOverHTTPS, resolver.users?.leave(session) == true {
             await resolver.shutdown()
         }
         if let storage = session.configuration.steps.cache?.storage as? DiskCacheStorage { await storage.close() }

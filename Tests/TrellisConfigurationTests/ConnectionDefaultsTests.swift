@@ -156,7 +156,7 @@ struct ConnectionDefaultsTests {
         ]
         let configuration = try await Self.configuration(settings) { _ in }
         let resolver = try #require(configuration.resolver as? DNSOverHTTPS)
-        #expect(resolver.endsWithService)
+        #expect(resolver.users != nil)
         guard case .always(let proxies, _) = resolver.configuration.proxy.rule else {
             Issue.record("the resolver uses no proxy")
             return
@@ -164,7 +164,7 @@ struct ConnectionDefaultsTests {
         #expect(proxies == [try Proxy("http://proxy.example:3128")])
         let present = try DNSOverHTTPS("https://dns.example/q")
         let kept = try await Self.configuration([:]) { $0.resolver = present }
-        #expect((kept.resolver as? DNSOverHTTPS)?.endsWithService == false)
+        #expect(try #require(kept.resolver as? DNSOverHTTPS).users == nil)
     }
 }
 #endif

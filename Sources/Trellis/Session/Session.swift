@@ -75,9 +75,14 @@ public final class Session: Sendable {
         }
         flow = SessionBandwidth(configuration.bandwidth)
         network = configuration.observeNetwork(preparation.routes)
+        resolverUsers?.enter(self)
     }
 
+    /// The sessions that share the resolver, if it ends with the last one.
+    private var resolverUsers: DNSOverHTTPS.Users? { (configuration.resolver as? DNSOverHTTPS)?.users }
+
     deinit {
+        _ = resolverUsers?.leave(self)
         UserObjects.release([configuration, preparation, steps, hub, engines])
         engines.close()
         for engine in engines.all {

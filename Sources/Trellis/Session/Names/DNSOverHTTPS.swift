@@ -40,8 +40,8 @@ public struct DNSOverHTTPS: NameResolver {
     public let url: String
     /// The method of the requests.
     public let method: Method
-    /// Indicates whether nobody but the service of a session knows the resolver, so that the service ends it with its session.
-    package var endsWithService = false
+    /// The sessions that use the resolver, if only sessions know it: the service of the last one ends it. `nil` if its maker ends it.
+    package var users: Users?
     private let session: Session
     /// The settings of the resolver's own session.
     package var configuration: SessionConfiguration { session.configuration }
@@ -88,6 +88,24 @@ public struct DNSOverHTTPS: NameResolver {
         self.url = text
         self.method = method
         session = Session(configuration: configuration)
+    }
+
+    /// The sessions that use a resolver.
+    package final class Users: Sendable {
+        private let sessions = Locked<Set<ObjectIdentifier>>([])
+
+        /// Creates an empty list.
+        package init() {}
+
+        func enter(_ session: Session) { sessions.withLock { _ = $0.insert(ObjectIdentifier(session)) } }
+
+        /// Removes a session. Returns whether no session is left.
+        package func leave(_ session: Session) -> Bool {
+            sessions.withLock { sessions in
+                sessions.remove(ObjectIdentifier(session))
+                return sessions.isEmpty
+            }
+        }
     }
 
     /// Ends the resolver's own session: closes its connections, and waits until its threads have ended. Sessions may share a resolver, so

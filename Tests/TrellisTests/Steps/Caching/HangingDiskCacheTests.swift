@@ -42,7 +42,7 @@ struct HangingDiskCacheTests {
                 call.cancel()
                 await #expect(throws: CancellationError.self) { try await call.value }
             } else {
-                await world.session.settle()
+                await (try world.session).settle()
                 clock.advance(by: .seconds(1))
                 let error = await #expect(throws: TrellisError.self) { try await call.value }
                 #expect(error?.reason == .timedOut(.total))
