@@ -3,6 +3,13 @@ public import HTTPTypes
 /// A closure that returns the fields behind a request's body.
 public typealias RequestTrailers = @Sendable () async throws -> HTTPFields
 
+/// The immutable reference to the trailers of a request, which shows whether a copy of the request has the same ones.
+final class TrailerSource: Sendable {
+    let fields: RequestTrailers
+
+    init(_ fields: @escaping RequestTrailers) { self.fields = fields }
+}
+
 extension Request {
     /// The fields behind the body (RFC 9110, section 6.5), such as a checksum of what was sent; `nil`, the default, if there are none.
     ///
@@ -14,9 +21,11 @@ extension Request {
     /// `Authorization` (RFC 9110, section 6.5.1), is an error of kind ``TrellisError/Kind/invalidRequest``. Intermediaries may drop
     /// trailers.
     public var trailers: RequestTrailers? {
-        get { extras?.extras.trailers }
-        set { changeExtras { $0.trailers = newValue } }
+        get { trailerSource?.fields }
+        set { changeExtras { $0.trailers = newValue.map(TrailerSource.init) } }
     }
+
+    var trailerSource: TrailerSource? { extras?.extras.trailers }
 
     /// Returns a copy with fields behind the body: see ``trailers``.
     public func withTrailers(_ trailers: @escaping RequestTrailers) -> Request { setting(\.trailers, to: trailers) }

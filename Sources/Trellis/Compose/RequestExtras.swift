@@ -14,7 +14,7 @@ struct RequestExtras: Sendable {
     /// The value of ``Request/route``.
     var route: Route?
     /// The value of ``Request/trailers``.
-    var trailers: RequestTrailers?
+    var trailers: TrailerSource?
     /// The value of ``Request/cacheMode``.
     var cacheMode = CacheMode.default
     /// The value of ``Request/urlTemplate``.

@@ -101,10 +101,8 @@ enum CacheUpdate {
         _ method: HTTPRequest.Method, _ url: WireURL, status: Int, _ headers: HTTPFields
     ) -> [WireURL] {
         guard !isSafe(method), 200...399 ~= status else { return [] }
-        let others = [HTTPField.Name.location, .contentLocation].compactMap { name in
-            headers.single(name).flatMap { reference in
-                try? WireURL(parsing: URLReference(reference).resolved(against: URLReference(url.text)).text)
-            }
+        let others = headers.filter { $0.name == .location || $0.name == .contentLocation }.compactMap { field in
+            try? WireURL(parsing: URLReference(field.urlReference).resolved(against: URLReference(url.text)).text)
         }
         return [url] + others.filter { $0.origin.hasSameBytes(as: url.origin) }
     }

@@ -44,11 +44,11 @@ extension RedirectPolicy {
     }
 
     /// Removes the fields that are bound to an origin from a request that a handler has sent to another origin, unless the
-    /// handler has written them: the fields that the request would have been sent with were merely left in place.
+    /// handler has written them: the fields that the request would have been sent with were merely left in place, and so were its trailers.
     private func removeFieldsBoundToOrigin(of next: Request, from changed: inout Request) {
         let left = Set(next.headers.filter(isBoundToOrigin))
         if !left.isEmpty { changed.headers.remove { left.contains($0) } }
-        removeTrailersBoundToOrigin(from: &changed)
+        if changed.trailerSource === next.trailerSource { removeTrailersBoundToOrigin(from: &changed) }
     }
 
     /// Returns the hop that a redirect leads to: the request to send, and the same request without the changes of adapters.

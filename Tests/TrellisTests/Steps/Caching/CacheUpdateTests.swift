@@ -142,6 +142,16 @@ struct CacheUpdateTests {
         #expect(invalidated.map(\.text) == urls)
     }
 
+    /// A redirect to the same bytes leads to the same key.
+    @Test(arguments: [HTTPField.Name.location, .contentLocation])
+    func referencesThatAreNotUTF8Invalidate(_ name: HTTPField.Name) throws {
+        let url = try WireURL(parsing: "http://a.example/x/y")
+        var fields = HTTPFields()
+        fields.append(HTTPField(name: name, value: [UInt8]("/caf".utf8) + [0xE9]))
+        let invalidated = CacheUpdate.invalidatedURLs(.post, url, status: 201, fields)
+        #expect(invalidated.map(\.text) == ["http://a.example/x/y", "http://a.example/caf%E9"])
+    }
+
     /// RFC 9111, section 3.1
     @Test func fieldsOfTheConnectionAreRemoved() {
         let fields = CacheSamples.fields([

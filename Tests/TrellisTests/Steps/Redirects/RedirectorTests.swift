@@ -10,7 +10,7 @@ struct RedirectorTests {
 
     static func next(
         _ handler: (any RedirectHandler)?, _ location: String = "https://b.example/b", status: Int = 303,
-        redirects: [Redirect] = []
+        redirects: [Redirect] = [], request: Request = RedirectorTests.request
     ) async throws -> (request: Request, redirect: Redirect)? {
         let response = RedirectPolicyTests.response(status, [location], to: request.url)
         let next = try await RedirectPolicy().next(
@@ -72,6 +72,18 @@ struct RedirectorTests {
         }
         let next = try #require(try await Self.next(handler, "/b"))
         #expect(next.request.headers[.authorization] == "Bearer c")
+    }
+
+    /// So it is with the trailers: those of the old origin lose their secrets, and those that the handler writes do not.
+    @Test(arguments: [true, false]) func trailersThatAHandlerWritesAreSentToAnyOrigin(areWritten: Bool) async throws {
+        let name = try #require(HTTPField.Name("X-API-Key"))
+        let handler = Redirector.modify { request, _ in
+            let moved = request.setting(\.url, to: "https://c.example/").withHeader(.accept("a/b"))
+            return areWritten ? moved.withTrailers { [name: "c"] } : moved
+        }
+        let request = Request("https://a.example/a", method: .put, body: .string("x")).withTrailers { [name: "a"] }
+        let next = try #require(try await Self.next(handler, "/b", status: 307, request: request))
+        #expect(try await next.request.trailers?() == (areWritten ? [name: "c"] : [:]))
     }
 
     @Test func whatIsNoRedirectIsNotAskedAbout() async throws {
