@@ -63,7 +63,7 @@ struct TransportNamesTests {
                 asked.withLock { $0.append(name) }
                 return MockResponse(
                     headers: [.contentType: "application/dns-message"],
-                    body: Self.answer(to: Array(request.bodyData ?? Data())))
+                    body: Self.answer(to: Array(request.body?.data ?? Data())))
             }
             let text = try await withTransport(transport) { try await session.string("http://name.example/") }
             #expect(text == name)

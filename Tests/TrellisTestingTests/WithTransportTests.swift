@@ -368,7 +368,7 @@ struct WithTransportTests {
         let transport = MockTransport.immediate { request in
             if request.path == "/error" { throw TransportFailure(.connectionFailed(.unreachable("x"))) }
             if request.path == "/stream" { return MockResponse { try await $0.write("streamed") } }
-            return .text(request.bodyData.map { String(decoding: $0, as: UTF8.self) } ?? "none")
+            return .text(request.body?.data.map { String(decoding: $0, as: UTF8.self) } ?? "none")
         }
         let session = Session(transport: transport)
         #expect(try await session.string(Self.url) == "none")

@@ -44,7 +44,7 @@ extension MockTransport {
 extension Hummingbird.Request {
     /// Creates the request that a server would have received.
     fileprivate init(_ request: TransportRequest) {
-        let body = request.bodyData
+        let body = request.body?.data
         var headers = request.headers
         if let body { headers[.contentLength] = "\(body.count)" }
         let target = request.path + (request.query.map { "?" + $0 } ?? "")

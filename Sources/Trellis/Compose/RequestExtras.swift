@@ -25,6 +25,8 @@ struct RequestExtras: Sendable {
     var isSentOnce = false
     /// The value of ``Request/isRepeatable``.
     var isRepeatable = false
+    /// The value of ``Request/isComplete``.
+    var isComplete = false
     /// The value of ``Request/informationalReceiver``.
     var informationalReceiver: (any Sendable)?
     /// The proxy that was selected for the exchange, and the addresses that were found; `nil` if the rules themselves name them.

@@ -22,7 +22,8 @@ final class DirectSteps: Sendable {
     /// Creates the direct steps; `nil` if a step other than an adapter may wait. Retriers and redirect handlers may wait: the call gets a
     /// task when they are asked.
     init?(_ steps: Steps) {
-        guard steps.application.isEmpty, steps.network.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty
+        guard steps.application.isEmpty, steps.network.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty,
+            steps.signers.isEmpty
         else { return nil }
         caching = ImmediateCache(steps)
         guard steps.cache == nil || caching?.stores != nil else { return nil }

@@ -48,6 +48,9 @@ public struct Steps: Sendable {
     public var circuitBreaker: CircuitBreaker?
     /// The rate limiters that delay each request on the wire until its turn, inside of all other steps.
     public var rateLimiters: [RateLimiter] = []
+    /// The signers of each request on the wire, innermost of all: see ``RequestSigner``. The cache of a session does not see what they add, so
+    /// that the signers of a session must sign for one identity. A request with signers of its own does not use the session's cache.
+    public var signers: [any RequestSigner] = []
     /// The observer of each exchange, inside of the limits; if `nil`, the session's, and for a session none.
     package var exchangeObserver: (any ExchangeObserver)?
 
@@ -67,7 +70,7 @@ public struct Steps: Sendable {
     /// Indicates whether the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
         application.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && network.isEmpty
-            && hedging == nil && cache == nil && exchangeObserver == nil
+            && hedging == nil && cache == nil && signers.isEmpty && exchangeObserver == nil
             && !hasLimits
     }
 
@@ -76,6 +79,7 @@ public struct Steps: Sendable {
     var ofRequestsInFlight: Steps {
         var steps = self
         (steps.application, steps.adapters, steps.retriers, steps.hedging, steps.cache) = ([], [], [], nil, nil)
+        steps.signers = []
         return steps
     }
 
@@ -93,7 +97,8 @@ public struct Steps: Sendable {
         steps.redirects = other.redirects ?? redirects
         steps.redirectHandler = other.redirectHandler ?? redirectHandler
         steps.cookies = other.cookies ?? cookies
-        steps.cache = other.cache ?? cache
+        steps.cache = other.cache ?? (other.signers.isEmpty ? cache : nil)
+        steps.signers += other.signers
         steps.cachedResponseHandler = other.cachedResponseHandler ?? cachedResponseHandler
         steps.exchangeObserver = other.exchangeObserver ?? exchangeObserver
         return steps

@@ -42,10 +42,16 @@ public class TransportRequest: @unchecked Sendable {
     public var request: Request { Self.joined(source, with: defaultFields) }
     /// The normalised absolute URL.
     public var url: String { wire.url.text }
+    /// The path of the URL, percent-encoded.
+    public var path: String { RequestTarget(wire.url).path }
+    /// The query of the URL without its question mark, percent-encoded, if any.
+    public var query: String? { RequestTarget(wire.url).query }
     /// The method of the request.
     public var method: HTTPRequest.Method { source.method }
     /// The fields of the request, with the session's default fields.
     public var headers: HTTPFields { Self.joinedFields(of: source, with: defaultFields) }
+    /// The body, if any: ``RequestBody/data`` has its bytes if they are in memory.
+    public var body: RequestBody? { source.body }
     /// The request as libcurl needs it.
     package let wire: TransferOptions
     /// The request without the ``defaultFields``. Everything but its fields is that of ``request``.

@@ -21,7 +21,7 @@ extension TransportConformance {
 
         init(_ scenario: Scenario) {
             transport = MockTransport { request in
-                try await Self.answer(scenario.script(ServedRequest(request, request.bodyData)))
+                try await Self.answer(scenario.script(ServedRequest(request, request.body?.data)))
             }
             session = Session(configuration: scenario.patientConfiguration, transport: transport)
         }

@@ -66,7 +66,7 @@ extension TransportConformance {
         mutating func serve(_ scenario: Scenario) async throws {
             attempt.connect()
             if !scenario.beginsAtHead { while !isBodyComplete { try await receive() } }
-            let body = attempt.request.hasStreamedBody ? received : attempt.request.bodyData
+            let body = attempt.request.hasStreamedBody ? received : attempt.request.body?.data
             for step in scenario.script(ServedRequest(attempt.request, body)) { try await play(step) }
         }
 

@@ -155,7 +155,7 @@ final class FaultAttempt: TransportTask {
 
     /// Receives the request's body until it has more bytes, or is complete. Returns whether it has more.
     private func receiveBody(moreThan count: Int) async throws -> Bool {
-        guard request.hasStreamedBody else { return request.bodyData?.count ?? 0 > count }
+        guard request.hasStreamedBody else { return request.body?.data?.count ?? 0 > count }
         let owesRoom = state.update { state in
             state.wantedBody = max(state.wantedBody, count)
             guard state.owesRoom, state.bodyCount <= count else { return false }

@@ -29,7 +29,7 @@ final class MockExchange: CommandedTask {
         self.answer = answer
         self.whenEnded = whenEnded
         commands = AttemptCommands(request)
-        if pullsBody, !request.hasStreamedBody, let body = request.bodyData, !body.isEmpty {
+        if pullsBody, !request.hasStreamedBody, let body = request.body?.data, !body.isEmpty {
             commands.update { $0.chunks = [body] }
         }
     }

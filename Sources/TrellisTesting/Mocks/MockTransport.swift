@@ -1,5 +1,5 @@
 import CurlEngine
-public import FoundationEssentials
+import FoundationEssentials
 import HTTPTypes
 public import Trellis
 
@@ -14,7 +14,7 @@ public import Trellis
 /// ```
 ///
 /// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body of
-/// the request has been received completely, streamed or not: see `TransportRequest.bodyData`. The test decides how long the
+/// the request has been received completely, streamed or not: its `body?.data` has the bytes. The test decides how long the
 /// closure takes: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
 ///
 /// The session chooses proxies, asks its resolver and reads the files of certificates as for libcurl, so that tests of these need no
@@ -234,36 +234,10 @@ final class EndedTask: TransportTask {
     func finishSending() {}
 }
 
-/// The parts of a request, named as those of a ``LoopbackServer/ReceivedRequest``.
 extension TransportRequest {
-    /// The path of the URL, percent-encoded.
-    public var path: String {
-        let path = target.prefix(beforeBytes: "?")
-        return path.isEmpty ? "/" : String(path)
-    }
-
-    /// The query of the URL without its question mark, percent-encoded; `nil` if the URL has none.
-    public var query: String? {
-        target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
-    }
-
     /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
     /// commas (those of `Cookie` with semicolons).
     public subscript(name: String) -> String? { headers[name] }
-
-    /// The path and the query.
-    private var target: Substring {
-        let start = url.schemeMark?.upperBound ?? url.startIndex
-        return url[url[start...].prefix(beforeBytes: "/?").endIndex...]
-    }
-
-    /// The body if it is in memory, as it always is in the handler of a ``MockTransport``; `nil` if the request has no body.
-    public var bodyData: Data? {
-        switch source.body?.source {
-        case .data(let data): data
-        case nil, .file, .stream, .multipart: nil
-        }
-    }
 
     /// Returns the same request with a body in memory.
     func withBody(_ data: Data) -> TransportRequest {

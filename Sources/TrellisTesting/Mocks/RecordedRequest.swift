@@ -40,7 +40,7 @@ public struct RecordedRequest: Sendable {
     /// The fields, with the session's default fields.
     public var headers: HTTPFields { request.headers }
     /// The body; `nil` if the request has none.
-    public var body: Data? { request.bodyData }
+    public var body: Data? { request.body?.data }
 
     /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
     /// commas (those of `Cookie` with semicolons).

@@ -111,7 +111,7 @@ struct CassetteTransportTests {
 
     @Test func aRequestAndAResponse() async throws {
         let (first, _) = recording(cassette(.once)) { request in
-            let body = String(decoding: request.bodyData ?? Data(), as: UTF8.self)
+            let body = String(decoding: request.body?.data ?? Data(), as: UTF8.self)
             var response = MockResponse(
                 status: 201, headers: [.contentType: "text/plain", .eTag: "\"1\""],
                 body: Data("\(request.method) \(body) \(request["X-A"] ?? "-")".utf8))
@@ -168,7 +168,7 @@ struct CassetteTransportTests {
     @Test func aBinaryBody() async throws {
         let bytes = Data((0..<1_000).map { UInt8(truncatingIfNeeded: $0) })
         let (first, _) = recording(cassette(.once)) { request in
-            #expect(request.bodyData == bytes)
+            #expect(request.body?.data == bytes)
             return MockResponse(body: bytes)
         }
         #expect(try await first.upload(bytes, to: "http://a.example/").0 == bytes)
@@ -179,7 +179,7 @@ struct CassetteTransportTests {
 
     @Test func aRequestBodyThatIsStreamed() async throws {
         let (first, _) = recording(cassette(.once)) { request in
-            .text(String(decoding: request.bodyData ?? Data(), as: UTF8.self))
+            .text(String(decoding: request.body?.data ?? Data(), as: UTF8.self))
         }
         func send(_ session: Session) async throws -> String {
             let chunks = AsyncStream<[UInt8]> { continuation in

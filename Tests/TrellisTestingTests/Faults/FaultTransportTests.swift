@@ -23,7 +23,7 @@ struct FaultTransportTests {
     @Test(arguments: moments)
     func aLatencyLastsUntilTheClockIsMoved(_ moment: Fault.Moment) async throws {
         let clock = TestClock()
-        let mock = MockTransport { request in .text("echo \(request.bodyData?.count ?? 0)") }
+        let mock = MockTransport { request in .text("echo \(request.body?.data?.count ?? 0)") }
         let (session, transport) = Self.session(mock, [.always(.latency(.seconds(9), moment))], clock)
         let call = Task { try await session.upload(Data("body".utf8), to: Self.url) }
         try await transport.waitUntilFaults(count: 1)
@@ -75,7 +75,7 @@ struct FaultTransportTests {
         }
         #expect(mock.startedCount == 0)
         _ = try await session.upload(Data("body".utf8), to: Self.url)
-        #expect(mock.requests.map(\.bodyData) == [Data("body".utf8)])
+        #expect(mock.requests.map(\.body?.data) == [Data("body".utf8)])
     }
 
     /// A streamed body is read as far as the fault needs it, and no further.
@@ -91,7 +91,7 @@ struct FaultTransportTests {
     }
 
     @Test func aStreamedBodyArrivesCompleteAfterAWait() async throws {
-        let mock = MockTransport { request in .text(String(decoding: request.bodyData ?? Data(), as: UTF8.self)) }
+        let mock = MockTransport { request in .text(String(decoding: request.body?.data ?? Data(), as: UTF8.self)) }
         let clock = TestClock()
         let plan: FaultPlan = [
             .always(.latency(.seconds(1), .requestBody(after: 3)), .latency(.seconds(1), .requestBody(after: 1)))

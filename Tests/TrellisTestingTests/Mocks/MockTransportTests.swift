@@ -35,7 +35,7 @@ struct MockTransportTests {
     }
 
     @Test func aStreamedBodyIsInMemoryWhenTheHandlerIsCalled() async throws {
-        let transport = MockTransport { request in .text("\(request.bodyData?.count ?? -1)") }
+        let transport = MockTransport { request in .text("\(request.body?.data?.count ?? -1)") }
         let session = Session(transport: transport)
         let chunks = AsyncStream<[UInt8]> { continuation in
             for _ in 0..<10 { continuation.yield([UInt8](repeating: 1, count: 1000)) }

@@ -85,7 +85,7 @@ struct RedirectStepTests {
         let (session, transport) = (try session, try transport)
         _ = try await session.upload(Data("body".utf8), to: "http://a.example/307/303/end")
         #expect(transport.requests.map(\.request.method) == [.post, .post, .get])
-        #expect(transport.requests.map(\.bodyData) == [Data("body".utf8), Data("body".utf8), nil])
+        #expect(transport.requests.map(\.body?.data) == [Data("body".utf8), Data("body".utf8), nil])
         let once = AsyncStream<Data> { source in
             source.yield(Data("once".utf8))
             source.finish()

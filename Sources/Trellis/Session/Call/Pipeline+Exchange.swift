@@ -18,7 +18,8 @@ extension Pipeline {
         if request.isForm { try await MIMETypes.load() }
         if first == nil { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
-        let exchange = try first ?? makeExchange(request, permit, sizes)
+        let exchange =
+            if let first { first } else { try makeExchange(await signed(asked(request), sizes), permit, sizes) }
         note(exchange.prepared)
         do {
             let answer = try await response(to: exchange)
@@ -32,6 +33,17 @@ extension Pipeline {
             call.record(exchange.prepared, (error as? TrellisError)?.metrics, attempt: context.attempt)
             throw error
         }
+    }
+
+    private func asked(_ request: Request) -> Request {
+        call.delivery == .connection ? request.withKeyOfConnection : request
+    }
+
+    /// Returns a request with the changes of its signers, which sign for the origin of the call alone.
+    @inline(__always)
+    private func signed(_ request: Request, _ sizes: FileSizes?) async throws -> Request {
+        if steps.signers.isEmpty || context.hasLeftOrigin { return request }
+        return try await session.preparation.signed(request, by: steps.signers, context, sizes)
     }
 
     /// Reads the certificates for a request, if they must be read.
@@ -79,9 +91,8 @@ extension Pipeline {
             limit: deadline.limit, start: permit?.takeStart() ?? call.clock.now(), observer: call.observer,
             hasRedirectHandler: steps.redirectHandler != nil, mayCutBodies: mayCut, starts: call.starts,
             permission: permit)
-        let asked = call.delivery == .connection ? request.withKeyOfConnection : request
         let prepared = try session.preparation.prepare(
-            asked, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
+            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         let readers: (any HeadValidator)? = mayCut ? call.record : nil
         return session.makeExchange(
             prepared, of: self.request, readers: cacheLead.map { CacheHeadReader($0, readers) } ?? readers)

@@ -14,7 +14,7 @@ final class RequestPreparation: Sendable {
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
     /// An invalid name among the configuration's default fields; `nil` if all names are valid.
-    private let invalidDefaultName: String?
+    let invalidDefaultName: String?
     /// Indicates whether the configuration's default fields have credentials for a proxy, which no request may have.
     private let hasDefaultProxyCredentials: Bool
     /// The header lines of a request without fields of its own.
@@ -154,6 +154,7 @@ final class RequestPreparation: Sendable {
         if alternative != nil { request = request.sent(to: nil) }
         let keepsCoding = keepsCoding || request.keepsCoding
         if request.keepsCoding { request.keepsCoding = false }
+        if request.isComplete { request.isComplete = false }
         let trustEvaluation = try trustEvaluations?.evaluation(for: url)
         let wire = TransferOptions(
             url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
@@ -220,7 +221,7 @@ final class RequestPreparation: Sendable {
 
     // MARK: Checks
 
-    private static func check(_ request: Request) throws(TrellisError) {
+    static func check(_ request: Request) throws(TrellisError) {
         let method = request.method.rawValue
         guard method != "GET" else { return }
         // CONNECT makes a tunnel, which is not an exchange of a request and a response (RFC 9110, section 9.3.6).
@@ -285,13 +286,14 @@ final class RequestPreparation: Sendable {
     ) throws(TrellisError) -> (lines: HeaderLines?, addsDefaultFields: Bool) {
         let decodes = request.decodesContent ?? configuration.decodesContent
         if hasDefaultProxyCredentials { throw .proxyCredentials }
-        if !hasBody, hasDefaultFields(request, url, hasLeft: hasLeft) { return (nil, true) }
-        if !hasBody, !hasLeft, url.user == nil, !expectsContinue, decodes == configuration.decodesContent,
+        let isComplete = request.isComplete
+        if !isComplete, !hasBody, hasDefaultFields(request, url, hasLeft: hasLeft) { return (nil, true) }
+        if !isComplete, !hasBody, !hasLeft, url.user == nil, !expectsContinue, decodes == configuration.decodesContent,
             let lines = try linesBeforeDefaults(request)
         {
             return (lines, true)
         }
-        try complete(&request, url, hasLeft: hasLeft)
+        if !isComplete { try complete(&request, url, hasLeft: hasLeft) }
         // Without content there is nothing to expect (RFC 9110, section 10.1.1).
         if !expectsContinue, request.hasExpectation { request.headers[.expect] = nil }
         var lines = HeaderLines()
@@ -305,8 +307,8 @@ final class RequestPreparation: Sendable {
             if field.name == .proxyAuthorization { throw .proxyCredentials }
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
         }
-        if decodes, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
-        if configuration.accept == nil, !request.headers.contains(.accept) { lines.suppress("Accept") }
+        if decodes, !isComplete, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
+        if configuration.accept == nil || isComplete, !request.headers.contains(.accept) { lines.suppress("Accept") }
         if hasBody {
             // libcurl would add a content type of its own, and wait for a response of status 100 that may never be received.
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }

@@ -48,11 +48,6 @@ extension MultipartFormData {
     ///
     /// - Throws: ``TrellisError``; an error that a stream throws.
     public func encode() async throws -> Data {
-        try await MIMETypes.load()
-        let result = Locked(Data())
-        let body = RequestBody.multipart(self)
-        let sizes = body.source.hasFiles ? try await FileSizes(of: body) : nil
-        try await PieceChunks(pieces(), sizes).send { chunk in result.withLock { $0 += chunk } }
-        return result.withLock { $0 }
+        try await RequestBody.multipart(self).collected(upTo: .max)
     }
 }

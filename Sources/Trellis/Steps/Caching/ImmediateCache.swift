@@ -25,7 +25,7 @@ final class ImmediateHits: Sendable {
     /// Creates the steps; `nil` if a step may change the request before the cache, or the response after it.
     init?(_ steps: Steps) {
         guard let immediate = ImmediateCache(steps), steps.application.isEmpty, steps.adapters.isEmpty,
-            steps.network.isEmpty, steps.hedging == nil, steps.exchangeObserver == nil
+            steps.network.isEmpty, steps.hedging == nil, steps.signers.isEmpty, steps.exchangeObserver == nil
         else { return nil }
         cookies = steps.cookies as? any ImmediateCookieStorage
         guard steps.cookies == nil || cookies != nil else { return nil }

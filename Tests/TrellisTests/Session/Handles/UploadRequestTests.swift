@@ -135,7 +135,7 @@ struct UploadRequestTests {
     }
 
     @Test func theVerbsAndTheHandlesAreToldApart() async throws {
-        let session = Session(transport: MockTransport { .text("\($0.bodyData?.count ?? 0)") })
+        let session = Session(transport: MockTransport { .text("\($0.body?.data?.count ?? 0)") })
         let url = "http://upload.example/"
         let (data, _) = try await session.upload(Data(count: 5), to: url)
         let text = try await session.uploadRequest(Data(count: 6), to: url).validate().string()

@@ -25,8 +25,8 @@ struct SessionParametersTests {
         _ = try await make(try #require(Session.current)).data()
         let request = try #require(MockTransport.current?.requests.last)
         let fields = request.request.headers.map { "\($0.name.rawName): \($0.value)" }
-        return ([request.request.method.rawValue, request.url] + fields + [request.bodyData.text].compactMap { $0 })
-            .joined(separator: " | ")
+        let body = (request.body?.data).text.map { [$0] } ?? []
+        return ([request.request.method.rawValue, request.url] + fields + body).joined(separator: " | ")
     }
 
     @Test func withoutParameters() async throws {

@@ -172,7 +172,7 @@ struct AlternativeServiceCallTests {
         let (session, transport) = session(answer: { _ in MockResponse(status: 421) })
         let (_, response) = try await session.data(Request(url, method: .post, body: .string("abc")))
         #expect(response.status == .ok)
-        #expect(transport.requests.last?.bodyData == Data("abc".utf8))
+        #expect(transport.requests.last?.body?.data == Data("abc".utf8))
         #expect(transport.requests.count == 2)
         #expect(try store.used(url) == nil)
         #expect(try await texts(session, Request(url)) == ["origin"])
@@ -202,7 +202,7 @@ struct AlternativeServiceCallTests {
         let (_, response) = try await session.data(Request(url, method: .post, body: .stream(chunks, length: 3)))
         #expect(response.status == .ok)
         #expect(transport.requests.map { $0["Alt-Used"] } == [nil])
-        #expect(transport.requests.last?.bodyData == Data("abc".utf8))
+        #expect(transport.requests.last?.body?.data == Data("abc".utf8))
     }
 
     /// libcurl sends the fields behind a body over HTTP/1.1 only. A request without a body has none.

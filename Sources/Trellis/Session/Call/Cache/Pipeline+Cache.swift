@@ -44,6 +44,7 @@ extension Session {
         var background = Steps()
         (background.cache, background.cookies) = (steps.cache, steps.cookies)
         (background.circuitBreaker, background.rateLimiters) = (steps.circuitBreaker, steps.rateLimiters)
+        background.signers = steps.signers
         background.cachedResponseHandler = steps.cachedResponseHandler
         (background.redirectHandler, background.exchangeObserver) = (.doNotFollow, steps.exchangeObserver)
         let call = backgroundCall(for: request, AttachedSteps(background))

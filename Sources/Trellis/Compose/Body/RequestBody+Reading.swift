@@ -1,0 +1,56 @@
+import CurlEngine
+public import FoundationEssentials
+
+/// The bytes of a body before it is sent, for adapters, steps and signers.
+extension RequestBody {
+    /// The bytes, if they are in memory: `nil` for a file, a form or a sequence. ``collect(upTo:)`` reads these.
+    public var data: Data? { if case .data(let data) = source { data } else { nil } }
+
+    /// Returns all bytes of the body. A file, a form or a sequence that can be made again is read for that, and once more when it is sent.
+    ///
+    /// ```swift
+    /// let digest = SHA256.hash(data: try await request.body?.collect(upTo: 1 << 20) ?? Data())
+    /// ```
+    ///
+    /// A sequence that is iterated once (``isReplayable`` is `false`) is not read: nothing would be left to send. Collect such a
+    /// sequence yourself, and send ``data(_:contentType:)``.
+    ///
+    /// - Parameter limit: The maximum number of bytes. A source that promises more is not read.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the body is larger than `limit`, or is read only once; of
+    ///   kind ``TrellisError/Kind/file`` for a file that cannot be read; of kind ``TrellisError/Kind/other`` with the error of a sequence;
+    ///   `CancellationError` in a cancelled task.
+    public func collect(upTo limit: Int) async throws -> Data {
+        guard isReplayable else {
+            let reason = "its source can be read only once, and nothing would be left to send"
+            throw TrellisError(.invalidRequest(.body(reason)))
+        }
+        return try await collected(upTo: limit)
+    }
+
+    /// Returns all bytes of the body, of a source that is read only once too.
+    func collected(upTo limit: Int) async throws -> Data {
+        if let data {
+            guard data.count <= limit else { throw TrellisError.bodyTooLarge(limit) }
+            return data
+        }
+        if case .multipart = source { try await MIMETypes.load() }
+        let pieces = try PieceChunks([source], source.hasFiles ? try await FileSizes(of: self) : nil)
+        if let length = pieces.length, length > limit { throw TrellisError.bodyTooLarge(limit) }
+        let collected = Locked(Data())
+        try await pieces.send { chunk in
+            try Task.checkCancellation()
+            try collected.withLock { data throws(TrellisError) in
+                guard data.count + chunk.count <= limit else { throw TrellisError.bodyTooLarge(limit) }
+                data.append(chunk)
+            }
+        }
+        return collected.withLock { $0 }
+    }
+}
+
+extension TrellisError {
+    /// The error of a body that is larger than its reader allows.
+    fileprivate static func bodyTooLarge(_ limit: Int) -> TrellisError {
+        TrellisError(.invalidRequest(.body("it is larger than the \(limit) bytes that may be collected")))
+    }
+}

@@ -1,0 +1,35 @@
+import CurlEngine
+
+/// The path and the query of a URL as they are sent (RFC 9112, section 3.2.1).
+struct RequestTarget: Hashable, Sendable {
+    /// The target in origin-form, such as `/users?page=2`; `*` for an `OPTIONS` request about the whole server.
+    let text: String
+
+    init(_ url: WireURL) {
+        text = url.target ?? String(Substring(url.text.utf8.dropFirst(url.origin.utf8.count)))
+    }
+
+    /// The path; `/` if it is empty.
+    var path: String {
+        let path = text.prefix(beforeBytes: "?")
+        return path.isEmpty ? "/" : String(path)
+    }
+
+    /// The query without its question mark, if any.
+    var query: String? {
+        text.firstIndex(ofByte: "?").map { String(text[text.utf8.index(after: $0)...]) }
+    }
+}
+
+extension Request {
+    /// The path of ``url`` as it is sent: percent-encoded, without dot segments, and `/` if the URL has none. A relative URL has the path of
+    /// its text, because the session has not resolved it yet.
+    public var path: String { target?.path ?? URLReference(url).path }
+
+    /// The query of ``url`` as it is sent, percent-encoded and without its question mark, if any: `page=2` for `/users?page=2`.
+    public var query: String? { target.map(\.query) ?? URLReference(url).query }
+
+    private var target: RequestTarget? {
+        (try? WireURL(parsing: url, unchanged: sendsURLUnchanged)).map(RequestTarget.init)
+    }
+}

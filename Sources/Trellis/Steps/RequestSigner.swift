@@ -1,0 +1,68 @@
+public import HTTPTypes
+
+/// A step that signs a request as it will be on the wire, such as with an HMAC or a digest of the body.
+///
+/// ```swift
+/// struct BodyDigest: RequestSigner {
+///     func sign(_ request: inout WireRequest, context: CallContext) async throws {
+///         let body = try await request.body?.collect(upTo: 1 << 20) ?? Data()
+///         request.headers["Content-Digest"] = "sha-256=:\(Data(SHA256.hash(data: body)).base64EncodedString()):"
+///     }
+/// }
+///
+/// configuration.steps.signers.append(BodyDigest())
+/// ```
+///
+/// A signer of ``Steps/signers`` runs for each request that goes on the wire: for each retry, each reply to a challenge and each redirect
+/// within the origin. It runs inside of all other steps, when cookies, credentials, default fields and the coding of the body are known, and
+/// when the limits of the host have let the request pass. Each run begins with the unsigned request, so that no signature is sent twice. A
+/// redirect to another origin ends the signing: the signers do not run for that request and those that follow it, and the request has no
+/// field that they have set.
+///
+/// A signer runs in the task of its call, never on the session's thread, and is cancelled with the call. See <doc:Signing>.
+public protocol RequestSigner: Sendable {
+    /// Adds fields to a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it will be sent, with the changes of the signers before this one.
+    ///   - context: The call, with the number of the attempt and the time that is left.
+    /// - Throws: The reason why the request cannot be signed. Nothing is sent; retriers are asked about the error as about any failure, and
+    ///   the caller gets it unchanged.
+    func sign(_ request: inout WireRequest, context: CallContext) async throws
+}
+
+/// A request as it will be on the wire, for a ``RequestSigner``.
+public struct WireRequest: Sendable {
+    /// The method.
+    public let method: HTTPRequest.Method
+    /// The scheme, `http` or `https` (over HTTP/2 `:scheme`).
+    public let scheme: String
+    /// The host and any port other than the scheme's default, as in `Host` (over HTTP/2 `:authority`): `api.example.com:8443`. A `Host` field of
+    /// the request's own wins.
+    public let authority: String
+    /// The path and the query, percent-encoded as they are sent (the origin-form of RFC 9112, section 3.2.1, over HTTP/2 `:path`):
+    /// `/users?page=2`. A proxy without a tunnel gets the complete URL, of which this is the end.
+    public var target: String { place.text }
+    /// The path of the ``target``.
+    public var path: String { place.path }
+    /// The query of the ``target`` without its question mark, if any.
+    public var query: String? { place.query }
+    /// The fields as they are sent, cookies, credentials and default fields included. Fields that a signer sets here are sent; those that it
+    /// removes are not.
+    ///
+    /// The fields that frame the message or belong to one connection are left out, and cannot be set: `Host`, `Content-Length`,
+    /// `Transfer-Encoding`, `Connection`, `Upgrade`, `TE`, `Expect` and the like (RFC 9110, section 7.6.1).
+    public var headers: HTTPFields
+    /// The body as it is sent, after ``Request/compression``, if any. ``RequestBody/data`` and ``RequestBody/collect(upTo:)`` read its bytes.
+    public let body: RequestBody?
+    private let place: RequestTarget
+
+    init(_ request: Request, scheme: String, authority: String, _ target: RequestTarget) {
+        method = request.method
+        self.scheme = scheme
+        self.authority = authority
+        place = target
+        headers = request.headers
+        body = request.body
+    }
+}
