@@ -17,6 +17,7 @@ import CurlEngine
 /// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
 /// | proxies | for each exchange, if there are several to try, or addresses behind one | ``sendThroughProxies(_:_:)`` |
 /// | trust in the server | for each exchange, if the session has evaluators | ``sendEvaluated(_:_:)`` |
+/// | signers | for each exchange, until a redirect leaves the origin | ``sendOnce(_:_:)`` |
 /// | the exchange | one request on the wire | ``send(_:_:)``, ``sendOnce(_:_:)`` |
 ///
 /// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame. Values that it does not
