@@ -24,6 +24,12 @@ extension HTTPFields {
         }
     }
 
+    /// Adds a field whose name is given as text after the fields of the same name.
+    mutating func append(_ name: String, _ value: String) {
+        guard let valid = HTTPField.Name(ofField: name) else { return note(invalidName: name, isSet: true) }
+        append(HTTPField(name: valid, value: value))
+    }
+
     /// The first invalid name that was set; `nil` if all names are valid.
     package var invalidName: String? {
         guard let field = first(where: { $0.isInvalidNameMark }) else { return nil }

@@ -122,24 +122,32 @@ public struct Request: RequestConvertible, Sendable {
     private var storage: Storage
 
     /// Creates a request. An error in the conversion of the URL is thrown when the request is sent.
+    ///
+    /// - Parameters:
+    ///   - url: The URL; a relative one is resolved against ``SessionConfiguration/baseURL``.
+    ///   - method: The method; `GET` by default.
+    ///   - query: The items that are added to the query of the URL, percent-encoded and in this order.
+    ///   - headers: The fields; none by default.
+    ///   - body: The body; none by default.
     public init(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = HTTPFields(),
-        body: RequestBody? = nil
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), body: RequestBody? = nil
     ) {
         do {
-            storage = Storage(Parts(method: method, url: try url.asURLString(), headers: headers, body: body))
+            let url = URLQuery.appending(query, to: try url.asURLString())
+            storage = Storage(Parts(method: method, url: url, headers: headers, body: body))
         } catch {
             storage = Storage(Parts(method: method, headers: headers, body: body, conversionFailure: error))
         }
     }
 
-    /// Creates a request with a list of fields, which can use the factory methods of the fields:
-    /// `[.accept("application/json"), .authorization(bearerToken: token)]`.
+    /// Creates a request with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in the other initializer.
+    @_disfavoredOverload
     public init(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
-        body: RequestBody? = nil
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, body: RequestBody? = nil
     ) {
-        self.init(url, method: method, headers: HTTPFields(headers), body: body)
+        self.init(url, method: method, query: query, headers: headers.fields, body: body)
     }
 
     /// Returns the request itself.

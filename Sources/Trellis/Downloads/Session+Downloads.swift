@@ -19,7 +19,7 @@ extension Session {
     ///
     /// An interrupted download resumes by itself. Unless the request has ``Request/timeouts`` of its own, a download has no limit
     /// in total; ``Timeouts/idle`` holds in any case. For progress, suspension and resume data see
-    /// ``downloadRequest(_:to:checksum:options:headers:timeouts:interceptor:)``.
+    /// ``downloadRequest(_:to:checksum:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
     ///
     /// - Parameters:
     ///   - request: The request. Only a plain `GET` can be resumed after an interruption.
@@ -29,12 +29,14 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, after its download has ended.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DownloadedFile {
         try await downloadRequest(
-            request, to: destination, checksum: checksum, options: options, headers: headers, timeouts: timeouts,
+            request, to: destination, checksum: checksum, options: options, query: query, headers: headers,
+            timeout: timeout, timeouts: timeouts,
             interceptor: interceptor
         ).value
     }
@@ -57,12 +59,42 @@ extension Session {
     ///   - options: The options of the download.
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         handle(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) }, destination, checksum, options, nil)
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, destination, checksum,
+            options, nil)
+    }
+
+    /// Downloads to a file, with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in
+    /// ``download(_:to:checksum:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
+    @_disfavoredOverload
+    public func download(
+        _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DownloadedFile {
+        try await download(
+            request, to: destination, checksum: checksum, options: options, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Returns a handle on a download, with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in
+    /// ``downloadRequest(_:to:checksum:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
+    @_disfavoredOverload
+    public func downloadRequest(
+        _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) -> DownloadRequest {
+        downloadRequest(
+            request, to: destination, checksum: checksum, options: options, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// Returns a handle on a download that continues at the point at which another one ended.
@@ -78,12 +110,15 @@ extension Session {
     public func downloadRequest(
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
-        options: DownloadOptions = DownloadOptions(), headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        options: DownloadOptions = DownloadOptions(), query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         let base: any RequestConvertible = request ?? resumeData.url
         return handle(
-            { try base.asRequest().adjusted(headers, timeouts, interceptor) }, destination, checksum, options,
+            { try base.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, destination, checksum,
+            options,
             resumeData)
     }
 

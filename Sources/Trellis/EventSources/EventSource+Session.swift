@@ -19,15 +19,33 @@ extension Session {
     ///     closure throws ends the sequence.
     public func serverSentEvents(
         _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
-        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
         serverSentEvents(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) }, reconnection, maximumEventSize,
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, reconnection,
+            maximumEventSize,
             onResponse
         ) { Double.random(in: 0..<1) }
+    }
+
+    /// Returns the server-sent events of a server, with the fields of the requests by text or as a list: see ``HeaderLiteral``. Everything
+    /// else is as in the method of the same name that takes `HTTPFields`.
+    @_disfavoredOverload
+    public func serverSentEvents(
+        _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        onResponse: (@Sendable (Response) async throws -> Void)? = nil
+    ) -> EventSource {
+        serverSentEvents(
+            request, reconnecting: reconnection, maximumEventSize: maximumEventSize, query: query,
+            headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor,
+            onResponse: onResponse)
     }
 
     /// Returns the events as the public method does, with the caller's random numbers.

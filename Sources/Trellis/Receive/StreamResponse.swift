@@ -92,7 +92,7 @@ extension StreamResponse {
     ) -> JSONSequence<Value> { chunks.jsonSequence(of: type, decoder: decoder) }
 
     /// The body as a stream of server-sent events. The stream ends with the body; for a stream that is opened again whenever it
-    /// ends, see ``Session/serverSentEvents(_:reconnecting:maximumEventSize:headers:timeouts:interceptor:onResponse:)``.
+    /// ends, see ``EventSource``.
     public var serverSentEvents: ServerSentEventSequence { chunks.serverSentEvents }
 
     /// The parts of a multipart body, whose boundary is in the response's `Content-Type`.

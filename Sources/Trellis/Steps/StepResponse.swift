@@ -56,8 +56,8 @@ public struct StepResponse: Sendable {
         self.init(response: Response(head: head, url: request.url), body: body)
     }
 
-    /// The body in chunks, which can be read once. For ``Session/data(_:headers:timeouts:interceptor:)`` and its like the
-    /// body is already in memory, for ``Session/stream(_:headers:timeouts:interceptor:)`` it arrives as it is read: a step that
+    /// The body in chunks, which can be read once. For `session.data` and its like the
+    /// body is already in memory, for `session.stream` it arrives as it is read: a step that
     /// reads it must return a new response.
     public var body: ResponseBody { ResponseBody(reader, of: response) }
 

@@ -10,19 +10,21 @@ extension Session {
     ///
     /// - Parameters:
     ///   - request: The request of the handshake: `wss` stands for `https` and `ws` for `http`. See
-    ///     ``webSocket(_:options:headers:timeouts:interceptor:)``.
+    ///     ``webSocket(_:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``.
     ///   - options: The settings of the connection.
     ///   - body: The conversation.
     /// - Returns: The result of `body`.
-    /// - Throws: The errors of ``webSocket(_:options:headers:timeouts:interceptor:)``, and those of `body`; `CancellationError` if `body`
-    ///   has thrown an error in a cancelled task, because that error mostly says only that the connection closes.
+    /// - Throws: The errors of the handshake, as `webSocket` throws them, and the errors of `body`; `CancellationError` if `body` has thrown
+    ///   an error in a cancelled task, because that error mostly says only that the connection closes.
     public func withWebSocket<Result>(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
         _ body: (WebSocket) async throws -> Result
     ) async throws -> Result {
         let socket = try await webSocket(
-            request, options: options, headers: headers, timeouts: timeouts, interceptor: interceptor)
+            request, options: options, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
         do {
             let result = try await withTaskCancellationHandler {
                 try await body(socket)
@@ -53,13 +55,28 @@ extension Session {
     ///   cancelled task.
     public func webSocket(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
     ) async throws -> WebSocket {
-        let opening = try opening(of: request, options, headers, timeouts, interceptor)
+        let opening = try opening(
+            of: request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor), options)
         // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
         // the connection. The frame of this function itself holds a reference only.
         async let socket = opening.open()
         do { return try await socket } catch { throw Self.handshakeError(error) }
+    }
+
+    /// Opens a WebSocket, with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in
+    /// ``webSocket(_:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``.
+    @_disfavoredOverload
+    public func webSocket(
+        _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> WebSocket {
+        try await webSocket(
+            request, options: options, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     @inline(never)
@@ -70,11 +87,8 @@ extension Session {
 
     /// Returns the checked request of a handshake.
     @inline(never)
-    private func opening(
-        of request: some RequestConvertible, _ options: WebSocketOptions, _ headers: HTTPFields, _ timeouts: Timeouts?,
-        _ interceptor: (any RequestInterceptor)?
-    ) throws -> WebSocketOpening {
-        var request = try request.asRequest().adjusted(headers, timeouts, interceptor)
+    private func opening(of request: Request, _ options: WebSocketOptions) throws -> WebSocketOpening {
+        var request = request
         try options.check()
         guard request.method == .get else {
             throw TrellisError(

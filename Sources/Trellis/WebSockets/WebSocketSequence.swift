@@ -124,12 +124,14 @@ extension Session {
     ///   - reconnection: The rules for opening the connection again.
     public func webSockets(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        reconnecting reconnection: ReconnectionPolicy = .init(), headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        reconnecting reconnection: ReconnectionPolicy = .init(), query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
     ) -> WebSocketSequence {
         webSockets(reconnection, random: { Double.random(in: 0..<1) }) {
             try await self.webSocket(
-                request, options: options, headers: headers, timeouts: timeouts, interceptor: interceptor)
+                request, options: options, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+                interceptor: interceptor)
         }
     }
 

@@ -13,6 +13,13 @@ enum URLQuery {
         return "\(head)\(separator)\(pairs)\(url[end...])"
     }
 
+    /// Returns a URL with items added to its query, percent-encoded.
+    static func appending(_ items: KeyValuePairs<String, String>, to url: String) -> String {
+        guard !items.isEmpty else { return url }
+        let pairs = items.map { text(URLQueryItem(name: $0.key, value: $0.value)) }
+        return appending(pairs.joined(separator: "&"), to: url)
+    }
+
     /// Returns an item as text; an item without a value has no `=`.
     static func text(_ item: URLQueryItem) -> String {
         var bytes: [UInt8] = []
@@ -69,7 +76,7 @@ extension Request {
     ///
     /// Names and values are percent-encoded. For numbers, arrays and structures see ``withParameters(_:encoder:)``.
     public func addingQuery(_ items: KeyValuePairs<String, String>) -> Request {
-        addingQuery(items.map { URLQueryItem(name: $0.key, value: $0.value) })
+        modified { $0.url = URLQuery.appending(items, to: $0.url) }
     }
 
     /// Returns a copy with a list of items added to the query of its URL, after the existing items. Names and values are

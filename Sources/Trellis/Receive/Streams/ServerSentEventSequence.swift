@@ -1,7 +1,7 @@
 /// A body as a stream of server-sent events (WHATWG HTML, section 9.2).
 ///
 /// The stream ends with the body. For a stream that is opened again whenever it ends, see
-/// ``Session/serverSentEvents(_:reconnecting:maximumEventSize:headers:timeouts:interceptor:onResponse:)``.
+/// ``EventSource``.
 public struct ServerSentEventSequence: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent

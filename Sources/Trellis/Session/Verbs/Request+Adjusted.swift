@@ -1,23 +1,33 @@
 import HTTPTypes
 
 extension Request {
-    /// Returns the request with the fields, time limits and interceptor that were passed to a verb: fields replace the request's
-    /// fields of the same name, time limits the limits of the same name, and the interceptor runs after the session's and the
-    /// request's own.
+    /// Returns the request with the query, fields, time limits and interceptor that were passed to a verb: items are added to the query,
+    /// fields replace the request's fields of the same name, time limits the limits of the same name, and the interceptor runs after the
+    /// session's and the request's own.
+    ///
+    /// - Parameter total: The limit in total; it replaces the one of `timeouts`.
     @inline(__always)
     func adjusted(
-        _ headers: HTTPFields, _ timeouts: Timeouts?, _ interceptor: (any RequestInterceptor)?
+        _ query: KeyValuePairs<String, String>, _ headers: HTTPFields, _ total: Duration?, _ timeouts: Timeouts?,
+        _ interceptor: (any RequestInterceptor)?
     ) -> Request {
-        if headers.isEmpty, timeouts == nil, interceptor == nil { return self }
-        return changed(headers, timeouts, interceptor)
+        if query.isEmpty, headers.isEmpty, total == nil, timeouts == nil, interceptor == nil { return self }
+        return changed(query, headers, total, timeouts, interceptor)
     }
 
     @inline(never)
     private func changed(
-        _ headers: HTTPFields, _ timeouts: Timeouts?, _ interceptor: (any RequestInterceptor)?
+        _ query: KeyValuePairs<String, String>, _ headers: HTTPFields, _ total: Duration?, _ timeouts: Timeouts?,
+        _ interceptor: (any RequestInterceptor)?
     ) -> Request {
         var request = interceptor.map(withInterceptor) ?? self
+        if !query.isEmpty { request = request.addingQuery(query) }
         if let timeouts { request.timeouts = request.timeouts.map(timeouts.completed(by:)) ?? timeouts }
+        if let total {
+            var timeouts = request.timeouts ?? Timeouts()
+            timeouts.total = total
+            request.timeouts = timeouts
+        }
         for field in headers { request.headers[values: field.name] = [] }
         for field in headers { request.headers.append(field) }
         return request

@@ -16,11 +16,12 @@ extension Session {
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
     }
 
@@ -29,12 +30,14 @@ extension Session {
     /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
-        decoder: some DataDecoder = .json, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         let serializer = DecodableResponseSerializer(type, decoder: decoder)
         return try await read(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             Reading(
                 serializer: serializer, validation: Validation(),
                 errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
@@ -47,12 +50,13 @@ extension Session {
     ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
-        _ request: some RequestConvertible, encoding: String.Encoding? = nil, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
     }
 

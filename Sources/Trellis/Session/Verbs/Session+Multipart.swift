@@ -11,14 +11,17 @@ extension Session {
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent if a part's file is missing,
     ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
-        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        multipart form: MultipartFormData, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        try await upload(
+            .multipart(form), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
-    /// Sends a form that a closure builds. Everything else is as in ``upload(multipart:to:headers:timeouts:interceptor:)``.
+    /// Sends a form that a closure builds. Everything else is as in ``upload(multipart:to:query:headers:timeout:timeouts:interceptor:)``.
     ///
     /// ```swift
     /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in
@@ -27,13 +30,16 @@ extension Session {
     /// }
     /// ```
     public func upload(
-        to request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) async throws -> (Data, Response) {
         var form = MultipartFormData()
         try build(&form)
         return try await upload(
-            .multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+            .multipart(form), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 }
 

@@ -1,7 +1,7 @@
 public import HTTPTypes
 
-/// Requests from their parts. Each method returns a ``DataRequest`` that has not started yet, like
-/// ``request(_:headers:timeouts:interceptor:)``; an error in its parts is thrown when its response is asked for.
+/// Requests from their parts. Each method returns a ``DataRequest`` that has not started yet. An error in the parts is thrown when the
+/// response is asked for.
 ///
 /// For other verbs, make the same request as a value: `session.stream(try Request(url).withParameters(search))`.
 extension Session {
@@ -10,15 +10,18 @@ extension Session {
     /// - Parameters:
     ///   - url: The URL.
     ///   - method: The method, any token.
+    ///   - query: The items that are added to the query of the URL, percent-encoded and in this order.
     ///   - headers: The fields.
     ///   - modifier: Changes the request before it is sent.
     public func request(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier, encode: nil),
-            timeouts: timeouts, interceptor: interceptor)
+            query: query, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// Returns a handle on a request with parameters in its query or its body.
@@ -38,12 +41,13 @@ extension Session {
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier) {
                 if let parameters { try encoder.encode(parameters, into: &$0) }
-            }, timeouts: timeouts, interceptor: interceptor)
+            }, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// Returns a handle on a request with a dictionary of parameters in its query or its body.
@@ -59,49 +63,57 @@ extension Session {
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
         encoding: some ParameterEncoding = URLEncoding.default, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier) {
                 if let parameters { try encoding.encode(parameters, into: &$0) }
-            }, timeouts: timeouts, interceptor: interceptor)
+            }, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 }
 
-/// Requests from their parts, with a list of fields: `headers: [.accept("text/html"), .authorization(bearerToken: token)]`.
+/// Requests from their parts, with fields by text or as a list: `headers: [.accept("text/html")]`, see ``HeaderLiteral``.
 extension Session {
     /// Returns a handle on a request without parameters, with a list of fields. Everything else is as in
-    /// ``request(_:method:headers:timeouts:interceptor:modifier:)-(_,_,HTTPFields,_,_,_)``.
+    /// ``request(_:method:query:headers:timeout:timeouts:interceptor:modifier:)-(_,_,_,HTTPFields,_,_,_,_)``.
+    @_disfavoredOverload
     public func request(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
-            url, method: method, headers: HTTPFields(headers), timeouts: timeouts,
+            url, method: method, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
             interceptor: interceptor, modifier: modifier)
     }
 
     /// Returns a handle on a request with parameters and a list of fields. Everything else is as in
-    /// ``request(_:method:parameters:encoder:headers:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_)``.
+    /// ``request(_:method:parameters:encoder:headers:timeout:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_,_)``.
+    @_disfavoredOverload
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
-        encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: [HTTPField],
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
-            url, method: method, parameters: parameters, encoder: encoder, headers: HTTPFields(headers),
-            timeouts: timeouts, interceptor: interceptor, modifier: modifier)
+            url, method: method, parameters: parameters, encoder: encoder, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor, modifier: modifier)
     }
 
     /// Returns a handle on a request with a dictionary of parameters and a list of fields. Everything else is as in
-    /// ``request(_:method:parameters:encoding:headers:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_)``.
+    /// ``request(_:method:parameters:encoding:headers:timeout:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_,_)``.
+    @_disfavoredOverload
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
-        encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField],
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        encoding: some ParameterEncoding = URLEncoding.default, headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
-            url, method: method, parameters: parameters, encoding: encoding, headers: HTTPFields(headers),
-            timeouts: timeouts, interceptor: interceptor, modifier: modifier)
+            url, method: method, parameters: parameters, encoding: encoding, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor, modifier: modifier)
     }
 }

@@ -1,9 +1,8 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Handles on requests with a body; ``request(_:headers:timeouts:interceptor:)`` makes handles on requests without one. Nothing is sent
-/// before the response or a value of the progress is asked for, or ``DataRequest/resume()`` is called. The verbs that send at once are
-/// named `upload`.
+/// Handles on requests with a body; `request` makes handles on requests without one. Nothing is sent before the response or a value of the
+/// progress is asked for, or ``DataRequest/resume()`` is called. The verbs that send at once are named `upload`.
 ///
 /// A retry or a redirect sends the body again if its source allows that (``RequestBody/isReplayable``); otherwise it is an error
 /// of kind ``TrellisError/Kind/bodyNotReplayable``.
@@ -19,71 +18,87 @@ extension Session {
     ///   - body: The body: bytes, a file, a form, or an asynchronous sequence of chunks.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     public func uploadRequest(
-        _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         self.request(
-            RequestWithBody(body: body, request: request), headers: headers, timeouts: timeouts,
+            RequestWithBody(body: body, request: request), query: query, headers: headers, timeout: timeout,
+            timeouts: timeouts,
             interceptor: interceptor)
     }
 
     /// Returns a handle on a request with bytes in memory as its body. Everything else is as in
-    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func uploadRequest(
-        _ data: Data, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ data: Data, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        uploadRequest(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        uploadRequest(
+            .data(data), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     /// Returns a handle on a request with a file as its body. Everything else is as in
-    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func uploadRequest(
-        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        uploadRequest(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        uploadRequest(
+            .file(path), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     /// Returns a handle on a request with chunks from an asynchronous sequence, which can be sent once, as its body. Everything
-    /// else is as in ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// else is as in ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest where Chunks.Element: DataProtocol {
         uploadRequest(
-            .stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor
+            .stream(chunks, length: length), to: request, query: query, headers: headers, timeout: timeout,
+            timeouts: timeouts, interceptor: interceptor
         )
     }
 
     /// Returns a handle on a request with a form as its body. Everything else is as in
-    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func uploadRequest(
-        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        multipart form: MultipartFormData, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        uploadRequest(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        uploadRequest(
+            .multipart(form), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     /// Returns a handle on a request with a form that a closure builds. Everything else is as in
-    /// ``uploadRequest(multipart:to:headers:timeouts:interceptor:)``. An error that the closure throws is thrown when the response is
-    /// asked for.
+    /// ``uploadRequest(multipart:to:query:headers:timeout:timeouts:interceptor:)``. An error that the closure throws is thrown when the
+    /// response is asked for.
     public func uploadRequest(
-        to request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) -> UploadRequest {
         var form = MultipartFormData()
         do {
             try build(&form)
             return uploadRequest(
-                .multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+                .multipart(form), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+                interceptor: interceptor)
         } catch {
             return DataRequest(.failure(error), session: self)
         }

@@ -4,28 +4,29 @@ public import HTTPTypes
 extension Session {
     /// Sends a request and collects the response in memory.
     ///
-    /// The `headers`, `timeouts` and `interceptor` are added to the request: fields replace the request's fields of the same name,
-    /// time limits the limits of the same name, and the interceptor runs after the session's.
+    /// ```swift
+    /// let (data, response) = try await session.data("https://example.com/search", query: ["q": "swift"], timeout: .seconds(5))
+    /// ```
     ///
     /// Any status is a response, not an error. The decoded body is limited by ``Request/maximumBodySize`` or
     /// ``SessionConfiguration/maximumBodySize``.
     ///
+    /// - Parameters:
+    ///   - request: The request, or its URL.
+    ///   - query: The items that are added to the query of the URL, percent-encoded and in this order; none by default.
+    ///   - headers: The fields that replace the request's fields of the same name; none by default. Names can be text, see ``HeaderLiteral``.
+    ///   - timeout: The limit on the time from the call to the last byte of the body, ``Timeouts/total``; if `nil`, the one of `timeouts`,
+    ///     the request or the session, or five minutes.
+    ///   - timeouts: The limits on time that replace the request's limits of the same name; none by default.
+    ///   - interceptor: An adapter and retrier that runs after those of the session and of the request; none by default.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(
-        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await pair(request.asRequest().adjusted(headers, timeouts, interceptor))
-    }
-
-    /// Sends a request and collects the body of the response in memory: ``data(_:headers:timeouts:interceptor:)`` without the response.
-    ///
-    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
-    public func bytes(
-        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
-        interceptor: (any RequestInterceptor)? = nil
-    ) async throws -> Data {
-        try await pair(request.asRequest().adjusted(headers, timeouts, interceptor)).0
+        try await pair(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
     }
 
     /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
@@ -34,60 +35,72 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
     public func stream(
-        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
-        try await open(request.asRequest().adjusted(headers, timeouts, interceptor))
+        try await open(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
     }
 
     /// Sends a request with a body and collects the response in memory.
     ///
-    /// Use ``data(_:headers:timeouts:interceptor:)`` and ``Request/body`` for a `GET` with a body.
+    /// Use ``data(_:query:headers:timeout:timeouts:interceptor:)-(_,_,HTTPFields,_,_,_)`` and ``Request/body`` for a `GET` with a body.
     ///
     /// - Parameters:
     ///   - body: The body: bytes, a file, or an asynchronous sequence of chunks.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
-        _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await pair(
-            RequestWithBody(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor))
+            RequestWithBody(body: body, request: request).asRequest().adjusted(
+                query, headers, timeout, timeouts, interceptor))
     }
 
     /// Sends a request with bytes in memory as its body. Everything else is as in
-    /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func upload(
-        _ data: Data, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ data: Data, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await upload(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        try await upload(
+            .data(data), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     /// Sends a request with a file as its body. Everything else is as in
-    /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func upload(
-        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await upload(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        try await upload(
+            .file(path), to: request, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     /// Sends a request with chunks from an asynchronous sequence as its body. Everything else is as in
-    /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func upload<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
-        timeouts: Timeouts? = nil,
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
+        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) where Chunks.Element: DataProtocol {
         try await upload(
-            .stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor
+            .stream(chunks, length: length), to: request, query: query, headers: headers, timeout: timeout,
+            timeouts: timeouts, interceptor: interceptor
         )
     }
 
@@ -96,10 +109,12 @@ extension Session {
     ///
     /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(
-        to request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        let stream = try await open(request.asRequest().adjusted(headers, timeouts, interceptor))
+        let stream = try await open(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
         defer { stream.cancel() }
         return try await handle(stream.response, stream.chunks)
     }
@@ -107,24 +122,30 @@ extension Session {
     /// Returns a handle on a request that has not started yet. The request starts when its response or a value of its progress is asked
     /// for, or with ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
     public func request(
-        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
         DataRequest(
-            Result { try deferredRequest(request.asRequest().adjusted(headers, timeouts, interceptor)) }, session: self)
+            Result {
+                try deferredRequest(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+            }, session: self)
     }
 
     /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` or a value
     /// of its ``StreamRequest/downloadProgress`` is asked for, or ``StreamRequest/resume()`` is called.
     public func streamRequest(
-        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(),
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> StreamRequest {
         StreamRequest(
             RequestHandle(
                 Result {
                     try deferredRequest(
-                        request.asRequest().adjusted(headers, timeouts, interceptor), delivery: .stream)
+                        request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor), delivery: .stream)
                 }, session: self))
     }
 }

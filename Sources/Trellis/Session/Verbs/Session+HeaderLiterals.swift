@@ -1,0 +1,118 @@
+public import FoundationEssentials
+
+/// The verbs and handles with their fields by text or as a list: `headers: ["X-Trace": "1"]`, see ``HeaderLiteral``. Everything else is as
+/// in the method of the same name that takes `HTTPFields`.
+extension Session {
+    /// Sends a request and collects the response in memory.
+    ///
+    /// - Throws: As ``data(_:query:headers:timeout:timeouts:interceptor:)-(_,_,HTTPFields,_,_,_)``.
+    @_disfavoredOverload
+    public func data(
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await pair(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
+    }
+
+    /// Sends a request and decodes its response.
+    ///
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    @_disfavoredOverload
+    public func decode<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> Value {
+        try await decode(
+            type, from: request, decoder: decoder, query: query, headers: headers.fields, timeout: timeout,
+            timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request and decodes its response, or throws it as the server's own error type if the status is not accepted.
+    ///
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
+    @_disfavoredOverload
+    public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> Value {
+        try await decode(
+            type, from: request, orError: errorType, decoder: decoder, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
+    /// Sends a request and reads its response as text.
+    ///
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    @_disfavoredOverload
+    public func string(
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> String {
+        try await string(
+            request, encoding: encoding, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Sends a request and waits until the head of the response has been received.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
+    @_disfavoredOverload
+    public func stream(
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> StreamResponse {
+        try await open(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
+    }
+
+    /// Sends a request with a body and collects the response in memory.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    @_disfavoredOverload
+    public func upload(
+        _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> (Data, Response) {
+        try await upload(
+            body, to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Returns a handle on a request that has not started yet.
+    @_disfavoredOverload
+    public func request(
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) -> DataRequest {
+        self.request(
+            request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Returns a handle on a request whose response is read as a stream.
+    @_disfavoredOverload
+    public func streamRequest(
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) -> StreamRequest {
+        streamRequest(
+            request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+
+    /// Returns a handle on a request with a body.
+    @_disfavoredOverload
+    public func uploadRequest(
+        _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> UploadRequest {
+        uploadRequest(
+            body, to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor)
+    }
+}
