@@ -7,7 +7,7 @@ extension ExchangeActor {
         Response(
             head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
             trailers: trailers, metrics: metrics,
-            redirects: prepared.history?.redirects ?? [], bodyCut: bodyCut)
+            redirects: prepared.history?.redirects ?? [], bodyCut: bodyCut, to: prepared.answered)
     }
 
     /// Indicates whether the call makes a further attempt, or follows a redirect.

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import HTTPTypes
 
 /// A request and its response, as validators and serializers receive them.
 package struct Answer: Sendable {
@@ -51,12 +52,7 @@ package struct Answer: Sendable {
     package var pair: (Data, Response) { (body ?? Data(), response) }
 
     /// Indicates whether the body is empty or, before it has been received, the head announces no content.
-    var hasNoContent: Bool {
-        if let body { return body.isEmpty }
-        // A 205 has no content, but its framing may be that of an empty body (RFC 9110, section 15.3.6).
-        return response.status.hasNoBody(after: request.method) || response.status.code == 205
-            || response.headers[.contentLength] == "0"
-    }
+    var hasNoContent: Bool { response.hasNoContent(body, after: request.method) }
 
     /// Checks that the body is complete: if all readers of a response refused its head, only the beginning of the body was read.
     ///
@@ -71,10 +67,26 @@ package struct Answer: Sendable {
 
     /// Returns an error about this response, with the response and the beginning of the body.
     func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
+        response.error(reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying)
+    }
+}
+
+extension Response {
+    /// Whether the body is empty or, without a body at hand, the head announces no content.
+    func hasNoContent(_ body: Data?, after method: HTTPRequest.Method) -> Bool {
+        if let body { return body.isEmpty }
+        // A 205 has no content, but its framing may be an empty body's (RFC 9110, section 15.3.6).
+        return status.hasNoBody(after: method) || status.code == 205 || headers[.contentLength] == "0"
+    }
+
+    /// Returns an error about this response, with the response and the beginning of the body.
+    func error(
+        _ reason: TrellisError.Reason, _ body: Data?, to method: HTTPRequest.Method?, phase: TrellisError.Phase,
+        _ underlying: (any Error)? = nil
+    ) -> TrellisError {
         var error = TrellisError(
-            reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .received,
-            metrics: response.metrics, underlying: underlying)
-        error.response = response
+            reason, method: method, url: url, phase: phase, metrics: metrics, underlying: underlying)
+        error.response = self
         error.bodyExcerpt = body.map { TrellisError.BodyExcerpt($0) }
         return error
     }

@@ -20,16 +20,14 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
     ///
     /// - Throws: The typed error of a response whose status is not accepted, if there is one; else the error of the failed step.
     func value(of answer: Answer) async throws -> Serializer.Value {
-        do {
-            try await check(answer)
-        } catch let error as TrellisError where error.kind == .unacceptableStatus {
-            throw errorReader?(answer, error) ?? error
-        }
+        try await check(answer)
         guard answer.observer != nil else { return try await serialize(answer) }
         return try await timed(answer).value
     }
 
     /// Returns the value of a response with the request, the response and the body.
+    ///
+    /// - Throws: As ``value(of:)``.
     func dataResponse(of answer: Answer) async throws -> DataResponse<Serializer.Value> {
         try await check(answer)
         let (value, duration) = try await timed(answer)
@@ -39,7 +37,11 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
     }
 
     private func check(_ answer: Answer) async throws {
-        try await conditions?.check(answer)
+        do {
+            try await conditions?.check(answer)
+        } catch let error as TrellisError where error.kind == .unacceptableStatus {
+            throw errorReader?(answer, error) ?? error
+        }
         try answer.requireWholeBody()
     }
 

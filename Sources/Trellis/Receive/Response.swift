@@ -12,14 +12,16 @@ public struct Response: Sendable {
         let metrics: Metrics
         let redirects: [Redirect]
         let bodyCut: BodyCut?
+        let request: AnsweredRequest?
         /// The cache status that was added to the response.
         let addedStatus = LazyReference<AddedStatus>()
 
         init(
             _ head: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailers: HTTPFields,
-            _ metrics: Metrics, _ redirects: [Redirect], bodyCut: BodyCut?
+            _ metrics: Metrics, _ redirects: [Redirect], _ bodyCut: BodyCut?, _ request: AnsweredRequest?
         ) {
             self.bodyCut = bodyCut
+            self.request = request
             self.head = head
             self.url = url
             self.informational = informational
@@ -44,16 +46,18 @@ public struct Response: Sendable {
     ) {
         self.init(
             head: head, url: url, informational: informational, trailers: trailers,
-            metrics: metrics, redirects: redirects, bodyCut: nil)
+            metrics: metrics, redirects: redirects, bodyCut: nil, to: nil)
     }
 
     init(
-        head: ResponseHead, url: String, informational: [ResponseHead], trailers: HTTPFields,
-        metrics: Metrics, redirects: [Redirect], bodyCut: BodyCut?
+        head: ResponseHead, url: String, informational: [ResponseHead] = [], trailers: HTTPFields = HTTPFields(),
+        metrics: Metrics = Metrics(), redirects: [Redirect] = [], bodyCut: BodyCut? = nil, to request: AnsweredRequest?
     ) {
-        storage = Storage(
-            head, url, informational, trailers, metrics, redirects, bodyCut: bodyCut)
+        storage = Storage(head, url, informational, trailers, metrics, redirects, bodyCut, request)
     }
+
+    /// The parts of the request that errors and validators need; `nil` for a response that was not received.
+    var request: AnsweredRequest? { storage.request }
 
     /// The reason why only the beginning of the body was read; `nil` if the whole body was, or is to be.
     var bodyCut: BodyCut? { storage.bodyCut }
@@ -101,30 +105,24 @@ public struct Response: Sendable {
     func with(_ status: CacheStatus) -> Response {
         var metrics = storage.metrics
         metrics.cacheStatus = status
-        return Response(
-            head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
-            redirects: redirects, bodyCut: bodyCut)
+        return copy(metrics: metrics)
     }
 
     /// Returns the response with another head.
-    func with(_ head: ResponseHead) -> Response {
-        Response(
-            head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
-            redirects: redirects, bodyCut: bodyCut)
-    }
+    func with(_ head: ResponseHead) -> Response { copy(head: head, metrics: metrics) }
 
     /// Returns the response with the reason why only the beginning of its body was read.
-    func with(_ bodyCut: BodyCut) -> Response {
-        Response(
-            head: head, url: url, informational: informational, trailers: trailers, metrics: storage.metrics,
-            redirects: redirects, bodyCut: bodyCut)
-    }
+    func with(_ bodyCut: BodyCut) -> Response { copy(metrics: storage.metrics, bodyCut: bodyCut) }
 
-    /// The response with the URL of a WebSocket in place of that of its handshake.
-    var withWebSocketScheme: Response {
+    /// The response with a WebSocket's URL instead of its handshake's.
+    var withWebSocketScheme: Response { copy(url: url.withWebSocketScheme, metrics: metrics) }
+
+    private func copy(
+        head: ResponseHead? = nil, url: String? = nil, metrics: Metrics, bodyCut: BodyCut? = nil
+    ) -> Response {
         Response(
-            head: head, url: url.withWebSocketScheme, informational: informational, trailers: trailers,
-            metrics: metrics, redirects: redirects, bodyCut: bodyCut)
+            head: head ?? self.head, url: url ?? self.url, informational: informational, trailers: trailers,
+            metrics: metrics, redirects: redirects, bodyCut: bodyCut ?? self.bodyCut, to: request)
     }
 
     /// The redirects that led to this response, in their order.
@@ -159,4 +157,21 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible {
 
     /// The same as ``description``.
     public var debugDescription: String { description }
+}
+
+/// The parts of a request that errors and validators of its response need, without its body and its steps: a response may outlive these.
+struct AnsweredRequest: Sendable {
+    let method: HTTPRequest.Method
+    private let fields: HTTPFields
+    /// The fields that follow `fields`; `nil` if there are none. They are searched only when a validator asks.
+    private let defaultFields: HTTPFields?
+
+    init(_ request: Request, defaultFields: HTTPFields? = nil) {
+        method = request.method
+        fields = request.headers
+        self.defaultFields = defaultFields
+    }
+
+    /// The `Accept` of the request; `nil` if it accepts every type.
+    var accept: String? { fields[.accept] ?? defaultFields?[.accept] }
 }

@@ -53,7 +53,7 @@ public struct StepResponse: Sendable {
         to request: Request, status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), body: Data = Data()
     ) {
         let head = ResponseHead(status: status, headers: headers)
-        self.init(response: Response(head: head, url: request.url), body: body)
+        self.init(response: Response(head: head, url: request.url, to: AnsweredRequest(request)), body: body)
     }
 
     /// The body in chunks, which can be read once. For `session.data` and its like the

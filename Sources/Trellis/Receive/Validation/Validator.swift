@@ -81,19 +81,29 @@ public struct Validator: Sendable {
     ///
     /// - Throws: The error of a response that is not accepted.
     func check(_ answer: Answer) async throws {
+        if case .check(let check) = rule { return try await check(answer.request, answer.response, answer.body) }
+        let reason = refusal(
+            of: answer.response, hasNoContent: answer.hasNoContent, accept: answer.request.headers[.accept])
+        if let reason { throw answer.error(reason) }
+    }
+
+    /// Returns why a response is not accepted by its status or its content type; `nil` if it is.
+    ///
+    /// - Parameter accept: The `Accept` of the request; `nil` if it accepts every type.
+    func refusal(
+        of response: Response, hasNoContent: @autoclosure () -> Bool, accept: @autoclosure () -> String?
+    ) -> TrellisError.Reason? {
         switch rule {
         case .status(let codes):
-            let status = answer.response.status.code
-            guard codes.contain(status) else { throw answer.error(.validationFailed(.status(status))) }
+            let status = response.status.code
+            return codes.contain(status) ? nil : .validationFailed(.status(status))
         case .contentType(let types):
             // For a request that accepts every type, the response's fields need not be parsed.
-            if types == nil, answer.request.headers[.accept] == nil { return }
-            let types = types ?? AcceptableTypes(of: answer.request)
-            let found = answer.response.headers[.contentType]
-            guard answer.hasNoContent || types.accept(found.flatMap { MediaType($0) }) else {
-                throw answer.error(.validationFailed(.contentType(found, acceptable: types.names)))
-            }
-        case .check(let check): try await check(answer.request, answer.response, answer.body)
+            guard let types = types ?? accept().map({ AcceptableTypes([$0]) }) else { return nil }
+            let found = response.headers[.contentType]
+            guard !hasNoContent(), !types.accept(found.flatMap { MediaType($0) }) else { return nil }
+            return .validationFailed(.contentType(found, acceptable: types.names))
+        case .check: return nil
         }
     }
 }

@@ -83,8 +83,30 @@ extension DataRequest {
     public func response<Serializer: ResponseSerializer>(
         of serializer: Serializer
     ) async throws -> DataResponse<Serializer.Value> {
-        let reading = Reading(serializer: serializer, validation: validation)
-        return try await onPool(reading.conditions) { try await reading.dataResponse(of: $0) }
+        try await dataResponse(Reading(serializer: serializer, validation: validation))
+    }
+
+    /// Returns the body as a value, together with the request, the response and its bytes, or throws the body as the server's own error
+    /// type if the status is not accepted.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
+    ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
+    /// - Throws: As ``decode(_:orError:decoder:)``.
+    public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        of type: Value.Type, orError errorType: Failure.Type, decoder: some DataDecoder = .json
+    ) async throws -> DataResponse<Value> {
+        try await dataResponse(
+            Reading(
+                serializer: DecodableResponseSerializer(type, decoder: decoder), validation: validation,
+                errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
+    }
+
+    private func dataResponse<Serializer>(
+        _ reading: Reading<Serializer>
+    ) async throws -> DataResponse<Serializer.Value> {
+        try await onPool(reading.conditions) { try await reading.dataResponse(of: $0) }
     }
 
     private func value<Serializer>(_ reading: Reading<Serializer>) async throws -> Serializer.Value {

@@ -281,4 +281,7 @@ final class CacheLookup: Sendable {
 extension CacheLookup: SentRequest {
     /// The request with the session's default fields, as it is sent if no stored response is the response.
     var sentRequest: Request { preparation.completed(request, url, hasLeft: hasLeft) }
+
+    /// The parts of the request that a stored response keeps.
+    var answered: AnsweredRequest { AnsweredRequest(request, defaultFields: preparation.defaultFields) }
 }

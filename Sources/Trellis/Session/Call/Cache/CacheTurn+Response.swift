@@ -7,7 +7,7 @@ extension CacheTurn {
     /// The response to a request that must not be sent, and for which nothing is stored (RFC 9111, section 5.2.1.7).
     var unsatisfiable: StepResponse {
         let head = ResponseHead(status: .gatewayTimeout, headers: HTTPFields())
-        let response = Response(head: head, url: url.text, metrics: metrics(.unsatisfiable))
+        let response = Response(head: head, url: url.text, metrics: metrics(.unsatisfiable), to: lookup.answered)
         return StepResponse(response: response, content: .data(Data()), to: lookup)
     }
 
@@ -24,7 +24,8 @@ extension CacheTurn {
         let (stored, bytes) = lookup.head(entry, use)
         let head = received.map { withOwnCookies(stored, of: $0) } ?? stored
         let response = Response(
-            head: head, url: url.text, metrics: metrics(status, exchange), redirects: pipeline.context.redirects)
+            head: head, url: url.text, metrics: metrics(status, exchange), redirects: pipeline.context.redirects,
+            to: lookup.answered)
         let coded: CodedBody?
         do { coded = decodes && !bytes.isEmpty ? try CodedBody(head.headers) : nil } catch {
             throw Unreadable(underlying: error)

@@ -23,7 +23,7 @@ struct StoredAnswer: Sendable {
         metrics.totalTime = total
         metrics.attemptCount = 1
         metrics.cacheStatus = status
-        return Response(head: head, url: lookup.url.text, metrics: metrics)
+        return Response(head: head, url: lookup.url.text, metrics: metrics, to: lookup.answered)
     }
 }
 
