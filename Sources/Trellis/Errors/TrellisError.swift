@@ -60,6 +60,48 @@ public struct TrellisError: Error, Sendable {
         self.underlying = underlying
     }
 
+    /// Creates an error, for mocks and for tests of code that reads errors.
+    ///
+    /// ```swift
+    /// throw TrellisError(.timedOut(.responseHead), of: request)
+    /// throw TrellisError(.validationFailed(.status(503)), of: request, response: response)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - reason: The reason, from which ``kind`` follows.
+    ///   - request: The request that has failed.
+    ///   - response: The response that was not accepted or could not be read; none unless given.
+    ///   - body: The response's body, whose beginning becomes ``bodyExcerpt``; none unless given.
+    ///   - phase: The phase that the request was in. Unless given, the phase in which such a failure usually occurs, which decides about
+    ///     ``mayHaveSentBytes`` and ``isRetryable``.
+    ///   - underlying: The error that caused this one; none unless given.
+    public init(
+        _ reason: Reason, of request: Request, response: Response? = nil, body: Data? = nil, phase: Phase? = nil,
+        underlying: (any Error)? = nil
+    ) {
+        self.init(
+            reason, method: request.method, url: response?.url ?? request.url, metrics: response?.metrics ?? Metrics(),
+            underlying: underlying)
+        self.response = response
+        bodyExcerpt = body.map { BodyExcerpt($0) }
+        self.phase = phase ?? usualPhase
+    }
+
+    private var usualPhase: Phase {
+        if isConnectionFailure { return .connecting }
+        return switch reason {
+        case .invalidRequest, .unsupported: .composing
+        case .limited: .queued
+        case .invalidResponse(.malformed), .invalidResponse(.headTooLarge): .sending
+        case .invalidResponse: .receiving
+        case .validationFailed, .serializationFailed: .received
+        default: response == nil ? .sending : .received
+        }
+    }
+
+    /// The status of ``response``, if any, such as 404.
+    public var statusCode: Int? { response?.status.code }
+
     /// The redirects that were followed up to the failure, in their order.
     public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import Testing
 
@@ -209,5 +210,40 @@ struct TrellisErrorTests {
         #expect(error.mayBeMadeAgain(.get) && !error.isRetryable)
         error.earlierTraffic = .other
         #expect(!error.mayBeMadeAgain(.get))
+    }
+
+    // MARK: Errors of mocks
+
+    @Test(
+        arguments: [
+            (.timedOut(.connect), .connecting, false), (.connectionFailed(.unreachable("x")), .connecting, false),
+            (.timedOut(.responseHead), .sending, true),
+            (.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .queued, false),
+            (.invalidResponse(.bodyCutShort("x")), .receiving, true), (.invalidRequest(.url("x")), .composing, false),
+        ] as [(TrellisError.Reason, TrellisError.Phase, Bool)])
+    func aMadeErrorAnswersTheQuestions(
+        _ reason: TrellisError.Reason, _ phase: TrellisError.Phase, _ mayHaveSentBytes: Bool
+    ) {
+        let request = Request("http://a.example/x?token=secret", method: .post)
+        let error = TrellisError(reason, of: request)
+        #expect(error.phase == phase)
+        #expect(error.mayHaveSentBytes == mayHaveSentBytes)
+        #expect(error.method == .post)
+        #expect(error.url?.contains("secret") == false)
+        #expect(error.statusCode == nil)
+        #expect(TrellisError(reason, of: request, phase: .received).phase == .received)
+    }
+
+    @Test func aMadeErrorHasItsResponse() {
+        struct Cause: Error {}
+        let response = Response(head: ResponseHead(status: .serviceUnavailable), url: "http://a.example/x")
+        let error = TrellisError(
+            .validationFailed(.status(503)), of: Request("http://a.example/x"), response: response,
+            body: Data("later".utf8), underlying: Cause())
+        #expect(error.kind == .unacceptableStatus)
+        #expect(error.statusCode == 503)
+        #expect(error.bodyExcerpt?.text == "later")
+        #expect(error.isRetryable)
+        #expect(error.underlying is Cause)
     }
 }
