@@ -10,6 +10,9 @@ extension SessionSetting {
         count("limits.perOrigin", default: "64", "The maximum number of connections to one origin") {
             if let count = $1 { $0.configuration.limits.perOrigin = count }
         },
+        count("limits.requestsPerOrigin", "The maximum number of requests in flight to one origin") {
+            if let count = $1 { $0.configuration.limits.requestsPerOrigin = count }
+        },
         seconds("limits.idleLifetime", default: "45", minimum: 1, "The time for which an unused connection is kept") {
             if let time = $1 { $0.configuration.limits.idleLifetime = time }
         },

@@ -35,6 +35,7 @@ extension SettingCase {
     private static let connections: [SettingCase] = [
         SettingCase("limits.total", .int(7), "7") { "\($0.limits.total)" },
         SettingCase("limits.perOrigin", .int(3), "3") { "\($0.limits.perOrigin)" },
+        SettingCase("limits.requestsPerOrigin", .int(4), "4") { "\($0.limits.requestsPerOrigin ?? 0)" },
         SettingCase("limits.idleLifetime", .int(5), "5.0 seconds") { "\($0.limits.idleLifetime)" },
         SettingCase("limits.maximumLifetime", .double(60), "60.0 seconds") { "\($0.limits.maximumLifetime)" },
         SettingCase("engines", .int(3), "3 engines") { "\($0.engines)" },

@@ -23,8 +23,8 @@ public struct DownloadOptions: Sendable, Hashable {
     /// trailer fields with chunked bodies.
     public var verifiesDigestFields: Bool
     /// The number of connections over which parts of the file are downloaded at the same time, if the server serves parts, and as
-    /// far as ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 the parts are streams of one
-    /// connection.
+    /// far as ``ConnectionLimits/perOrigin`` and ``ConnectionLimits/requestsPerOrigin`` allow; 1 unless set. Over HTTP/2 and HTTP/3 the
+    /// parts are streams of one connection.
     public var connections: Int
 
     /// Creates options; options that are not given have their defaults.

@@ -64,7 +64,8 @@ final class DownloadParts: Sendable {
     /// - Parameter first: A response with the complete representation, of which nothing has been read.
     /// - Throws: ``PartsNotUsable``; the error of the last worker that failed.
     func fetch(beginningWith first: StreamResponse?) async throws {
-        let count = max(1, min(options.connections, session.configuration.limits.perOrigin))
+        let limits = session.configuration.limits
+        let count = max(1, min(options.connections, limits.perOrigin, limits.requestsPerOrigin ?? .max))
         // Taken before the other workers start: this response carries the bytes from the beginning on.
         let begun = first.flatMap { answer in segments.withLock { $0.take(isOpenEnded: true) }.map { (answer, $0) } }
         let failures = try await withThrowingTaskGroup(of: (any Error)?.self) { group in

@@ -58,22 +58,26 @@ struct StreamLimitTests {
         return counts
     }
 
-    private func session(perOrigin: Int, monitor: (any EventMonitor)?, _ way: HTTP2Peer.Way) -> Session {
+    private func session(
+        perOrigin: Int, requests: Int? = nil, monitor: (any EventMonitor)?, _ way: HTTP2Peer.Way
+    ) -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
-        configuration.limits = ConnectionLimits(perOrigin: perOrigin, idleLifetime: .seconds(40))
+        configuration.limits = ConnectionLimits(
+            perOrigin: perOrigin, requestsPerOrigin: requests, idleLifetime: .seconds(40))
         if let monitor { configuration.eventMonitors = [monitor] }
         return Session(configuration: configuration, clock: clock)
     }
 
     /// Sets the peer's limit, lets it hold requests to `/hold`, and returns a session that knows the limit.
     private func holding(
-        limit: Int, perOrigin: Int, monitor: (any EventMonitor)? = nil, _ way: HTTP2Peer.Way = .tls
+        limit: Int, perOrigin: Int, requests: Int? = nil, monitor: (any EventMonitor)? = nil,
+        _ way: HTTP2Peer.Way = .tls
     ) async throws -> Session {
         try await tell("limit \(limit)")
         try await tell("hold")
-        let session = session(perOrigin: perOrigin, monitor: monitor, way)
+        let session = session(perOrigin: perOrigin, requests: requests, monitor: monitor, way)
         _ = try await session.data(request("/ok", way))
         return session
     }
@@ -124,6 +128,25 @@ struct StreamLimitTests {
         #expect(end.peakStreams == min(limit, sharing))
         // 7.88 cannot reuse a connection with prior knowledge.
         if sharing > 1 || way == .tls { #expect(end.peakOpen == 4) }
+        try await close(session)
+    }
+
+    /// Streams count as requests: the limit on requests leaves room on the connection, which nobody uses.
+    @Test(arguments: [HTTP2Peer.Way.tls, .cleartext])
+    func noMoreRequestsAreInFlightThanTheLimitOnRequests(_ way: HTTP2Peer.Way) async throws {
+        let session = try await holding(limit: 100, perOrigin: 64, requests: 3, way)
+        let responses = try hold(9, session, way)
+        let counts = try await untilRequested(3)
+        if sharing > 1 { #expect(counts.open == 1) }
+        for _ in 0..<4 {
+            try await tell("release one")
+            _ = try await untilRequested(3)
+        }
+        let end = try await self.counts()
+        #expect(end.peakStreams <= 3)
+        if sharing == 1 { #expect(end.peakOpen <= 3) }
+        try await tell("release")
+        #expect(try await responses.value == 9)
         try await close(session)
     }
 

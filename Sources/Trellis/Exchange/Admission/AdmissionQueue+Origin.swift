@@ -61,8 +61,13 @@ extension AdmissionQueue {
         mutating func differs(from sharing: Sharing) -> Bool { self.sharing != sharing }
 
         /// Returns the room for one more request.
-        mutating func room(perOrigin limit: Int) -> Room {
+        ///
+        /// - Parameters:
+        ///   - limit: The maximum number of connections.
+        ///   - requests: The maximum number of requests.
+        mutating func room(perOrigin limit: Int, requests: Int) -> Room {
             if case .probed = sharing { return .none }
+            guard active < requests else { return .none }
             let count = connections
             if isMultiplexed, active < count * streamsPerConnection { return .stream }
             return count < limit ? .connection : .none

@@ -3,7 +3,7 @@ import CurlEngine
 /// The queue of requests that wait for a connection, as a value. Within an origin, requests are ordered by priority and then by arrival;
 /// origins take turns.
 ///
-/// Each waiting origin has a turn, and keeps it while the limit per origin leaves no room. Of the origins with room, the one with the
+/// Each waiting origin has a turn, and keeps it while a limit per origin, on connections or on requests, leaves no room. Of the origins with room, the one with the
 /// earliest turn is next, and then gets a new turn after all others. Only origins with room are in a heap, and each event that makes room
 /// for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if no origin waits.
 ///
@@ -131,9 +131,11 @@ struct AdmissionQueue<ID: Hashable> {
         held = origins.reduce(0) { $0 + $1.held }
     }
 
-    /// Returns whether all connections that an origin may have are in use, so that a new request waits.
+    /// Returns whether an origin has all connections or requests that it may have, so that a new request waits.
     func isFull(_ originIndex: OriginIndex) -> Bool {
-        connections >= limits.total || origins[originIndex.value].connections >= limits.perOrigin
+        let origin = origins[originIndex.value]
+        return connections >= limits.total || origin.connections >= limits.perOrigin
+            || origin.active >= limits.requestsPerOrigin ?? .max
     }
 
     // MARK: Entering and leaving
@@ -335,7 +337,9 @@ struct AdmissionQueue<ID: Hashable> {
         }
     }
 
-    private mutating func room(_ index: Int) -> Room { origins[index].room(perOrigin: limits.perOrigin) }
+    private mutating func room(_ index: Int) -> Room {
+        origins[index].room(perOrigin: limits.perOrigin, requests: limits.requestsPerOrigin ?? .max)
+    }
 
     private mutating func hasRoom(_ index: Int) -> Bool {
         switch room(index) {

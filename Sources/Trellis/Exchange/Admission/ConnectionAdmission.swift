@@ -153,20 +153,25 @@ final class ConnectionAdmission: Sendable {
     /// Returns the reason why an exchange waits, for errors.
     func reasonForWaiting(_ exchange: ExchangeActor, at originIndex: OriginIndex) -> String {
         let origin = exchange.prepared.origin
-        let (isProbed, count, ahead, isNext) = state.withLock { state in
+        let (isProbed, count, active, ahead, isNext) = state.withLock { state in
             (
                 state.queue.prober(at: originIndex) != nil, state.queue.connectionCount(at: originIndex),
+                state.queue.activeCount(at: originIndex),
                 state.queue.countAhead(of: Applicant(exchange: exchange), at: originIndex),
                 state.queue.isNext(originIndex)
             )
         }
         if isProbed { return "the first connection to \(origin) is being made" }
-        guard count >= limits.perOrigin else {
+        let isAtRequestLimit = active >= limits.requestsPerOrigin ?? .max
+        guard isAtRequestLimit || count >= limits.perOrigin else {
             // Requests to other origins may be ahead as well: their number is not known.
             let reason = "all \(limits.total) connections of the session are in use"
             return ahead == 0 && isNext ? reason + ", and it is next" : reason
         }
-        let reason = "all \(count) connections to \(origin) are in use"
+        let reason =
+            isAtRequestLimit
+            ? "\(active) requests to \(origin) are in flight, which is the limit"
+            : "all \(count) connections to \(origin) are in use"
         switch ahead {
         case 0: return reason + ", and it is next"
         case 1: return reason + ", and 1 request is ahead of it"

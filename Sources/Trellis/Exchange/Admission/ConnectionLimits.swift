@@ -1,4 +1,8 @@
-/// The limits on the number and the lifetime of a session's connections.
+/// The limits on the number of a session's connections and requests, and on the lifetime of its connections.
+///
+/// ```swift
+/// configuration.limits.requestsPerOrigin = 8
+/// ```
 ///
 /// A request over HTTP/1 uses a connection alone. Over HTTP/2 and HTTP/3, up to 100 requests share one if the running libcurl multiplexes
 /// reliably (8.4 and later). Requests beyond the limits wait in the session's queue: within an origin they are ordered by
@@ -9,6 +13,14 @@ public struct ConnectionLimits: Sendable, Hashable {
     public var total: Int
     /// The maximum number of connections to one origin. The default is 64; a value less than 1 is taken as 1.
     public var perOrigin: Int
+    /// The maximum number of requests in flight to one origin, over any number of connections; `nil`, the default, sets no limit. A value
+    /// less than 1 is taken as 1.
+    ///
+    /// ``perOrigin`` limits connections, of which each carries up to 100 requests over HTTP/2 and HTTP/3. This limit counts requests: one
+    /// counts from its start until its response has been received, and so do a stream whose body is being read and an open WebSocket.
+    /// A request does not count while it waits, also not between two attempts. Requests that differ in the proxy or in the demanded
+    /// version of HTTP are counted apart.
+    public var requestsPerOrigin: Int?
     /// The time for which an unused connection is kept. The default is 45 s; fractions of a second are ignored.
     public var idleLifetime: Duration
     /// The age after which a connection is not used for new requests. The default is one hour; fractions of a second are ignored.
@@ -19,22 +31,26 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// - Parameters:
     ///   - total: The maximum number of connections in total.
     ///   - perOrigin: The maximum number of connections to one origin.
+    ///   - requestsPerOrigin: The maximum number of requests in flight to one origin; no limit unless given.
     ///   - idleLifetime: The time for which an unused connection is kept.
     ///   - maximumLifetime: The age after which a connection is not used for new requests.
     public init(
-        total: Int = 256, perOrigin: Int = 64, idleLifetime: Duration = .seconds(45),
+        total: Int = 256, perOrigin: Int = 64, requestsPerOrigin: Int? = nil, idleLifetime: Duration = .seconds(45),
         maximumLifetime: Duration = .seconds(3600)
     ) {
         self.total = total
         self.perOrigin = perOrigin
+        self.requestsPerOrigin = requestsPerOrigin
         self.idleLifetime = idleLifetime
         self.maximumLifetime = maximumLifetime
     }
-    /// The limits with at least one connection, without which no request would ever end.
+
+    /// The limits with at least one connection and request, without which no request would ever end.
     var usable: ConnectionLimits {
         var limits = self
         limits.total = max(total, 1)
         limits.perOrigin = max(perOrigin, 1)
+        limits.requestsPerOrigin = requestsPerOrigin.map { max($0, 1) }
         return limits
     }
 }

@@ -11,6 +11,8 @@ struct AdmissionQueueModelTests {
         var limits = ConnectionLimits()
         limits.total = Int.random(in: 1...6, using: &random)
         limits.perOrigin = Int.random(in: 1...3, using: &random)
+        if seed % 2 == 1 { limits.requestsPerOrigin = Int.random(in: 1...3, using: &random) }
+        let perOrigin = min(limits.perOrigin, limits.requestsPerOrigin ?? .max)
         var queue = NamedQueue<Int>(limits: limits)
         var active: [(id: Int, origin: String)] = []
         var waiting: [(id: Int, origin: String)] = []
@@ -47,9 +49,9 @@ struct AdmissionQueueModelTests {
             #expect(queue.waitingCount == waiting.count)
             for origin in ["a", "b", "c"] {
                 let count = active.count { $0.origin == origin }
-                #expect(count <= limits.perOrigin)
+                #expect(count <= perOrigin)
                 #expect(queue.activeCount(origin: origin) == count)
-                let couldGo = active.count < limits.total && count < limits.perOrigin
+                let couldGo = active.count < limits.total && count < perOrigin
                 #expect(!couldGo || !waiting.contains { $0.origin == origin }, "a slot is free while \(origin) waits")
             }
         }
@@ -62,6 +64,7 @@ struct AdmissionQueueModelTests {
         var limits = ConnectionLimits()
         limits.total = Int.random(in: 1...8, using: &random)
         limits.perOrigin = Int.random(in: 1...3, using: &random)
+        if seed % 2 == 1 { limits.requestsPerOrigin = Int.random(in: 1...120, using: &random) }
         let origins = (0..<Int.random(in: 1...20, using: &random)).map { "\($0)" }
         var (queue, plain) = (NamedQueue<Int>(limits: limits), PlainAdmission(limits: limits))
         var active: [(id: Int, origin: String)] = []

@@ -50,6 +50,34 @@ struct AdmissionQueueTests {
         #expect(Self.enter(["a1", "a2"], &queue) == ["a1"])
     }
 
+    @Test func theLimitOnRequestsHoldsForStreamsOfOneConnection() {
+        var queue = Queue(limits: ConnectionLimits(requestsPerOrigin: 3))
+        #expect(queue.enter("a1", origin: "a", mayShare: true))
+        for id in ["a2", "a3", "a4", "a5"] { #expect(!queue.enter(id, origin: "a", mayShare: true)) }
+        #expect(queue.probed("a1", origin: "a", isShared: true) == ["a2", "a3"])
+        #expect(queue.enter("b1", origin: "b", mayShare: true))
+        #expect(queue.release("a2", origin: "a", isShared: true) == ["a4"])
+        #expect(queue.activeCount(origin: "a") == 3)
+        #expect(queue.release("a1", origin: "a", isShared: true) == ["a5"])
+        #expect(queue.waitingCount == 0)
+    }
+
+    @Test func requestsBeyondTheLimitOnRequestsGoByTheirPriority() {
+        var queue = Queue(limits: ConnectionLimits(requestsPerOrigin: 1))
+        #expect(queue.enter("a1", origin: "a"))
+        #expect(!queue.enter("a2", origin: "a"))
+        #expect(!queue.enter("a3", origin: "a", priority: .high))
+        #expect(queue.release("a1", origin: "a", isShared: false) == ["a3"])
+        #expect(queue.release("a3", origin: "a", isShared: false) == ["a2"])
+    }
+
+    @Test(arguments: [0, -5])
+    func atLeastOneRequestIsAllowed(_ limit: Int) {
+        var queue = Queue(limits: ConnectionLimits(requestsPerOrigin: limit))
+        #expect(Self.enter(["a1", "a2"], &queue) == ["a1"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["a2"])
+    }
+
     @Test(arguments: [0, -5])
     func atLeastOneConnectionIsAllowed(_ limit: Int) {
         var queue = Self.queue(total: limit, perOrigin: limit)

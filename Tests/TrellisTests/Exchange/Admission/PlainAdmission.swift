@@ -85,7 +85,7 @@ struct PlainAdmission {
     }
 
     private func hasRoom(_ origin: Origin) -> Bool {
-        guard origin.explorer == nil else { return false }
+        guard origin.explorer == nil, origin.active < limits.requestsPerOrigin ?? .max else { return false }
         if origin.isShared, origin.active % 100 != 0 { return true }
         return origin.connections < limits.perOrigin
             && origins.values.reduce(0) { $0 + $1.connections } < limits.total
