@@ -21,7 +21,7 @@ struct ContentDisposition: Hashable, Sendable {
             // The first parameter of each name counts, and `filename*` has precedence over `filename` (RFC 6266, section 4.3).
             switch String(decoding: name, as: UTF8.self).lowercasedASCII() {
             case "filename" where plain == nil: plain = String(decoding: value, as: UTF8.self)
-            case "filename*" where extended == nil: extended = Self.extended(value)
+            case "filename*" where extended == nil: extended = PercentEncoding.extendedValue(value)
             default: break
             }
         }
@@ -50,38 +50,4 @@ struct ContentDisposition: Hashable, Sendable {
         }
         return value
     }
-
-    /// Decodes a value such as `UTF-8'en'a%20name` (RFC 8187, section 3.2); returns `nil` if it is malformed or of another
-    /// charset.
-    private static func extended(_ value: [UInt8]) -> String? {
-        let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return nil }
-        guard let bytes = PercentDecoding.bytes(parts[2]) else { return nil }
-        switch String(decoding: parts[0], as: UTF8.self).lowercasedASCII() {
-        case "utf-8": return String(validating: bytes, as: UTF8.self)
-        case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-        default: return nil
-        }
-    }
-}
-
-/// The decoding of percent-encoded bytes in text.
-enum PercentDecoding {
-    /// Returns the decoded bytes; `nil` if an escape is malformed.
-    static func bytes(_ text: some Sequence<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = Array(text)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst()?.hexValue, let low = rest.popFirst()?.hexValue else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
-    }
-
-    /// Returns the decoded text; `nil` if an escape is malformed or the bytes are not UTF-8.
-    static func text(_ text: String) -> String? { bytes(text.utf8).flatMap { String(validating: $0, as: UTF8.self) } }
 }

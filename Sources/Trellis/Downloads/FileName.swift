@@ -31,7 +31,7 @@ struct FileName: Hashable, Sendable {
         if let name = disposition.flatMap({ ContentDisposition($0).fileName }).flatMap({ FileName($0) }) { return name }
         let path = URLReference(url).path
         let last = path.split(atByte: "/").last.map { String($0) } ?? ""
-        return FileName(PercentDecoding.text(last) ?? last) ?? FileName(whole: "download")
+        return FileName(PercentEncoding.decode(last) ?? last) ?? FileName(whole: "download")
     }
 
     private init(whole text: String) { self.text = text }

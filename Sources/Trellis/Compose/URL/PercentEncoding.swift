@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// Percent-encoding (RFC 3986, section 2.1).
 enum PercentEncoding {
     /// Returns text in which every byte except letters, digits and the bytes of `plain` is encoded, with upper-case hexadecimal digits.
@@ -15,8 +17,13 @@ enum PercentEncoding {
 
     /// Returns the decoded text; `nil` if a percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     static func decode(_ text: some StringProtocol) -> String? {
+        bytes(Substring(text).utf8).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Returns the decoded bytes; `nil` if a percent sign is not followed by two hexadecimal digits.
+    static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
-        var rest = Substring(text).utf8
+        var rest = text[...]
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
                 bytes.append(byte)
@@ -25,7 +32,19 @@ enum PercentEncoding {
             guard let high = rest.popFirst()?.hexValue, let low = rest.popFirst()?.hexValue else { return nil }
             bytes.append(high << 4 | low)
         }
-        return String(validating: bytes, as: UTF8.self)
+        return bytes
+    }
+
+    /// Returns the text of a parameter whose name ends with `*`, such as `UTF-8'en'a%20name` (RFC 8187, section 3.2); `nil` if it is
+    /// malformed or of another charset than UTF-8 and ISO-8859-1.
+    static func extendedValue(_ value: some Collection<UInt8>) -> String? {
+        let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = bytes(parts[2]) else { return nil }
+        switch String(decoding: parts[0], as: UTF8.self).lowercasedASCII() {
+        case "utf-8": return String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        default: return nil
+        }
     }
 }
 
