@@ -27,6 +27,8 @@ struct RequestExtras: Sendable {
     var isRepeatable = false
     /// The value of ``Request/isComplete``.
     var isComplete = false
+    /// The value of ``Request/hasLeftOrigin``.
+    var hasLeftOrigin = false
     /// The value of ``Request/informationalReceiver``.
     var informationalReceiver: (any Sendable)?
     /// The proxy that was selected for the exchange, and the addresses that were found; `nil` if the rules themselves name them.
@@ -103,6 +105,10 @@ extension Request {
         get { extras?.extras.urlTemplate }
         set { changeExtras { $0.urlTemplate = newValue } }
     }
+
+    /// Whether the request goes to another origin than the first of its sequence, because a response has led there. Like the hop after a
+    /// redirect, it gets none of the session's credentials, and adapters do not run.
+    var hasLeftOrigin: Bool { extras?.extras.hasLeftOrigin ?? false }
 
     /// Returns a copy that is sent through a proxy, to addresses that were looked up for it.
     func through(_ proxy: Proxy, _ decision: ProxyDecision, _ addresses: FoundAddresses) -> Request {

@@ -19,7 +19,7 @@ public struct CallContext: Sendable {
     /// The time since the call was made, on the clock of its session.
     public var elapsed: Duration { call.deadline.elapsed }
 
-    /// Indicates whether one of the redirects has led to another origin.
+    /// Indicates whether one of the redirects, or the link that the request follows, has led to another origin.
     var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }
     /// The request that the last redirect led to; `nil` until the first redirect.
     var hop: RedirectedHop? { later?.hop }
@@ -35,7 +35,10 @@ public struct CallContext: Sendable {
 
     private var later: Parts? { storage?.parts }
 
-    init(_ call: Call) { self.call = call }
+    init(_ call: Call) {
+        self.call = call
+        if call.request.extras != nil, call.request.hasLeftOrigin { change { $0.hasLeftOrigin = true } }
+    }
 
     /// Waits on the clock of the session; a test's clock stands still until the test advances it.
     ///

@@ -19,7 +19,7 @@ struct URLDefaults: Sendable {
     func completing(_ request: Request) throws(TrellisError) -> Request {
         var request = request
         if let base { request.url = try Self.resolve(request.url, against: base) }
-        if !items.isEmpty {
+        if !items.isEmpty, !request.hasLeftOrigin {
             let names = URLQuery.names(in: request.url)
             let missing = items.filter { !names.contains($0.name) }.map(\.text)
             request.url = URLQuery.appending(missing.joined(separator: "&"), to: request.url)

@@ -189,7 +189,7 @@ final class Pipeline: Sendable {
 
     /// Runs the adapters. Their additions are meant for the first origin, so they do not run again for a hop to another origin.
     private func adapted(_ request: Request) async throws -> Request {
-        if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
+        if context.hasLeftOrigin { return context.hop?.adapted ?? request }
         let url = request.url
         var request = request
         for index in steps.adapters.indices { request = try await adapted(request, index) }

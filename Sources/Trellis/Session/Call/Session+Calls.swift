@@ -157,7 +157,7 @@ extension Session {
     /// Indicates whether a request may need more than an exchange: it has steps or observers, or the size of a file must be read from a
     /// disk, which may be slow.
     private func isSurrounded(_ request: Request) -> Bool {
-        request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk
+        request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk || request.hasLeftOrigin
             || preparation.mustWait(for: request, clock)
     }
 

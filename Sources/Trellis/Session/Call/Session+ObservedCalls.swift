@@ -10,8 +10,8 @@ extension Session {
     func observedExchange(
         _ request: Request, _ conditions: ReadingConditions?, _ start: EngineInstant
     ) -> ExchangeActor? {
-        guard !hasSteps, request.attachment == nil, !request.waitsForDisk, !preparation.mustWait(for: request, clock),
-            !Task.isCancelled
+        guard !hasSteps, request.attachment == nil, !request.waitsForDisk, !request.hasLeftOrigin,
+            !preparation.mustWait(for: request, clock), !Task.isCancelled
         else { return nil }
         var asked = request
         if preparation.urlDefaults != nil {

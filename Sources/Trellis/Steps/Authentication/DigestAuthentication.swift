@@ -102,7 +102,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     /// Returns whether a challenge from this URL's origin may be answered.
     private func mayAnswer(_ url: WireURL, _ context: CallContext) -> Bool {
         if let origin { return origin == url.origin }
-        guard let first = context.redirects.first else { return true }
+        guard let first = context.redirects.first else { return !context.hasLeftOrigin }
         return targets.url(first.from)?.origin == url.origin
     }
 
