@@ -1,7 +1,7 @@
 package import CurlEngine
 public import Trellis
 
-extension TestClock {
+extension TestClock: SessionClock {
     /// The clock as a session's engine sees it.
     package final class EngineSide: EngineClock {
         private let clock: TestClock
@@ -21,59 +21,99 @@ extension TestClock {
 
         /// Calls `wake` after each advance of the clock.
         package func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
+
+        /// Adds a session or a call to the ones for which ``TestClock/advance(by:)`` waits.
+        package func follow(_ object: any AnyObject & Sendable) { clock.followed.withLock { $0.add(object) } }
+
+        /// Counts a wait for an instant of the clock.
+        package func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool) {
+            let key = call.map { ObjectIdentifier($0) }
+            clock.state.update { state in
+                let count = state.waits[key, default: 0] + (begins ? 1 : -1)
+                state.waits[key] = count == 0 ? nil : count
+                state.version += 1
+            }
+        }
     }
 
     /// The clock as a session's engine sees it.
-    package var engineSide: EngineSide { EngineSide(self) }
+    package var engineSide: any EngineClock { EngineSide(self) }
+}
+
+/// The sessions of a clock, and their calls, as long as others keep them.
+struct FollowedObjects: Sendable {
+    private struct Entry: Sendable { weak var object: (any AnyObject & Sendable)? }
+
+    private var sessions: [Entry] = []
+    private var entries: [Entry] = []
+    /// The number of calls at which the released ones are forgotten.
+    private var limit = 64
+    /// The number of objects that were added.
+    private(set) var count = 0
+
+    mutating func add(_ object: any AnyObject & Sendable) {
+        count += 1
+        if object is Session { return sessions.append(Entry(object: object)) }
+        if entries.count >= limit {
+            entries.removeAll { $0.object == nil }
+            limit = max(64, 2 * entries.count)
+        }
+        entries.append(Entry(object: object))
+    }
+
+    var liveSessions: [Session] { sessions.compactMap { $0.object as? Session } }
+    var liveCalls: [any AnyObject & Sendable] { entries.compactMap(\.object) }
+}
+
+extension TestClock {
+    /// The longest time for which a call that does not wait is waited for, because a step of the user's may wait for anything.
+    private static let patience = Duration.seconds(5)
+
+    /// Waits until every call of the clock's sessions waits.
+    ///
+    /// A peer may have sent something and come to rest while a session was looked at. The session then has it when it is looked at again.
+    func settle() async {
+        let end = ContinuousClock.now + Self.patience
+        var last: Rest?
+        while !Task.isCancelled, ContinuousClock.now < end {
+            let rest = await rest()
+            if rest != nil, rest == last { return }
+            last = rest
+            await Task.yield()
+        }
+    }
+
+    /// What does not change while every call waits.
+    private struct Rest: Hashable {
+        var exchanges: Set<ObjectIdentifier> = []
+        var calls: Int
+        var waits: Int
+    }
+
+    /// Returns the state of the sessions if every call waits, and `nil` if one does not.
+    private func rest() async -> Rest? {
+        let sessions = followed.withLock { $0.liveSessions }
+        for session in sessions { await session.settleEngines() }
+        let (calls, callCount) = followed.withLock { ($0.liveCalls, $0.count) }
+        let state = state.value
+        let sleepers = (
+            calls: Set(state.waits.keys.compactMap { $0 }),
+            hasOthers: state.waits[nil] != nil || state.instants.values.contains { $0 > state.elapsed }
+        )
+        var rest = Rest(calls: callCount, waits: state.version)
+        for session in sessions {
+            guard
+                let exchanges = session.exchangesIfQuiet(
+                    calls, sleepers: sleepers, isPeerAtWork: PeerWork.isUnderWay(of:))
+            else { return nil }
+            rest.exchanges.formUnion(exchanges)
+        }
+        return rest
+    }
 }
 
 extension Session {
-    /// Creates a session whose limits on time follow a clock that a test moves by hand.
-    ///
-    /// - Parameters:
-    ///   - configuration: The session's configuration.
-    ///   - transport: The transport that carries the session's requests, such as a ``ScriptedTransport`` or a ``MockTransport``.
-    ///   - clock: The clock.
-    public convenience init(
-        configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport, clock: TestClock
-    ) {
-        self.init(configuration: configuration, transport: transport, clock: clock.engineSide)
-    }
-
-    /// Creates a session that uses libcurl, and whose limits on time follow a clock that a test moves by hand, for tests with a server on a
-    /// socket, such as a ``LoopbackServer``:
-    ///
-    /// ```swift
-    /// let clock = TestClock(), asked = LoopbackServer.Gate(), end = LoopbackServer.Gate()
-    /// let server = try LoopbackServer { connection in
-    ///     try connection.readRequest()
-    ///     asked.open()
-    ///     try connection.wait(for: end)
-    /// }
-    /// let session = Session(configuration: configuration, clock: clock)
-    /// async let answer = session.data(server.url("/"))
-    /// try await asked.opened()
-    /// clock.advance(by: .seconds(3600))
-    /// ```
-    ///
-    /// All limits of Trellis follow the clock. The system's time remains that of libcurl's own timers, such as the pauses between lookups
-    /// and between attempts to connect to the addresses of a name, and that of the times that libcurl measures (`Metrics`).
-    ///
-    /// - Parameters:
-    ///   - configuration: The session's configuration.
-    ///   - clock: The clock.
-    public convenience init(configuration: SessionConfiguration = SessionConfiguration(), clock: TestClock) {
-        self.init(configuration: configuration, transport: nil, clock: clock.engineSide)
-    }
-
     /// Waits until the session has handled everything that had reached it before the call: events of its transport, calls of its
     /// handles, and the time limits that were due.
-    public func settle() async {
-        guard let engine = executor as? EngineExecutor else { return }
-        // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a complete turn before
-        // it. The others are for work that a turn puts off to a call of its own.
-        for _ in 0..<4 {
-            await withContinuation { continuation in engine.submit { continuation.resume() } }
-        }
-    }
+    public func settle() async { await settleEngines() }
 }

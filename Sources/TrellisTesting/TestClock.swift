@@ -1,18 +1,22 @@
-private import CurlEngine
+import CurlEngine
+import Trellis
 
 /// A clock that stands still until a test moves it.
 ///
-/// A session made with this clock (``Trellis/Session/init(configuration:transport:clock:)``, or with libcurl
-/// ``Trellis/Session/init(configuration:clock:)``) measures all its limits on time with the clock, and so a test reaches a limit of an
-/// hour at once, at the exact nanosecond:
+/// A session made with this clock (``Trellis/Session/init(configuration:transport:clock:)``) measures all its limits on time and all its
+/// pauses with the clock, so a test reaches a limit of an hour at once, at the exact nanosecond:
 ///
 /// ```swift
 /// let clock = TestClock()
-/// let session = Session(transport: transport, clock: clock)
-/// async let answer = session.data("http://example.com/")
-/// let attempt = try await transport.nextAttempt()
-/// clock.advance(by: .seconds(10))  // the default limit on connecting
+/// let session = Session(configuration: configuration, transport: transport, clock: clock)
+/// let call = Task { try await session.data("http://example.com/") }
+/// await clock.waitForSleepers()            // the pause before the second attempt
+/// await clock.advance(by: .seconds(2))
 /// ```
+///
+/// ``advance(by:)`` waits for the session before the move and after it, so that the clock never moves before a pause has begun. It cannot
+/// know of a call that a task has not made yet. Wait for what the call does: a sleeper (``waitForSleepers(_:)``), an attempt of the
+/// transport, or a request at the server.
 ///
 /// The clock is a Swift `Clock` too: a task that a test makes wait for an instant wakes when the clock is moved there.
 public final class TestClock: Clock {
@@ -34,17 +38,32 @@ public final class TestClock: Clock {
         public static func < (left: Instant, right: Instant) -> Bool { left.elapsed < right.elapsed }
     }
 
-    /// A closure that is called when the clock was moved.
-    typealias Wake = @Sendable () -> Void
+    struct State: Sendable {
+        var elapsed = Duration.zero
+        /// The instants for which tasks wait with ``TestClock/sleep(until:tolerance:)``.
+        var instants: [Int: Duration] = [:]
+        var nextSleeper = 0
+        /// The numbers of waits of sessions, by call.
+        var waits: [ObjectIdentifier?: Int] = [:]
+        /// The number of waits of sessions that have begun or ended.
+        var version = 0
 
-    private let time = LoopbackServer.Waiters(Duration.zero)
-    private let wakes = Locked<[Wake]>([])
+        /// The number of tasks that wait for a later instant.
+        var sleeperCount: Int {
+            instants.values.count { $0 > elapsed } + waits.values.reduce(0, +)
+        }
+    }
+
+    let state = LoopbackServer.Waiters(State())
+    private let wakes = Locked<[@Sendable () -> Void]>([])
+    /// The sessions of the clock, and their calls.
+    let followed = Locked(FollowedObjects())
 
     /// Creates a clock at its beginning.
     public init() {}
 
     /// The present instant.
-    public var now: Instant { Instant(elapsed: time.value) }
+    public var now: Instant { Instant(elapsed: state.value.elapsed) }
 
     /// The resolution of the clock, a nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
@@ -53,20 +72,53 @@ public final class TestClock: Clock {
     ///
     /// - Throws: `CancellationError` in a cancelled task.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
-        try await time.wait { $0 >= deadline.elapsed }
+        let sleeper = state.update { state in
+            state.nextSleeper += 1
+            state.instants[state.nextSleeper] = deadline.elapsed
+            return state.nextSleeper
+        }
+        defer { state.update { $0.instants[sleeper] = nil } }
+        try await state.wait { $0.elapsed >= deadline.elapsed }
     }
 
-    /// Moves the clock. Returns at once: the events that are due then happen on the sessions' own threads.
+    /// Moves the clock, and returns when everything that is due has happened: before the move and after it, waits until every call of the
+    /// clock's sessions waits for the clock, for its peer or for another call, or has a result.
+    ///
+    /// The peer of a call is at work while the closure of a ``MockTransport``, ``MockRouter`` or ``InProcessTransport`` runs, unless the
+    /// closure waits for a clock or a ``LoopbackServer/Gate``. Nothing is known of a peer on a socket: wait for its event first. A step
+    /// that waits for anything but ``Trellis/CallContext/wait(for:)`` looks like one that works. Such steps are waited for at most five
+    /// seconds of the system's time. Returns early in a cancelled task.
     ///
     /// - Parameter duration: The time to move the clock by, which must not be negative.
-    public func advance(by duration: Duration) {
+    public func advance(by duration: Duration) async {
+        await settle()
+        move(by: duration)
+        await settle()
+    }
+
+    /// Moves the clock at once, and waits for nothing: what is due then happens on the sessions' own threads. For code that is not `async`,
+    /// and for tests of a race with the clock. ``advance(by:)`` is the one to begin with.
+    ///
+    /// - Parameter duration: The time to move the clock by, which must not be negative.
+    public func move(by duration: Duration) {
         precondition(duration >= .zero, "a test clock cannot go back: the duration must not be negative")
-        time.update { $0 += duration }
+        state.update { $0.elapsed += duration }
         for wake in wakes.withLock({ $0 }) { wake() }
     }
 
+    /// Waits until a number of tasks wait for an instant of the clock: in a pause before an attempt, for their turn at a rate limit, in the
+    /// pause before a stream or socket is opened again, or in ``sleep(until:tolerance:)``. Limits on time, such as
+    /// ``Trellis/Timeouts``, are no sleepers.
+    ///
+    /// Returns early in a cancelled task, for example at the test's `.timeLimit`.
+    ///
+    /// - Parameter count: The number of tasks. The default is 1.
+    public func waitForSleepers(_ count: Int = 1) async {
+        try? await state.wait { $0.sleeperCount >= count }
+    }
+
     /// Adds a closure to call each time that the clock is moved.
-    func onAdvance(_ wake: @escaping Wake) { wakes.withLock { $0.append(wake) } }
+    func onAdvance(_ wake: @escaping @Sendable () -> Void) { wakes.withLock { $0.append(wake) } }
 }
 
 extension TestClock {

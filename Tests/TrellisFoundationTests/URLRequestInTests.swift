@@ -143,7 +143,7 @@ struct URLRequestInTests {
         attempt.receiveHead(status: 200)
         for _ in 0..<6 {
             await session.settle()
-            clock.advance(by: .seconds(100))
+            clock.move(by: .seconds(100))
             await session.settle()
             attempt.receiveBody("x")
         }

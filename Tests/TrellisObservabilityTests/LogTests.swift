@@ -78,7 +78,7 @@ struct LogTests {
             try await backends { try await session.data(Self.url) }
         }
         #expect(error?.kind == .circuitOpen && backends.spans.count == 2)
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         _ = try await backends { try await session.data(Self.url) }
         #expect(lines().map(\.message) == ["Circuit has opened", "Circuit has closed"])
     }

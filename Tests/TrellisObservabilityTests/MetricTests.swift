@@ -36,7 +36,7 @@ struct MetricTests {
         attempt.connect()
         await session.settle()
         #expect(backends.metrics.meters(label: "http.client.active_requests").map(\.lastValue) == [1])
-        clock.advance(by: .milliseconds(250))
+        clock.move(by: .milliseconds(250))
         if fail {
             attempt.fail(.exchangeFailed(.receive("lost")))
         } else {
@@ -77,7 +77,7 @@ struct MetricTests {
         async let second = backends { try await session.bytes(Self.url) }
         while backends.tracer.activeSpans.count < 2, !Task.isCancelled { await Task.yield() }
         await session.settle()
-        clock.advance(by: .seconds(2))
+        clock.move(by: .seconds(2))
         for attempt in [one, nil] {
             let attempt = if let attempt { attempt } else { try await transport.nextAttempt() }
             attempt.respond(status: 204)

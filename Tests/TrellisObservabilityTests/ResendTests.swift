@@ -106,7 +106,7 @@ struct ResendTests {
         let slow = try await transport.nextAttempt()
         slow.connect()
         while transport.attempts.count < 2 {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             await session.settle()
             await Task.yield()
         }

@@ -46,10 +46,10 @@ struct SessionServiceTests {
         let run = world.run()
         let request = try await world.slowRequest()
         await world.drain()
-        world.clock.advance(by: .seconds(10) - .nanoseconds(1))
+        world.clock.move(by: .seconds(10) - .nanoseconds(1))
         await world.session.settle()
         #expect(world.service.health == .draining(requests: 1))
-        world.clock.advance(by: .nanoseconds(1))
+        world.clock.move(by: .nanoseconds(1))
         let error = await #expect(throws: TrellisError.self) { try await request.value }
         #expect(error?.reason == .cancelled(.sessionShutDown))
         #expect(error?.description == "GET http://localhost/slow: the session was shut down")

@@ -24,11 +24,11 @@ struct ShutdownAnnouncementTests {
         #expect(!announcement.hasBegun)
         await shutDown(world, announcement)
         #expect(announcement.hasBegun)
-        clock.advance(by: .seconds(5) - .nanoseconds(1))
+        clock.move(by: .seconds(5) - .nanoseconds(1))
         for _ in 0..<100 { await Task.yield() }
         #expect(world.session.health == .running)
         #expect(try await world.session.string("http://localhost/") == "done")
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         try await run.value
         #expect(world.session.health == .ended)
         #expect(announcement.hasBegun)
@@ -40,7 +40,7 @@ struct ShutdownAnnouncementTests {
         let run = world.run()
         let request = try await world.slowRequest()
         await shutDown(world, announcement)
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         while world.session.health != .draining(requests: 1), !Task.isCancelled { await Task.yield() }
         world.answers.open()
         #expect(try await request.value == "done")

@@ -146,7 +146,7 @@ struct TestLayerTests {
         let call = Task { try await session.string("http://example.com/") }
         try await FaultTransport.current?.waitUntilFaults(count: 1)
         await session.settle()
-        clock.advance(by: .seconds(60))
+        clock.move(by: .seconds(60))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.kind == .idleTimeout)
     }
@@ -156,14 +156,14 @@ struct TestLayerTests {
         let (session, clock) = (try #require(Session.current), try #require(TestClock.current))
         let call = Task { try await session.string("/") }
         try await LoopbackServer.current?.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(3600))
+        clock.move(by: .seconds(3600))
         #expect(try await call.value == "late")
     }
 
     @Test(.trellis(.clock), arguments: [1, 2])
     func everyCaseHasAClockOfItsOwn(_ seconds: Int) throws {
         let clock = try #require(TestClock.current)
-        clock.advance(by: .seconds(seconds))
+        clock.move(by: .seconds(seconds))
         #expect(clock.now.elapsed == .seconds(seconds))
     }
 

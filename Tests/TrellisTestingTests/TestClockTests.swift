@@ -8,7 +8,7 @@ struct TestClockTests {
         let clock = TestClock()
         let start = clock.now
         #expect(clock.now == start)
-        clock.advance(by: .seconds(90))
+        clock.move(by: .seconds(90))
         #expect(start.duration(to: clock.now) == .seconds(90))
         #expect(clock.now == start.advanced(by: .seconds(90)))
         #expect(start < clock.now)
@@ -23,16 +23,16 @@ struct TestClockTests {
             #expect(clock.now >= deadline)
             woke.open()
         }
-        clock.advance(by: .seconds(10) - .nanoseconds(1))
+        clock.move(by: .seconds(10) - .nanoseconds(1))
         await Task.yield()
         #expect(!woke.isOpen)
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         try await sleeper.value
     }
 
     @Test func sleepingUntilThePastReturns() async throws {
         let clock = TestClock()
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         try await clock.sleep(until: TestClock.Instant(elapsed: .zero))
     }
 

@@ -67,7 +67,7 @@ struct TestingPageTests {
         let session = Session(transport: transport, clock: clock)
         let call = Task { try await session.bytes("http://example.com/", timeouts: Timeouts(total: .seconds(5))) }
         _ = try await transport.nextAttempt()
-        clock.advance(by: .seconds(5))
+        await clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.isTimeout == true)
     }

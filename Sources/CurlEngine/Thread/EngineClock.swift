@@ -49,6 +49,17 @@ package protocol EngineClock: AnyObject, Sendable {
     func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64?
     /// Registers a closure that is called when time was set by hand.
     func onAdvance(_ wake: @escaping @Sendable () -> Void)
+    /// Takes note of a session, or of a call that is about to begin, for a clock that waits for them. The default does nothing.
+    func follow(_ object: any AnyObject & Sendable)
+    /// Takes note that a task begins or ends a wait for an instant of the clock. The default does nothing.
+    ///
+    /// - Parameter call: The call that waits; `nil` if none does.
+    func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool)
+}
+
+extension EngineClock {
+    package func follow(_ object: any AnyObject & Sendable) {}
+    package func noteWait(of call: (any AnyObject & Sendable)?, begins: Bool) {}
 }
 
 /// The monotonic clock of the system.

@@ -1,16 +1,19 @@
 extension EngineExecutor {
     /// Suspends the calling task for a duration on the engine's clock.
     ///
+    /// - Parameter call: The call that waits, for the clock; `nil` if none does.
     /// - Returns: `false` if the engine ended before the time.
     /// - Throws: `CancellationError` in a cancelled task, at once.
-    package func delay(for duration: Duration) async throws -> Bool {
+    package func delay(for duration: Duration, of call: (any AnyObject & Sendable)? = nil) async throws -> Bool {
         // The time begins with the call, and not when the engine thread comes to it.
-        try await delay(until: latest.advanced(by: duration))
+        try await delay(until: latest.advanced(by: duration), of: call)
     }
 
-    /// Suspends the calling task as ``delay(for:)`` does, until an instant of the engine's clock.
-    package func delay(until instant: EngineInstant) async throws -> Bool {
-        let delay = EngineDelay()
+    /// Suspends the calling task as ``delay(for:of:)`` does, until an instant of the engine's clock.
+    package func delay(
+        until instant: EngineInstant, of call: (any AnyObject & Sendable)? = nil
+    ) async throws -> Bool {
+        let delay = EngineDelay(of: call)
         let outcome = await withTaskCancellationHandler {
             await withContinuation { continuation in
                 guard delay.begin(continuation) else { return }
@@ -36,6 +39,8 @@ private final class EngineDelay: Sendable {
         var end: End?
         /// The timer, which only the engine thread touches.
         var timer: EngineTimer?
+        /// The clock that knows of the wait; `nil` if none does.
+        var clock: (any EngineClock)?
     }
 
     /// The target of the timer. The loop releases its targets when it ends, which ends the wait too.
@@ -54,6 +59,9 @@ private final class EngineDelay: Sendable {
     }
 
     private let state = Locked(State())
+    private let call: (any AnyObject & Sendable)?
+
+    init(of call: (any AnyObject & Sendable)?) { self.call = call }
 
     /// Stores the continuation. Returns `false` if the wait has already ended; the continuation is resumed then.
     func begin(_ waiter: CheckedContinuation<End, Never>) -> Bool {
@@ -68,10 +76,15 @@ private final class EngineDelay: Sendable {
     func setTimer(on loop: EventLoop, at instant: EngineInstant) {
         // A timer of a loop that is about to end would never fire.
         guard !loop.mustEnd else { return finish(.engineEnded) }
-        guard state.withLock({ $0.end }) == nil else { return }
         let timer = EngineTimer(Target(self))
-        state.withLock { $0.timer = timer }
+        let hasEnded = state.withLock { state in
+            guard state.end == nil else { return true }
+            (state.timer, state.clock) = (timer, loop.clock)
+            return false
+        }
+        if hasEnded { return }
         loop.set(timer, at: instant)
+        loop.clock.noteWait(of: call, begins: true)
     }
 
     fileprivate func forgetTimer() { state.withLock { $0.timer = nil } }
@@ -86,12 +99,14 @@ private final class EngineDelay: Sendable {
 
     /// Resumes the task with the first end. Later ends have no effect.
     func finish(_ end: End) {
-        let waiter = state.withLock { state -> CheckedContinuation<End, Never>? in
-            guard state.end == nil else { return nil }
+        let (waiter, clock) = state.withLock { state -> (CheckedContinuation<End, Never>?, (any EngineClock)?) in
+            guard state.end == nil else { return (nil, nil) }
             state.end = end
-            defer { state.waiter = nil }
-            return state.waiter
+            defer { (state.waiter, state.clock) = (nil, nil) }
+            return (state.waiter, state.clock)
         }
+        // Before the task continues: a call that runs does not wait.
+        clock?.noteWait(of: call, begins: false)
         waiter?.resume(returning: end)
     }
 }

@@ -24,7 +24,7 @@ package protocol DeferredDelivery: AnyObject {
 
 /// The loop of the engine thread, which waits for sockets and timers between jobs. The loop belongs to the engine thread.
 package final class EventLoop {
-    private let clock: any EngineClock
+    let clock: any EngineClock
     let usesSystemClock: Bool
     private let meter: EngineMeter
     // Exclusivity is unchecked, here and for the deliveries: one thread uses these values, and no access to one of them calls other code.

@@ -33,16 +33,20 @@ public final class Session: Sendable {
     /// The observation of the machine's network; `nil` if nothing depends on it.
     private let network: (any NetworkStatusObservation)?
 
-    /// Creates a session that uses libcurl.
-    public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
-        self.init(configuration: configuration, transport: nil)
-    }
-
-    /// Creates a session that uses another transport, for tests and for servers in the same process; libcurl if `nil`.
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - configuration: The session's configuration.
+    ///   - transport: The transport that carries the requests, for tests and for servers in the same process. The default is `nil`: libcurl.
+    ///   - clock: The clock of every limit on time and of every pause, such as the `TestClock` of `TrellisTesting`. The default is `nil`:
+    ///     the system's monotonic clock. libcurl's own timers follow the system in any case: the pauses between lookups and between
+    ///     attempts to connect to the addresses of a name, and the times that it measures (``Metrics``).
     public convenience init(
-        configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
+        configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)? = nil,
+        clock: (any Clock<Duration>)? = nil
     ) {
-        self.init(configuration: configuration, transport: transport, clock: MonotonicClock.system)
+        self.init(
+            configuration: configuration, transport: transport, clock: clock?.engineClock ?? MonotonicClock.system)
     }
 
     /// Creates a session that uses another transport, or libcurl if `nil`, and another clock for its time limits.
@@ -76,6 +80,7 @@ public final class Session: Sendable {
         flow = SessionBandwidth(configuration.bandwidth)
         network = configuration.observeNetwork(preparation.routes)
         resolverUsers?.enter(self)
+        clock.follow(self)
     }
 
     /// The sessions that share the resolver, if it ends with the last one.

@@ -25,6 +25,8 @@ final class Call: Sendable {
     let exchangeCount = Atomic(0)
     /// The instant at which the call was made; `nil` if the call is a handle's, whose time begins when it is started.
     private let start: EngineInstant?
+    /// Whether the call began when it was made.
+    var hasStart: Bool { start != nil }
     /// The retry budget that was the first to record the call's request.
     let firstBudget = FirstBudget()
     /// The changing state of the call. A direct call that succeeds at once has none.
@@ -59,6 +61,7 @@ final class Call: Sendable {
         // A handle's call may never be started.
         if start != nil { observer?.open() }
         if let record { _ = lazyRecord.storeIfNil(record) }
+        clock.follow(self)
     }
 
     /// The engine thread for a wait of the call's steps.

@@ -50,7 +50,7 @@ public struct CallContext: Sendable {
     public func wait(for duration: Duration) async throws {
         try Task.checkCancellation()
         guard duration > .zero else { return }
-        guard try await call.waitingEngine.delay(for: duration) else {
+        guard try await call.waitingEngine.delay(for: duration, of: call) else {
             throw TrellisError(.cancelled(.sessionShutDown))
         }
     }

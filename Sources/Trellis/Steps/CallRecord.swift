@@ -14,6 +14,8 @@ struct CallRecord: Sendable {
     var sent: (any SentRequest)?
     /// The reason why the call waits besides a connection, for errors.
     var wait: CallWait?
+    /// Whether the call waits for the refresh of a credential.
+    var awaitsRefresh = false
     /// The conditions of the call's readers.
     var conditions = CallConditions()
     /// The kinds of requests that earlier exchanges of the call may have sent.

@@ -20,7 +20,7 @@ public import Trellis
 /// let session = Session(transport: transport, clock: clock)
 /// let call = Task { try await session.string("http://example.com/") }
 /// try await transport.waitUntilFaults(count: 1)
-/// clock.advance(by: .seconds(9))
+/// await clock.advance(by: .seconds(9))
 /// ```
 ///
 /// The expectations of the other transport stay those of the test: at its end, ``withTransport(_:_:)-(Transport,_)`` and the traits of

@@ -40,6 +40,13 @@ extension LoopbackServer {
         private struct Waiter: Sendable {
             let condition: @Sendable (Value) -> Bool
             let continuation: CheckedContinuation<Void, any Error>
+            /// The peer that waits; `nil` if another task does.
+            let peer: PeerWork?
+
+            func resume(with result: Result<Void, any Error> = .success(())) {
+                peer?.resume()
+                continuation.resume(with: result)
+            }
         }
 
         private struct State: Sendable {
@@ -59,14 +66,14 @@ extension LoopbackServer {
         /// Changes the value and resumes the waiters whose condition now holds.
         @discardableResult
         func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
-            let (result, ready) = state.withLock { state -> (Result, [CheckedContinuation<Void, any Error>]) in
+            let (result, ready) = state.withLock { state -> (Result, [Waiter]) in
                 let result = change(&state.value)
                 if state.waiters.isEmpty { return (result, []) }
                 let ready = state.waiters.filter { $0.value.condition(state.value) }
                 for id in ready.keys { state.waiters[id] = nil }
-                return (result, ready.values.map(\.continuation))
+                return (result, Array(ready.values))
             }
-            for continuation in ready { continuation.resume() }
+            for waiter in ready { waiter.resume() }
             return result
         }
 
@@ -80,7 +87,7 @@ extension LoopbackServer {
             defer { state.withLock { _ = $0.cancelled.remove(id) } }
             try await withTaskCancellationHandler {
                 try await withThrowingContinuation { continuation in
-                    enter(id, Waiter(condition: condition, continuation: continuation))
+                    enter(id, Waiter(condition: condition, continuation: continuation, peer: PeerWork.current))
                 }
             } onCancel: {
                 leave(id)
@@ -88,13 +95,14 @@ extension LoopbackServer {
         }
 
         private func enter(_ id: Int, _ waiter: Waiter) {
+            waiter.peer?.pause()
             let outcome: Result<Void, any Error>? = state.withLock { state in
                 if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
                 if waiter.condition(state.value) { return .success(()) }
                 state.waiters[id] = waiter
                 return nil
             }
-            if let outcome { waiter.continuation.resume(with: outcome) }
+            if let outcome { waiter.resume(with: outcome) }
         }
 
         private func leave(_ id: Int) {
@@ -103,7 +111,7 @@ extension LoopbackServer {
                 if waiter == nil { state.cancelled.insert(id) }
                 return waiter
             }
-            waiter?.continuation.resume(throwing: CancellationError())
+            waiter?.resume(with: .failure(CancellationError()))
         }
     }
 }

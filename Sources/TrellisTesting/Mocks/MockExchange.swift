@@ -35,7 +35,8 @@ final class MockExchange: CommandedTask {
     }
 
     func begin() {
-        commands.run(in: Task { await self.run() })
+        let work = PeerWork.beginning(of: request.callNumber) { await self.run() }
+        commands.run(in: Task { await work() })
     }
 
     // MARK: Calls of the exchange

@@ -40,7 +40,7 @@ struct IdleTimerTests {
 
     /// Moves the clock, and lets the engine run a few turns.
     private func advance(by duration: Duration) async {
-        clock.advance(by: duration)
+        clock.move(by: duration)
         for _ in 0..<4 { await run.onEngine {} }
     }
 

@@ -263,7 +263,7 @@ struct LookupTests {
             }
             while await session.liveRequestCount < 17, !Task.isCancelled { await Task.yield() }
             await session.settle()
-            clock.advance(by: .seconds(60))
+            clock.move(by: .seconds(60))
             let detail = try await last.value
             let text = "the lookup of the name h16.lookup.test waits, because 16 others are running"
             expectInProcess(detail == text, detail)

@@ -154,7 +154,7 @@ private struct PausedRun {
 
     /// Moves the clock, and lets the engine run a few turns.
     func advance(by duration: Duration) async {
-        clock.advance(by: duration)
+        clock.move(by: duration)
         for _ in 0..<4 { await onEngine { _ in } }
     }
 

@@ -23,10 +23,10 @@ struct EngineDelayTests {
     @Test func itEndsAtItsInstant() async throws {
         let wait = Task { [engine] in try await engine.delay(for: .seconds(10)) }
         await waitUntilTimers(count: 1)
-        clock.advance(by: .seconds(10) - .nanoseconds(1))
+        clock.move(by: .seconds(10) - .nanoseconds(1))
         _ = await timerCount()
         #expect(await timerCount() == 1)
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         #expect(try await wait.value)
         #expect(await timerCount() == 0)
         await engine.shutDown()
@@ -47,7 +47,7 @@ struct EngineDelayTests {
         let wait = Task { [engine] in try await engine.delay(for: .seconds(10)) }
         // The engine thread is held, so it is the call that reads the clock.
         while counting.count == before, !Task.isCancelled { await Task.yield() }
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         released.set()
         #expect(try await wait.value)
         await engine.shutDown()

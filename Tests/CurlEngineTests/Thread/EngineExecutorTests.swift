@@ -183,7 +183,7 @@ struct EngineExecutorTests {
             }
         }
         for (step, count) in [(Duration.seconds(10) - .nanoseconds(1), 0), (.nanoseconds(1), 1), (.seconds(100), 1)] {
-            clock.advance(by: step)
+            clock.move(by: step)
             for _ in 0..<3 { await Self.passThrough(engine) }
             #expect(target.fired.withLock { $0 } == count)
         }
@@ -208,7 +208,7 @@ struct EngineExecutorTests {
         }
         #expect(isLent)
         for count in [0, 1, 1] {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             for _ in 0..<3 { await Self.passThrough(engine) }
             #expect(second.fired.withLock { $0 } == count)
         }

@@ -30,10 +30,10 @@ struct LimitTests {
             for count in 1...4 {
                 try await server.waitUntilRequested(count: count)
                 await session.settle()
-                clock.advance(by: .milliseconds(999))
+                clock.move(by: .milliseconds(999))
                 await session.settle()
                 #expect(server.requests.count == count)
-                clock.advance(by: .milliseconds(1))
+                clock.move(by: .milliseconds(1))
             }
             try await group.waitForAll()
         }
@@ -99,7 +99,7 @@ struct LimitTests {
         async let answer = session.data(server.url("/"))
         try await server.waitUntilRequested(count: 1)
         // The delay may begin later than the request.
-        try await clock.advance(by: .seconds(5), in: session) { server.requests.count > 1 }
+        try await clock.move(by: .seconds(5), in: session) { server.requests.count > 1 }
         let (data, response) = try await answer
         #expect(String(decoding: data, as: UTF8.self) == "second")
         #expect(response.metrics.attemptCount == 2)

@@ -105,7 +105,7 @@ struct AlternativeServiceTests {
             if port == "silent", number == 2 {
                 try await services.selected.opened()
                 await session.settle()
-                clock.advance(by: .seconds(10))
+                clock.move(by: .seconds(10))
             }
             let (data, response) = try await answer
             #expect(String(decoding: data, as: UTF8.self) == "origin  \(number)")
@@ -152,7 +152,7 @@ struct AlternativeServiceTests {
         try await evaluator.begun.opened()
         // The limit of ten seconds counts from a moment after the beginning of the evaluation. It is that of the connection to the origin,
         // too, which begins then.
-        try await clock.advance(by: .seconds(3), in: evaluated) { evaluator.ended.isOpen }
+        try await clock.move(by: .seconds(3), in: evaluated) { evaluator.ended.isOpen }
         for answer in [try await answer, try await evaluated.data(request)] { #expect(answer.1.version == .http1_1) }
         await evaluated.shutdown()
         #expect(try await end() == ["selected", "timeout_connect"])

@@ -82,7 +82,7 @@ struct HSTSTests {
         async let failure = expectFailure([.tls, .connectTimeout]) { try await clocked.data(request) }
         try await events.wait(for: "handshaking localhost")
         await clocked.settle()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         _ = await failure
         await clocked.shutdown()
         try await end(session)

@@ -156,7 +156,7 @@ struct HTTPSProxyTests {
         async let failure = expectFailure([.connectTimeout]) { try await session.data(request) }
         try await events.wait(for: "handshaking 127.0.0.1", count: proxy == "silent" ? 1 : 2)
         await session.settle()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         let error = await failure
         #expect(error?.mayHaveSentBytes == false, "\(error as Any)")
         await session.shutdown()

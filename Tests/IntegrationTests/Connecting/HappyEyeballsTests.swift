@@ -39,7 +39,7 @@ struct HappyEyeballsTests {
             if reachesLimit {
                 Task {
                     try await events.wait(for: "\(dead):\(server.port)")
-                    clock.advance(by: .seconds(10))
+                    clock.move(by: .seconds(10))
                 }
             }
             return Task.immediate {

@@ -83,7 +83,7 @@ struct HostileSOCKSTests {
         if dialogue.ending == .keepOpen {
             try await reached.opened()
             await session.settle()
-            clock.advance(by: .seconds(10))
+            clock.move(by: .seconds(10))
         }
         let error = await failure
         #expect(error?.mayHaveSentBytes == false && error?.isConnectionFailure == true, "\(error as Any)")
@@ -145,7 +145,7 @@ struct HostileSOCKSTests {
             async let failure = expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
             try await reached.opened()
             await session.settle()
-            clock.advance(by: .seconds(10))
+            clock.move(by: .seconds(10))
             let error = await failure
             #expect(error?.mayHaveSentBytes == false && peer.requests.isEmpty)
         }

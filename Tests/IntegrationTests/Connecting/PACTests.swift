@@ -158,7 +158,7 @@ struct PACTests {
         async let failure = expectFailure([.totalTimeout]) { try await slow.data() }
         while await slow.state == .initialized, !Task.isCancelled { await Task.yield() }
         await session.settle()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         #expect(await failure?.mayHaveSentBytes == false)
         let cancelled = Task { try await session.data("http://slow.invalid/") }
         cancelled.cancel()

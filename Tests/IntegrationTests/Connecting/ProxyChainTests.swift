@@ -21,7 +21,7 @@ struct ProxyChainTests {
         guard case .silence = deviation else { return await expectFailure([.proxy]) { try await session.data(url) } }
         async let failure = expectFailure([.connectTimeout]) { try await session.data(url) }
         try await silent.opened()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         return await failure
     }
 

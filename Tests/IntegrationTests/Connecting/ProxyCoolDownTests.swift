@@ -47,7 +47,7 @@ struct ProxyCoolDownTests {
         // Before, libcurl reads the system's authorities, which may take so long that the engine counts as stuck.
         try await hello.opened()
         await session.settle()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await failure
         #expect(error?.mayHaveSentBytes == false, "\(error as Any) \(error?.phase as Any)")
         // The first two are the decisions of the call that has failed. It may have returned before its end was noted.

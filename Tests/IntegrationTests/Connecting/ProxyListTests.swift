@@ -146,7 +146,7 @@ struct ProxyListTests {
             async let failure = expectFailure([.proxy]) { try await session.data("https://dead.invalid/") }
             // The second time, the first proxy is not asked.
             try await asked.opened()
-            if count == 1 { clock.advance(by: .seconds(10)) }
+            if count == 1 { clock.move(by: .seconds(10)) }
             _ = await failure
             #expect(second.requests.count == count)
             try await expect("first", session, Self.origin)

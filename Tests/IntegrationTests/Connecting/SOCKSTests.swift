@@ -250,7 +250,7 @@ struct SOCKSTests {
         let session = Session(configuration: configuration, clock: clock)
         async let failure = expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
         try await silent.opened()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         #expect(await failure?.isConnectionFailure == true)
         await session.shutdown()
         try await peer.waitUntilAllClosed()

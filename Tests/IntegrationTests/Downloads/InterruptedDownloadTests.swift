@@ -64,7 +64,7 @@ struct InterruptedDownloadTests: DownloadSuite {
         let request = download(server)
         for await progress in request.progress where progress.completedBytes == 500_000 { break }
         await session.settle()
-        clock.advance(by: LeapingClock.farAway)
+        clock.move(by: LeapingClock.farAway)
         #expect(try await request.value.interruptions == 1)
         #expect(isWhole() && server.ranges == [nil, "bytes=500000-"])
         gate.open()

@@ -212,7 +212,7 @@ struct SeveralEnginesTests {
         try await Self.moved(session) { url in
             _ = try await session.data(Request(url).withTimeouts(Timeouts(total: .seconds(30))))
         } _: { task, server in
-            clock.advance(by: .seconds(30))
+            clock.move(by: .seconds(30))
             let error = await #expect(throws: TrellisError.self) { try await task.value }
             #expect(error?.reason == .timedOut(.total))
             #expect(error?.phase == .sending)

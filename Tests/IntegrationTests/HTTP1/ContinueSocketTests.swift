@@ -54,7 +54,7 @@ struct ContinueSocketTests {
         try await server.reached.opened()
         await server.session.settle()
         #expect(!sent.isOpen)
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         #expect(try await answer.1.status == .ok)
         #expect(server.server.requests.first?.bodyLength == 1000)
         try await server.isHealthyAndLeavesNothing()

@@ -162,7 +162,7 @@ struct HTTP2FailureTests {
         let kinds: [TrellisError.Kind] = [.malformedResponse, .http2, .receive, .idleTimeout]
         async let failure = expectFailure(kinds) { try await peer.session.data(request) }
         try await peer.waitUntilHandled(key)
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         _ = await failure
         try await peer.isHealthyAndLeavesNothing()
     }
@@ -174,7 +174,7 @@ struct HTTP2FailureTests {
         let request = try peer.request("/silent/\(point)/\(key)").withTimeouts(Timeouts(idle: .seconds(30)))
         async let failure = expectFailure([.idleTimeout]) { try await peer.session.data(request) }
         try await peer.waitUntilHandled(key)
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         _ = await failure
         try await peer.isHealthyAndLeavesNothing()
     }

@@ -27,7 +27,7 @@ struct HTTP2FloodTests {
         }
         try await isBegun.opened()
         try await peer.answersElsewhere()
-        clock.advance(by: Self.idle)
+        clock.move(by: Self.idle)
         await end
         try await peer.leavesNothing()
     }
@@ -41,7 +41,7 @@ struct HTTP2FloodTests {
         async let end: Void = expectFlood { try await peer.session.data(flooded) }
         try await peer.answersElsewhere("/sent/\(key)", count: 2)
         for _ in 0..<20 { try await peer.answersElsewhere() }
-        clock.advance(by: Self.idle)
+        clock.move(by: Self.idle)
         await end
         try await peer.leavesNothing()
     }

@@ -49,7 +49,7 @@ struct HTTP2QuietBodyTests {
             try await peer.session.upload(.stream(source), to: request)
         }
         try await peer.waitUntilHandled(key)
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         let error = await failure
         #expect(error?.phase == .receiving)
         try await source.released.opened()

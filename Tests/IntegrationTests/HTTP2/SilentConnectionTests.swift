@@ -73,7 +73,7 @@ struct SilentConnectionTests {
         let lost = Task { [session, request] in _ = try await session.data(request.withTimeouts(timeouts)) }
         try await peer.second.opened()
         try await meanwhile()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await lost.value }
         #expect(error?.isTimeout == true)
     }
@@ -113,7 +113,7 @@ struct SilentConnectionTests {
             ).1.status.code
         }
         try await peer.second.opened()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         #expect(try await retried.value == 200)
         let connections = peer.connections
         try #require(connections.count == 3)
@@ -149,7 +149,7 @@ struct SilentConnectionTests {
         try await send()
         peer.answersThird.open()
         try await lose(Self.limits[0]) {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             try await send()
         }
         try await send()

@@ -257,7 +257,7 @@ struct StreamLimitTests {
         for wait in waits {
             await session.settle()
             #expect(await session.liveRequestCount == 2)
-            clock.advance(by: wait)
+            clock.move(by: wait)
         }
         let error = await failure
         try await tell("release")
@@ -303,11 +303,11 @@ struct StreamLimitTests {
         #expect(try await responses.value == room)
         #expect(try await counts().open == 4)
         await session.settle()
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         _ = try await session.data(request("/ok"))
         await session.settle()
         // The one connection that was used after half a minute is still open.
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         while try await counts().open > 1 {}
         #expect(try await session.data(request("/ok")).1.metrics.isReusedConnection)
         #expect(try await counts().open == 1)
@@ -322,7 +322,7 @@ struct StreamLimitTests {
         for _ in 1..<room { try await tell("release one") }
         while await session.liveRequestCount > 1, !Task.isCancelled { await Task.yield() }
         await session.settle()
-        clock.advance(by: .seconds(40))
+        clock.move(by: .seconds(40))
         while try await counts().open > 1 {}
         #expect(try await counts().requests == 1)
         try await tell("release")

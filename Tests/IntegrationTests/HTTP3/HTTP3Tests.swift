@@ -77,7 +77,7 @@ struct HTTP3Tests {
         // This request follows the other one on the same connection.
         _ = try await session.data(request("/ok/2"))
         await session.settle()
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         _ = await failure
         #expect(try await session.data(request("/ok/2")).0.count == 2)
         await session.shutdown()

@@ -45,9 +45,9 @@ struct OfflineDownloadTests {
         try machine.ip("link set cable0 down")
         // Attempts count until the loss of the network is known.
         while let status = await statuses.next(), status != .notReachable {}
-        clock.advance(by: year)
+        clock.move(by: year)
         // The pause between the first two attempts passes. The next one ends when the network is back.
-        try await clock.advance(by: .seconds(1), in: session) { [events] in events.failedConnectionCount > 1 }
+        try await clock.move(by: .seconds(1), in: session) { [events] in events.failedConnectionCount > 1 }
         _ = try await peer.answer(Nothing.self, to: "answer")
         try machine.ip("link set cable0 up")
         try machine.ip("route add default via 198.51.100.1")

@@ -26,7 +26,7 @@ final class LeapingClock: EngineClock {
     func onAdvance(_ wake: @escaping @Sendable () -> Void) { wakes.withLock { $0.append(wake) } }
 
     /// Moves the clock by a duration.
-    func advance(by duration: Duration) { move { $0.advanced(by: duration) } }
+    func move(by duration: Duration) { move { $0.advanced(by: duration) } }
 
     private func move(_ change: (EngineInstant) -> EngineInstant) {
         time.withLock { $0 = change($0) }

@@ -26,7 +26,7 @@ func expectTimeout<Success: Sendable>(
         return await expectFailure(kinds, sourceLocation, of: work)
     }
     try await stage.opened()
-    try await clock.advance(by: limit, in: session) { ended.isOpen }
+    try await clock.move(by: limit, in: session) { ended.isOpen }
     return await task.value
 }
 
@@ -84,7 +84,7 @@ struct PacedPieces: Sendable {
         for (sent, next) in zip(sent, next) {
             try await sent.opened()
             await session.settle()
-            clock.advance(by: step)
+            clock.move(by: step)
             next.open()
         }
     }

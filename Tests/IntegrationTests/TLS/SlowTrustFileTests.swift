@@ -111,7 +111,7 @@ struct SlowTrustFileTests {
         ) {
             for _ in 1...5 {
                 await session.withLock { $0 }?.settle()
-                clock.advance(by: Self.limit)
+                clock.move(by: Self.limit)
             }
             return TrustPeer.passphrase
         }

@@ -94,7 +94,7 @@ struct TLSFailureTests {
         let address = try peer.url(port, "", scheme: "").dropFirst(3)
         try await events.wait(for: port == "stalled" ? "handshaking 127.0.0.1" : "connecting \(address)")
         await session.settle()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         #expect(await failure?.isTimeout == true)
         await session.shutdown()
         try await isHealthyAndLeavesNothing()

@@ -55,7 +55,7 @@ struct BandwidthFairnessTests {
     private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) async {
         for await sum in counts.sums {
             if sum >= Self.enough { break }
-            while sum >= allowed { clock.advance(by: .milliseconds(20)) }
+            while sum >= allowed { clock.move(by: .milliseconds(20)) }
         }
         let (one, other) = counts.values
         // The contents of a buffer go beyond the limit.

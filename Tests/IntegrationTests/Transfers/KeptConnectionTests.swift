@@ -55,7 +55,7 @@ struct KeptConnectionTests {
         #expect(try await others == ["ok", "ok", "ok"])
         await session.settle()
         // The request itself may be silent for longer.
-        clock.advance(by: .seconds(20))
+        clock.move(by: .seconds(20))
         try await server.waitUntilClosed(count: 3)
         #expect(server.acceptedCount == 4)
         mayEnd.open()

@@ -266,7 +266,7 @@ struct WebSocketResponseTests {
         let options = WebSocketOptions(pingInterval: nil, closeTimeout: .seconds(3600), totalTimeout: .seconds(600))
         let socket = try await session.webSocket(server.url(scheme: "ws"), options: options)
         async let failure = expectFailure([.totalTimeout]) { try await socket.receive() }
-        clock.advance(by: .seconds(600))
+        clock.move(by: .seconds(600))
         _ = await failure
         await expectFailure([.totalTimeout]) { try await socket.send("late") }
         mayAnswer.open()

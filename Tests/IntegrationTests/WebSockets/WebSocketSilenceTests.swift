@@ -66,7 +66,7 @@ struct WebSocketSilenceTests {
             try await received[index].opened()
             await session.settle()
             #expect(server.closedByPeerCount == 0)
-            clock.advance(by: Self.limit / pieces.count)
+            clock.move(by: Self.limit / pieces.count)
         }
         let error = await failure
         #expect(error?.reason == .timedOut(limit.reason) && error?.isTimeout == true)
@@ -114,7 +114,7 @@ struct WebSocketSilenceTests {
         task.cancel()
         try await isReceived.opened()
         await session.settle()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         await #expect(throws: CancellationError.self) { try await task.value }
         // The session has not ended, so that the cut is that of the conversation.
         try await server.waitUntilClosed(count: 1)

@@ -167,7 +167,7 @@ struct CassetteServerTests {
             configuration: SessionConfiguration(), transport: CassetteTransport(folder.cassette(.once)), clock: clock)
         let call = Task { try await session.data(server.url("/"), timeouts: Timeouts(total: .seconds(5))) }
         try await silent.opened()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.kind == .totalTimeout)
     }

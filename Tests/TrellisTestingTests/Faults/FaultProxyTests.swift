@@ -81,7 +81,7 @@ struct FaultProxyTests {
         let call = Task { [session = setting.session, proxy = setting.proxy] in try await session.string(proxy.url()) }
         try await setting.waitUntilReceived()
         #expect(setting.proxy.connections[0].sentDownstream == 0)
-        setting.clock.advance(by: .seconds(60))
+        setting.clock.move(by: .seconds(60))
         #expect(try await call.value == "hello world")
         try await setting.end()
     }
@@ -95,7 +95,7 @@ struct FaultProxyTests {
         try await setting.waitUntilReceived()
         let total = setting.server.bytesWritten
         for second in 1...3 {
-            setting.clock.advance(by: .seconds(1))
+            setting.clock.move(by: .seconds(1))
             let expected = min(total, second * 1000)
             try await setting.proxy.wait { $0[0].sentDownstream >= expected }
             #expect(setting.proxy.connections[0].sentDownstream == expected)
@@ -115,7 +115,7 @@ struct FaultProxyTests {
         // The end may reach the proxy after its last byte: the clock is moved until that end is due.
         let waiting = Task { try await call.value }
         while setting.proxy.connections[0].end == .none, !Task.isCancelled {
-            setting.clock.advance(by: .seconds(60))
+            setting.clock.move(by: .seconds(60))
             await Task.yield()
         }
         #expect(try await waiting.value == "until the end")
@@ -128,7 +128,7 @@ struct FaultProxyTests {
             try await session.upload(Data("x".utf8), to: proxy.url("/echo"))
         }
         try await setting.waitUntilReceived()
-        setting.clock.advance(by: .seconds(30))
+        setting.clock.move(by: .seconds(30))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.kind == .receive)
         try await setting.end()
@@ -142,7 +142,7 @@ struct FaultProxyTests {
             try await session.upload(Data("x".utf8), to: proxy.url("/echo"))
         }
         try await setting.waitUntilReceived()
-        setting.clock.advance(by: .seconds(5))
+        setting.clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.kind == .receive)
         try await setting.end()
@@ -156,9 +156,9 @@ struct FaultProxyTests {
         for pieces in 1...3 {
             try await setting.proxy.wait { $0[0].sentDownstream >= 10 * pieces }
             #expect(setting.proxy.connections[0].sentDownstream == 10 * pieces)
-            setting.clock.advance(by: .seconds(1))
+            setting.clock.move(by: .seconds(1))
         }
-        setting.clock.advance(by: .seconds(60))
+        setting.clock.move(by: .seconds(60))
         #expect(try await call.value == "hello world")
         try await setting.end()
     }
@@ -182,7 +182,7 @@ struct FaultProxyTests {
         let call = Task { [session = setting.session, proxy = setting.proxy] in try await session.string(proxy.url()) }
         try await setting.proxy.wait { $0[0].receivedUpstream > $0[0].sentUpstream }
         setting.proxy.toxics = []
-        setting.clock.advance(by: .seconds(60))
+        setting.clock.move(by: .seconds(60))
         #expect(try await call.value == "hello world")
         #expect(setting.proxy.connections.count == 1)
         setting.proxy.toxics = [.reset()]
@@ -264,7 +264,7 @@ struct FaultProxyTests {
             withExtendedLifetime(control) {}
         }
         #expect(wake == nil)
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
     }
 
     @Test func tlsPasses() async throws {

@@ -62,7 +62,7 @@ struct FaultTableTests {
         if test.waits {
             try await transport.waitUntilFaults(count: 1)
             await session.settle()
-            clock.advance(by: test.endsByLimit ? .seconds(60) : .milliseconds(3))
+            clock.move(by: test.endsByLimit ? .seconds(60) : .milliseconds(3))
         }
         defer { #expect(transport.faults == (test.happens ? [test.fault] : [])) }
         return try await call.value
@@ -111,7 +111,7 @@ extension Session {
             // Bytes that come after an advance, on their way to the engine before it, begin the time without a byte anew.
             while !Task.isCancelled {
                 await settle()
-                clock.advance(by: .seconds(60))
+                clock.move(by: .seconds(60))
             }
         }
         return try await withTaskCancellationHandler {

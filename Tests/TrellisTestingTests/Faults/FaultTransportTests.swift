@@ -27,7 +27,7 @@ struct FaultTransportTests {
         let (session, transport) = Self.session(mock, [.always(.latency(.seconds(9), moment))], clock)
         let call = Task { try await session.upload(Data("body".utf8), to: Self.url) }
         try await transport.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(9))
+        clock.move(by: .seconds(9))
         let (data, response) = try await call.value
         #expect(String(decoding: data, as: UTF8.self) == "echo 4")
         #expect(response.metrics.total == .seconds(9))
@@ -40,7 +40,7 @@ struct FaultTransportTests {
         let call = Task { try await session.string(Self.url) }
         try await transport.waitUntilFaults(count: 1)
         await session.settle()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.kind == .connectTimeout)
         #expect(error?.elapsed == .seconds(10))
@@ -54,12 +54,12 @@ struct FaultTransportTests {
             var pieces: [String] = []
             for try await chunk in try await session.stream(Self.url).chunks {
                 pieces.append(String(decoding: chunk, as: UTF8.self))
-                clock.advance(by: .seconds(5))
+                clock.move(by: .seconds(5))
             }
             return pieces
         }
         try await transport.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         #expect(try await call.value == ["hell", "o wo", "rld"])
         #expect(clock.now.elapsed == .seconds(20))
     }
@@ -102,7 +102,7 @@ struct FaultTransportTests {
         for text in ["ab", "cd", "ef"] { source.yield(Data(text.utf8)) }
         for count in 1...2 {
             try await transport.waitUntilFaults(count: count)
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
         }
         source.yield(Data("gh".utf8))
         source.finish()

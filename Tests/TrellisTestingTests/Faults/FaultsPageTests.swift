@@ -39,8 +39,7 @@ struct FaultsPageTests {
         let session = Session(transport: transport, clock: clock)
         let call = Task { try await session.string("http://example.com/") }
         try await transport.waitUntilFaults(count: 1)
-        await session.settle()
-        clock.advance(by: .seconds(60))  // the default limit on idle time
+        await clock.advance(by: .seconds(60))  // the default limit on idle time
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.kind == .idleTimeout)
     }
@@ -51,7 +50,7 @@ struct FaultsPageTests {
         let server = try LoopbackServer.http(faults: faults, clock: clock) { _ in .text("a report") }
         let call = Task { try await report(server.url("/")) }
         try await server.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(3_600))
+        await clock.advance(by: .seconds(3_600))
         #expect(try await call.value == "a report")
     }
 

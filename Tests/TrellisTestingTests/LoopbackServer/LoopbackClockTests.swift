@@ -19,7 +19,7 @@ struct LoopbackClockTests {
         let url = server.url("/", host: "server.test")
         let call = Task { try await session.upload(Self.body, to: url).0 }
         try await server.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(3_600))
+        clock.move(by: .seconds(3_600))
         #expect(try await call.value == Data("echo 4".utf8))
         #expect(server.faults == [.latency(.seconds(3_600), moment)])
     }
@@ -32,7 +32,7 @@ struct LoopbackClockTests {
         let url = server.url("/")
         let call = Task { try await session.string(url) }
         try await server.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(3_600))
+        clock.move(by: .seconds(3_600))
         #expect(try await call.value == "secret")
     }
 
@@ -50,7 +50,7 @@ struct LoopbackClockTests {
         let (session, url) = (Session(configuration: configuration), server.url("/"))
         let call = Task { try await session.string(url) }
         try await server.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(180))
+        clock.move(by: .seconds(180))
         #expect(try await call.value == "hello world")
     }
 
@@ -63,7 +63,7 @@ struct LoopbackClockTests {
         let url = server.url("/")
         let call = Task { try await session.string(url) }
         try await server.waitUntilFaults(count: 1)
-        clock.advance(by: .seconds(59))
+        clock.move(by: .seconds(59))
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         try await server.waitUntilAllClosed()

@@ -117,7 +117,7 @@ struct MockTransportTests {
         let answer = Task { try await session.data("http://mock.example/") }
         try await transport.waitUntilRequested(count: 1)
         #expect(transport.activeCount == 1)
-        clock.advance(by: .seconds(30))
+        clock.move(by: .seconds(30))
         let (_, response) = try await answer.value
         #expect(response.metrics.total == .seconds(30))
         #expect(transport.activeCount == 0)

@@ -31,7 +31,7 @@ struct DownloadCrashTests {
         let (download, attempt) = try await start()
         world.sendHead(attempt)
         try await world.receive(0..<1000, attempt, download)
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         try await world.receive(1000..<2000, attempt, download)
         try await world.waitForCheckpoint([[0, 2000]])
         try await world.receive(2000..<3000, attempt, download)
@@ -60,7 +60,7 @@ struct DownloadCrashTests {
             let second = try await world.transport.nextAttempt()
             try world.sendPartHead(second)
             try await world.receive(0..<1000, first, download)
-            world.clock.advance(by: .seconds(1))
+            world.clock.move(by: .seconds(1))
             try await world.receive(2 << 20..<(2 << 20) + 1000, second, download)
             try await world.waitForCheckpoint([[0, 1000], [2 << 20, (2 << 20) + 1000]])
             try await world.receive(1000..<2000, first, download)
@@ -138,7 +138,7 @@ struct DownloadCrashTests {
             // disk may still be busy with the last checkpoint.
             var position = 3000
             while position < Self.total - 1, attempt.count(of: .cancel) == 0 {
-                world.clock.advance(by: .seconds(1))
+                world.clock.move(by: .seconds(1))
                 attempt.receiveBody(Self.content[position..<position + 1])
                 position += 1
                 try await world.wait {
@@ -162,7 +162,7 @@ struct DownloadCrashTests {
             world.sendHead(attempt)
             try await world.receive(0..<1000, attempt, download)
             disk.fail("synchronize part")
-            world.clock.advance(by: .seconds(1))
+            world.clock.move(by: .seconds(1))
             try await world.receive(1000..<2000, attempt, download)
             try await world.wait { world.checkpoint == nil }
             attempt.receiveBody(Self.content[2000...])
@@ -182,7 +182,7 @@ struct DownloadCrashTests {
             try await world.receive(0..<1000, attempt, download)
             let isReached = disk.hold("synchronize part")
             disk.failOnce("synchronize part")
-            world.clock.advance(by: .seconds(1))
+            world.clock.move(by: .seconds(1))
             try await world.receive(1000..<2000, attempt, download)
             try await isReached.opened()
             try await world.receive(2000..<Self.total, attempt, download)
@@ -236,7 +236,7 @@ struct DownloadCrashTests {
             world.sendHead(attempt)
             try await world.receive(0..<1000, attempt, download)
             let isReached = disk.hold("synchronize part")
-            world.clock.advance(by: .seconds(1))
+            world.clock.move(by: .seconds(1))
             try await world.receive(1000..<2000, attempt, download)
             try await isReached.opened()
             try await world.receive(2000..<Self.total, attempt, download)
@@ -258,11 +258,11 @@ struct DownloadCrashTests {
             world.sendHead(attempt)
             if connections > 1 { _ = try await world.transport.nextAttempt() }
             let isReached = disk.hold("synchronize part")
-            world.clock.advance(by: .seconds(1))
+            world.clock.move(by: .seconds(1))
             try await world.receive(0..<1000, attempt, download)
             try await isReached.opened()
             for start in [1000, 2000] {
-                world.clock.advance(by: .seconds(1))
+                world.clock.move(by: .seconds(1))
                 try await world.receive(start..<start + 1000, attempt, download)
             }
             disk.goOn("synchronize part")

@@ -135,7 +135,7 @@ struct DownloadRequestTests {
         let (download, attempt) = try await world.start()
         world.sendHead(attempt)
         try await world.receive(0..<5, attempt, download)
-        clock.advance(by: .seconds(60))
+        clock.move(by: .seconds(60))
         // The download cancels the attempt first, and waits before the next one.
         try await attempt.wait(for: .cancel)
         let second = try await world.nextAttempt(after: 1)
@@ -153,7 +153,7 @@ struct DownloadRequestTests {
         #expect(download.state == .suspended)
         try await attempt.wait(for: .suspend(true))
         // The idle limit does not apply to a suspended download.
-        clock.advance(by: .seconds(3600))
+        clock.move(by: .seconds(3600))
         await session.settle()
         #expect(attempt.count(of: .cancel) == 0)
         download.resume()
@@ -231,7 +231,7 @@ struct DownloadRequestTests {
         world.sendHead(attempt)
         await session.settle()
         for digit in "01234567" {
-            clock.advance(by: .seconds(59))
+            clock.move(by: .seconds(59))
             attempt.receiveBody(String(digit))
             await session.settle()
         }
@@ -248,13 +248,13 @@ struct DownloadRequestTests {
             timeouts: Timeouts(responseHead: nil, idle: .seconds(40_000), total: .seconds(60_000)))
         world.sendHead(attempt)
         try await world.receive(0..<5, attempt, download)
-        clock.advance(by: .seconds(40_000))
+        clock.move(by: .seconds(40_000))
         try await attempt.wait(for: .cancel)
         let second = try await world.nextAttempt(after: 1)
         second.connect()
         // Before the connect limit is reached.
         await session.settle()
-        clock.advance(by: .seconds(20_000))
+        clock.move(by: .seconds(20_000))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .totalTimeout)
         #expect(download.resumeData?.receivedBytes == 5)
@@ -292,7 +292,7 @@ struct DownloadRequestTests {
         // The next attempt cannot begin before the clock moves.
         download.suspend()
         try await world.advance { download.report.interruptions == 1 }
-        clock.advance(by: day)
+        clock.move(by: day)
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .totalTimeout && error?.interruptions == 1 && transport.attempts.count == 1)
         #expect(download.resumeData?.receivedBytes == 5)

@@ -86,7 +86,7 @@ struct ContinueTests {
             await scripted.advance(by: wait - .nanoseconds(1))
             #expect(!begun.isOpen)
         }
-        scripted.clock.advance(by: .nanoseconds(1))
+        scripted.clock.move(by: .nanoseconds(1))
         try await attempt.wait(for: .finishSending)
         // A late `100 Continue` has no effect.
         attempt.receiveInformational(status: 100)

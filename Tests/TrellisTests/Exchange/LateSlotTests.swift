@@ -49,7 +49,7 @@ struct LateSlotTests {
         await scripted.waitUntilLive(count: 4)
         session.engine.submit {
             // Runs directly before the slot is delivered, when the timers of the turn have fired.
-            session.engine.submit { clock.advance(by: .seconds(5)) }
+            session.engine.submit { clock.move(by: .seconds(5)) }
             attempt.respond(status: 200)
         }
         for task in tasks { Self.expectQueueTimeout(await task.value) }
@@ -78,7 +78,7 @@ struct LateSlotTests {
         }
         try await hasEnded.opened()
         await session.engines.all[1].settle()
-        scripted.clock.advance(by: .seconds(5))
+        scripted.clock.move(by: .seconds(5))
         mayContinue.signal()
         Self.expectQueueTimeout(await task.value)
         _ = try await first.value

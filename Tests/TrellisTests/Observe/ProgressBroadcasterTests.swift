@@ -26,7 +26,7 @@ struct ProgressBroadcasterTests {
     init() { broadcaster = ProgressBroadcaster(clock: clock.engineSide, total: 100) }
 
     private func advance(_ count: Int) {
-        clock.advance(by: .milliseconds(100))
+        clock.move(by: .milliseconds(100))
         broadcaster.advance(by: count)
     }
 

@@ -106,10 +106,10 @@ struct RedirectStepTests {
         let answer = Task { try await session.data("http://a.example/302/end") }
         try await faults.waitUntilFaults(count: 1)
         await session.settle()
-        clock.advance(by: .seconds(6))
+        clock.move(by: .seconds(6))
         try await faults.waitUntilFaults(count: 2)
         await session.settle()
-        clock.advance(by: .seconds(4))
+        clock.move(by: .seconds(4))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .totalTimeout)
         #expect(error?.elapsed == .seconds(10))

@@ -35,7 +35,7 @@ struct StepEndTests {
         }
         try await adapter.begun.opened()
         await session.settle()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         await session.settle()
         if !isHandle { adapter.end.open() }
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
@@ -82,7 +82,7 @@ struct StepEndTests {
         let answer = Task { try await session.data(request) }
         try await begun.opened()
         await session.settle()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .totalTimeout)
         #expect(transport.startedCount == 1)
@@ -97,7 +97,7 @@ struct StepEndTests {
         let answer = Task { [request, session = scripted.session] in try await session.data(request) }
         await scripted.session.settle()
         await scripted.waitUntilLive(count: 2)
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .totalTimeout)
         #expect(error?.phase == .queued)
@@ -127,7 +127,7 @@ struct StepEndTests {
         let answer = Task { try await session.data(Request("http://a.example/").withRetrier(retrier)) }
         try await asked.opened()
         while transport.startedCount < 2 {
-            clock.advance(by: .milliseconds(500))
+            clock.move(by: .milliseconds(500))
             await session.settle()
         }
         #expect(clock.now.elapsed >= .seconds(3))

@@ -25,7 +25,7 @@ struct Scripted {
     /// Advances the clock and runs the work that is due.
     func advance(by duration: Duration) async {
         await session.settle()
-        clock.advance(by: duration)
+        clock.move(by: duration)
         await session.settle()
     }
 

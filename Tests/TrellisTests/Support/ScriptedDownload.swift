@@ -160,7 +160,7 @@ struct ScriptedDownload {
     func advance(inSteps step: Duration = .milliseconds(10), until condition: () -> Bool) async throws {
         while !condition() {
             try Task.checkCancellation()
-            clock.advance(by: step)
+            clock.move(by: step)
             await session.settle()
         }
     }
@@ -173,7 +173,7 @@ struct ScriptedDownload {
         while !condition() {
             try Task.checkCancellation()
             await session.settle()
-            if let time = await session.timeToNextTimer, time > .zero { clock.advance(by: min(time, .seconds(1))) }
+            if let time = await session.timeToNextTimer, time > .zero { clock.move(by: min(time, .seconds(1))) }
         }
     }
 

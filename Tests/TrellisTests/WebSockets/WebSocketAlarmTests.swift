@@ -10,7 +10,7 @@ struct WebSocketAlarmTests {
     private func secondPasses(_ mock: MockSocket, _ alarms: inout Int) async throws {
         await mock.waitForTimers(1)
         if try #require(await mock.timeToNextTimer) <= .seconds(1) { alarms += 1 }
-        mock.clock.advance(by: .seconds(1))
+        mock.clock.move(by: .seconds(1))
         await mock.settle()
     }
 

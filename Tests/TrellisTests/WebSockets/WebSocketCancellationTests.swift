@@ -39,7 +39,7 @@ struct WebSocketCancellationTests {
         #expect(!wire.state.value.isClosed)
         // The timer is set by a task. The clock moves until that timer has fired, which cannot be before its three seconds.
         while !wire.state.value.isClosed, !Task.isCancelled {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             await session.settle()
         }
         #expect(wire.state.value.isClosed && clock.now.elapsed >= .seconds(3))

@@ -68,10 +68,10 @@ struct WebSocketDeadlineTests {
         let attempt = try await transport.nextAttempt()
         attempt.connect()
         await session.settle()
-        clock.advance(by: row.end - .nanoseconds(1))
+        clock.move(by: row.end - .nanoseconds(1))
         await session.settle()
         #expect(attempt.count(of: .cancel) == 0)
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         #expect(await call.value?.kind == row.kind)
         try await attempt.wait(for: .cancel)
         await session.shutdown()
@@ -87,10 +87,10 @@ struct WebSocketDeadlineTests {
         try await wire.waitForWriters(1)
         let ping = Task { await error { try await socket.ping() } }
         _ = try await wire.frames(2)
-        clock.advance(by: .seconds(60) - .nanoseconds(1))
+        clock.move(by: .seconds(60) - .nanoseconds(1))
         await session.settle()
         #expect(wire.frames.map(\.first) == [0x81, 0x89])
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         for call in [reader, sender, ping] {
             let error = await call.value
             #expect(error?.reason == .timedOut(.total) && error?.elapsed == .seconds(60))
@@ -111,7 +111,7 @@ struct WebSocketDeadlineTests {
         let socket = try await session.webSocket(Self.url, options: options())
         wire.send(ServerFrame.text("1"), ServerFrame.text("2"))
         try await wire.state.wait { $0.readCount == 2 }
-        clock.advance(by: .seconds(60))
+        clock.move(by: .seconds(60))
         _ = try await wire.frames(1)
         // A message that comes later is not delivered.
         wire.send(ServerFrame.text("3"))
@@ -128,13 +128,13 @@ struct WebSocketDeadlineTests {
         let opening = Task { [options = options()] in try await session.webSocket(Self.url, options: options) }
         try await asked.opened()
         await session.settle()
-        clock.advance(by: .seconds(40))
+        clock.move(by: .seconds(40))
         mayAccept.open()
         let socket = try await opening.value
-        clock.advance(by: .seconds(20) - .nanoseconds(1))
+        clock.move(by: .seconds(20) - .nanoseconds(1))
         await session.settle()
         #expect(wire.frames == [])
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         #expect(try await wire.frames(1).map(\.first) == [0x88])
         let last = await error { _ = try await socket.receive() }
         #expect(last?.elapsed == .seconds(60))
@@ -151,7 +151,7 @@ struct WebSocketDeadlineTests {
             }
         }
         try await wire.state.wait { $0.hasReader }
-        clock.advance(by: .seconds(60))
+        clock.move(by: .seconds(60))
         _ = try await wire.frames(1)
         wire.end()
         #expect(await call.value?.kind == .totalTimeout)
@@ -164,7 +164,7 @@ struct WebSocketDeadlineTests {
         let socket = try await session.webSocket(Self.url, options: options(closeTimeout: .seconds(100)))
         let closing = Task { try await socket.close() }
         _ = try await wire.frames(1)
-        clock.advance(by: .seconds(60))
+        clock.move(by: .seconds(60))
         await session.settle()
         wire.send(ServerFrame.text("under way"))
         #expect(try await socket.receive() == .text("under way"))

@@ -12,7 +12,7 @@ struct WebSocketKeepAliveTests {
         mock.wire.setFull(true)
         for _ in 1...3 {
             await mock.waitForTimers(1)
-            mock.clock.advance(by: .seconds(20))
+            mock.clock.move(by: .seconds(20))
             await mock.settle()
         }
         await mock.waitForTimers(1)
@@ -20,7 +20,7 @@ struct WebSocketKeepAliveTests {
         mock.wire.setFull(false)
         // Once there is room, pings are sent again. The timer of a ping is set after the ping before was sent.
         while mock.wire.frames.count < 2, !Task.isCancelled {
-            mock.clock.advance(by: .seconds(20))
+            mock.clock.move(by: .seconds(20))
             await mock.settle()
             await mock.waitForTimers(1)
         }

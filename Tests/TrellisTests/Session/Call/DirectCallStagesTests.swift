@@ -26,7 +26,7 @@ struct DirectCallStagesTests {
         }
         let late = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(5))).withAdapter(
             Adapter { [clock = scripted.clock] request, _ in
-                clock.advance(by: .seconds(10))
+                clock.move(by: .seconds(10))
                 return request
             })
         let error = await #expect(throws: TrellisError.self) { try await scripted.session.data(late) }
@@ -48,7 +48,7 @@ struct DirectCallStagesTests {
         let scripted = Scripted { if !isDirect { $0.steps.network = [Passing()] } }
         let request = Request("http://localhost/").withAdapter(
             Adapter { [clock = scripted.clock] request, _ in
-                clock.advance(by: .seconds(3))
+                clock.move(by: .seconds(3))
                 return request
             })
         async let answer = scripted.session.data(request)
@@ -108,7 +108,7 @@ struct DirectCallStagesTests {
         }
         // A wait on the first engine would never end: the clock is moved by the timers of the second one, and not to the deadline.
         while !isOver.isOpen, !Task.isCancelled {
-            if let time = await session.timeToNextTimer, time > .zero, time <= .seconds(1) { clock.advance(by: time) }
+            if let time = await session.timeToNextTimer, time > .zero, time <= .seconds(1) { clock.move(by: time) }
             await Task.yield()
         }
         #expect(try await call.value == 2)

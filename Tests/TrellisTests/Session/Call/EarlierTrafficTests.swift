@@ -89,7 +89,7 @@ struct EarlierTrafficTests {
         }
         let task = Task { [clock] in
             try await asked.opened()
-            clock.advance(by: .seconds(10))
+            clock.move(by: .seconds(10))
         }
         let error = try await failure {
             var request = Request("http://a.example/", method: .post)

@@ -83,7 +83,7 @@ struct ProtocolSwitchCallTests {
         var waited = Duration.zero
         while !isOver.isOpen, waited < .seconds(10) {
             await session.settle()
-            clock.advance(by: .milliseconds(100))
+            clock.move(by: .milliseconds(100))
             waited += .milliseconds(100)
         }
         #expect(waited < .seconds(5))
@@ -102,7 +102,7 @@ struct ProtocolSwitchCallTests {
         let connection = try #require(try await session.switchProtocols(to: "loop", request).connection)
         await session.settle()
         for _ in 1...3 {
-            clock.advance(by: .seconds(3_600))
+            clock.move(by: .seconds(3_600))
             await session.settle()
         }
         #expect(await session.liveRequestCount == 1)

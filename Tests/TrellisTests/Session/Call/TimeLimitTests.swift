@@ -143,7 +143,7 @@ struct TimeLimitTests {
     }
 
     @Test func aSessionThatWasMadeLongBeforeItsFirstRequestGivesItAllItsTime() async throws {
-        scripted.clock.advance(by: .seconds(3600))
+        scripted.clock.move(by: .seconds(3600))
         let (task, attempt) = try await start()
         await expect(.connect, in: .seconds(5), phase: .connecting, elapsed: .seconds(5), task, attempt)
     }

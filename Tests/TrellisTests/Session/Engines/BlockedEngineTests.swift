@@ -84,7 +84,7 @@ struct BlockedEngineTests {
         let world = World()
         let call = try await world.blockedCall(kind, isSent)
         await world.waitUntilLive()
-        world.clock.advance(by: .seconds(500))
+        world.clock.move(by: .seconds(500))
         #expect(await call.value == .failed(.timedOut(.total)))
         #expect(world.isBlocked)
         world.end()
@@ -121,7 +121,7 @@ struct BlockedEngineTests {
             try await world.block()
         }
         await world.waitUntilLive()
-        world.clock.advance(by: .seconds(500))
+        world.clock.move(by: .seconds(500))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.phase == (isSent ? .sending : .queued))
         #expect(error?.mayHaveSentBytes == isSent)

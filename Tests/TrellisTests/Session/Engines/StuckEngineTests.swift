@@ -74,7 +74,7 @@ struct StuckEngineTests {
                 return await call.value
             }
             while !isOver.isOpen, !Task.isCancelled {
-                clock.advance(by: .milliseconds(100))
+                clock.move(by: .milliseconds(100))
                 await Task.yield()
             }
             let isStuck = hasEnded.withLock { !$0 }
@@ -89,7 +89,7 @@ struct StuckEngineTests {
         let world = World()
         let call = try await world.start(kind)
         while isKnown, !world.session.engines.all[1].executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
-        world.clock.advance(by: .seconds(500))
+        world.clock.move(by: .seconds(500))
         let (outcome, isStuck) = await world.end(call)
         #expect(outcome == .failed(.timedOut(.total)))
         #expect(isStuck)

@@ -122,7 +122,7 @@ struct AuthenticationInterceptorTests {
         #expect(try await world.get() == "401")
         #expect(try await world.get() == "401")
         await #expect(throws: AuthenticationError.excessiveRefresh) { try await world.get() }
-        world.clock.advance(by: .seconds(31))
+        world.clock.move(by: .seconds(31))
         #expect(try await world.get() == "401")
         #expect(world.authenticator.refreshes == 3)
     }

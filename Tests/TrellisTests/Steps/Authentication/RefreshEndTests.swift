@@ -66,7 +66,7 @@ struct RefreshEndTests {
         }
         try await gated.begun.opened()
         while !isOver.isOpen, !Task.isCancelled {
-            gated.world.clock.advance(by: .seconds(5))
+            gated.world.clock.move(by: .seconds(5))
             await gated.world.session.settle()
         }
         await #expect(throws: AuthenticationError.refreshTimedOut) { try await call.value }
@@ -136,7 +136,7 @@ struct RefreshEndTests {
         let answer = Task { [request] in try await session.data(request) }
         try await begun.opened()
         await session.settle()
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .totalTimeout)
         hanging.open()

@@ -70,7 +70,7 @@ struct TokenWorld: Sendable {
     func endRefresh(byTimeout isTimedOut: Bool, _ cancelled: LoopbackServer.Gate) async {
         if !isTimedOut { interceptor.credential = Token("set") }
         while !cancelled.isOpen, !Task.isCancelled {
-            if isTimedOut { clock.advance(by: .seconds(5)) }
+            if isTimedOut { clock.move(by: .seconds(5)) }
             await session.settle()
         }
     }

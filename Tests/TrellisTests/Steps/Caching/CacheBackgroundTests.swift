@@ -72,7 +72,7 @@ struct CacheBackgroundTests {
         let world = try await beginEndless([.cacheControl: "max-age=60"], clock: clock)
         try await world.session.settle()
         #expect(try world.session.validations.count == 1)
-        clock.advance(by: .seconds(300))
+        clock.move(by: .seconds(300))
         try await expectNoValidation(in: world)
     }
 

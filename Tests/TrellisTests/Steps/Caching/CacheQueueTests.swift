@@ -27,7 +27,7 @@ struct CacheQueueTests {
             while limiter.waitingCount(host: "localhost") != 1, !Task.isCancelled { await Task.yield() }
             await (try world.session).settle()
             world.pass(20)
-            clock.advance(by: .seconds(20))
+            clock.move(by: .seconds(20))
             return try await second.value
         }
         #expect(try await waiting(Request(World.url))[1] == "trellis; fwd=uri-miss; ttl=10; stored")
@@ -53,7 +53,7 @@ struct CacheQueueTests {
         while await session.liveRequestCount != 2, !Task.isCancelled { await Task.yield() }
         await session.settle()
         world.pass(20)
-        clock.advance(by: .seconds(20))
+        clock.move(by: .seconds(20))
         gate.open()
         _ = try await first.value
         #expect(try await second.value[1] == "trellis; fwd=uri-miss; ttl=10; stored")
@@ -71,7 +71,7 @@ struct CacheQueueTests {
         }
         let get = try await world.begin()
         world.pass(20)
-        clock.advance(by: .seconds(20))
+        clock.move(by: .seconds(20))
         gate.open()
         _ = try await get.value
         #expect(try await world.get()[1].contains("fwd=stale"))

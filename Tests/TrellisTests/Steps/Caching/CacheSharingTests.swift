@@ -131,7 +131,7 @@ struct CacheSharingTests {
         let first = try await world.begin()
         let others = (1...2).map { _ in Task { try await world.get() } }
         await untilWaiting(2, world)
-        clock.advance(by: .seconds(4))
+        clock.move(by: .seconds(4))
         first.cancel()
         // One of the others is sent.
         try await world.transport.waitUntilRequested(count: 2)
@@ -140,7 +140,7 @@ struct CacheSharingTests {
         for _ in 1...4 {
             for _ in 1...100 { await Task.yield() }
             await (try world.session).settle()
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
         }
         try await world.transport.waitUntilRequested(count: 3)
         gate.open()

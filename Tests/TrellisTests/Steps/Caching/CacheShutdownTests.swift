@@ -31,7 +31,7 @@ struct CacheShutdownTests {
         #expect(!session.life.hasEnded)
         // The limit begins when the engines have ended.
         while !session.life.hasEnded, !Task.isCancelled {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             await Task.yield()
         }
         await shutdown.value
@@ -57,7 +57,7 @@ struct CacheShutdownTests {
         let session = try world.session
         let shutdown = Task { await session.shutdown() }
         while !session.life.hasEnded, !Task.isCancelled {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             await Task.yield()
         }
         await shutdown.value

@@ -45,7 +45,7 @@ struct CookieFileTests: ~Copyable {
         #expect(await sent(self.jar()) == "a=1; b=2")
         #expect(await jar.failure == nil)
         // Expired cookies are removed with the next change.
-        clock.advance(by: 60)
+        clock.move(by: 60)
         await jar.store(["c=3"], from: url)
         #expect(lines.map { $0.suffix(3) } == ["a\t1", "c\t3"])
     }
@@ -227,7 +227,7 @@ struct CookieFileTests: ~Copyable {
     @Test func whatAFileDoesNotHoldIsKeptInMemory() async throws {
         let jar = jar()
         await jar.store(["a=1; SameSite=Lax", "tab=1\t2"], from: url)
-        clock.advance(by: 5)
+        clock.move(by: 5)
         await self.jar().store(["b=2"], from: url)
         #expect(await sent(jar) == "a=1; b=2; tab=1\t2")
         let cookie = try #require(await jar.all.first)
@@ -236,17 +236,17 @@ struct CookieFileTests: ~Copyable {
 
     /// A cookie expires on time in memory, and no later in the file, which has whole seconds.
     @Test func aCookieEndsWhenItsTimeIsOverAndNoLaterInTheFile() async throws {
-        clock.advance(by: 0.75)
+        clock.move(by: 0.75)
         let jar = jar()
         await jar.store(["a=1; Max-Age=2; SameSite=Lax"], from: url)
         #expect(lines.first?.contains("\t1700000002\t") == true)
         // The cookie keeps its attributes when it is read back from the file.
         await self.jar().store(["b=2"], from: url)
         #expect(await jar.all.first?.sameSite == .lax)
-        clock.advance(by: 1.5)
+        clock.move(by: 1.5)
         #expect(await sent(self.jar()) == "b=2")
         #expect(await sent(jar) == "a=1; b=2")
-        clock.advance(by: 0.5)
+        clock.move(by: 0.5)
         #expect(await sent(jar) == "b=2")
     }
 

@@ -22,7 +22,7 @@ struct CookieStoreTests {
                 "k=4; Path=/cookie/foo; Domain=example.org", "k=5; Path=/cookie; Domain=example.org",
             ], from: url)
         #expect(await jar.field(for: url) == "k=4; k=1; k=5; k=0; k=2")
-        clock.advance(by: 1)
+        clock.move(by: 1)
         // A new value keeps the creation time of a cookie.
         await jar.store(["k=6; Path=/", "n=7; Path=/"], from: url)
         #expect(await jar.field(for: url) == "k=4; k=1; k=5; k=6; k=2; n=7")
@@ -55,9 +55,9 @@ struct CookieStoreTests {
         await jar.store([field], from: "http://example.org/")
         #expect(await jar.all.first?.expires == seconds.map { clock.now + $0 })
         #expect(await jar.all.first?.isPersistent == (seconds != nil))
-        clock.advance(by: (seconds ?? 1e9) - 1)
+        clock.move(by: (seconds ?? 1e9) - 1)
         #expect(await jar.field(for: "http://example.org/") == "a=b")
-        clock.advance(by: 1)
+        clock.move(by: 1)
         #expect(await jar.field(for: "http://example.org/") == (seconds == nil ? "a=b" : nil))
         #expect(await jar.all.count == (seconds == nil ? 1 : 0))
     }
@@ -77,7 +77,7 @@ struct CookieStoreTests {
         let jar = jar()
         await jar.store((1...20).map { "n\($0)=v; Max-Age=\($0)" }, from: "http://example.org/")
         for left in (0..<20).reversed() {
-            clock.advance(by: 1)
+            clock.move(by: 1)
             #expect(await jar.all.count == left)
         }
     }
@@ -155,10 +155,10 @@ struct CookieStoreTests {
     @Test func ofADomainTheInsecureOnesGoFirst() async {
         let jar = jar(CookieLimits(perDomain: 3))
         await jar.store(["s=1; Secure", "i=1"], from: "https://example.org/")
-        clock.advance(by: 1)
+        clock.move(by: 1)
         await jar.store(["t=1; Secure", "u=1; Secure"], from: "https://example.org/")
         #expect(await jar.all.map(\.name) == ["s", "t", "u"])
-        clock.advance(by: 1)
+        clock.move(by: 1)
         // A cookie that was sent counts as used.
         await jar.store(["s=1; Secure; Path=/x"], from: "https://example.org/")
         #expect(await jar.all.map(\.path) == ["/", "/", "/x"])
@@ -168,7 +168,7 @@ struct CookieStoreTests {
     @Test func theOneNotUsedForLongestGoes() async {
         let jar = jar(CookieLimits(perDomain: 2))
         await jar.store(["a=1; Path=/a", "b=1; Path=/b"], from: "http://example.org/")
-        clock.advance(by: 1)
+        clock.move(by: 1)
         _ = await jar.cookies(for: "http://example.org/a")
         await jar.store(["c=1"], from: "http://example.org/")
         #expect(await jar.all.map(\.name) == ["a", "c"])
@@ -177,9 +177,9 @@ struct CookieStoreTests {
     @Test func domainsAboveTheirShareGoFirst() async {
         let jar = jar(CookieLimits(total: 60))
         await jar.store(["old=1"], from: "http://old.example.org/")
-        clock.advance(by: 1)
+        clock.move(by: 1)
         await jar.store(["s=1; Secure"] + (0..<54).map { "n\($0)=1" }, from: "https://big.example.org/")
-        clock.advance(by: 1)
+        clock.move(by: 1)
         for host in 0..<4 { await jar.store(["new=1"], from: "http://h\(host).example.org/") }
         #expect(await jar.all.count == 60)
         // Five more than the share, the first of which are older than all others but the cookie that stays.
@@ -198,7 +198,7 @@ struct CookieStoreTests {
         var model: [(domain: String, used: Date)] = []
         var random = SeededGenerator(seed: 7)
         for _ in 0..<Scale.count(600, all: 3_000) {
-            clock.advance(by: 1)
+            clock.move(by: 1)
             let domain = "h\(random.next() % 100).example.org"
             let known = model.firstIndex { $0.domain == domain }
             if random.next() % 3 == 0 {
@@ -236,7 +236,7 @@ struct CookieStoreTests {
         var names: [Set<String>] = []
         for _ in 0..<7 {
             names.append(Set(await jar.all.map(\.name)))
-            clock.advance(by: 10)
+            clock.move(by: 10)
         }
         #expect(names.map(\.count) == [6, 5, 5, 4, 3, 3, 2])
         #expect(names.last == ["n0", "n50"])

@@ -8,7 +8,7 @@ final class WallClock: Sendable {
     private let seconds = Locked<Double>(1_700_000_000)
 
     var now: Date { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
-    func advance(by count: Double) { seconds.withLock { $0 += count } }
+    func move(by count: Double) { seconds.withLock { $0 += count } }
 }
 
 extension PublicSuffixes {

@@ -43,7 +43,7 @@ struct HangingCookieFileTests {
                 await #expect(throws: CancellationError.self) { try await task.value }
             }
             await session.settle()
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             for task in late {
                 let error = await #expect(throws: TrellisError.self) { try await task.value }
                 #expect(error?.reason == .timedOut(.total))

@@ -28,14 +28,14 @@ struct RepeatedCookiesTests {
         receive("a=1; Max-Age=10; Path=/")
         let created = clock.now
         for _ in 0..<3 {
-            clock.advance(by: 8)
+            clock.move(by: 8)
             receive("a=1; Max-Age=10; Path=/")
         }
-        clock.advance(by: 9)
+        clock.move(by: 9)
         #expect(sent() == "a=1")
         #expect(await jar.all.map(\.created) == [created])
         #expect(await jar.all.map(\.lastAccessed) == [clock.now])
-        clock.advance(by: 1)
+        clock.move(by: 1)
         #expect(sent() == nil)
         #expect(await jar.all.isEmpty)
     }
@@ -44,14 +44,14 @@ struct RepeatedCookiesTests {
         receive("a=1; Max-Age=100")
         receive("a=1; Max-Age=10")
         receive("a=1; Max-Age=10")
-        clock.advance(by: 10)
+        clock.move(by: 10)
         #expect(sent() == nil)
     }
 
     @Test func aCookieThatHasNoEndAnyMoreStays() {
         receive("a=1; Max-Age=10")
         receive("a=1")
-        clock.advance(by: 1_000)
+        clock.move(by: 1_000)
         #expect(sent() == "a=1")
     }
 
@@ -92,7 +92,7 @@ struct RepeatedCookiesTests {
     @Test func sendingIsAUse() async {
         receive("a=1")
         _ = sent()
-        clock.advance(by: 5)
+        clock.move(by: 5)
         _ = sent()
         #expect(await jar.all.map(\.lastAccessed) == [clock.now])
     }
@@ -121,12 +121,12 @@ struct RepeatedCookiesTests {
         receive("a=1; Max-Age=10; Path=/")
         let created = clock.now
         for number in 2...4 {
-            clock.advance(by: 8)
+            clock.move(by: 8)
             receive("a=\(number); Max-Age=10; Path=/")
             #expect(sent() == "a=\(number)")
         }
         #expect(await jar.all.map(\.created) == [created])
-        clock.advance(by: 10)
+        clock.move(by: 10)
         #expect(sent() == nil)
     }
 
@@ -168,7 +168,7 @@ struct RepeatedCookiesTests {
         _ = store.receive(fields, from: urls[0], at: clock.now)
         let (version, created) = (store.version, clock.now)
         for number in 1...6 {
-            clock.advance(by: 8)
+            clock.move(by: 8)
             let changed = store.receive(fields, from: urls[number % 2], at: clock.now)
             #expect(changed.map(\.name) == ["a"], "a file holds its end")
         }
@@ -177,7 +177,7 @@ struct RepeatedCookiesTests {
         #expect(cookies.map(\.created) == [created, created])
         #expect(cookies.first?.expires == clock.now.addingTimeInterval(10))
         _ = store.receive(["a=1; Max-Age=5; Path=/"], from: urls[1], at: clock.now)
-        clock.advance(by: 5)
+        clock.move(by: 5)
         #expect(store.cookies(for: urls[0], at: clock.now).map(\.name) == ["b"])
         for change in ["b=2; Path=/", "b=2; Path=/; HttpOnly", "b=2; Path=/; SameSite=Lax"] {
             let version = store.version

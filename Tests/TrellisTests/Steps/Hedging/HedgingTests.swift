@@ -36,7 +36,7 @@ struct HedgingTests {
     func hedge(_ session: Session, count: Int = 2) async throws -> ScriptedAttempt {
         while transport.attempts.count < count {
             try Task.checkCancellation()
-            if let time = await session.timeToNextTimer, time > .zero, time <= .seconds(1) { clock.advance(by: time) }
+            if let time = await session.timeToNextTimer, time > .zero, time <= .seconds(1) { clock.move(by: time) }
             await Task.yield()
         }
         return try await transport.nextAttempt()
@@ -81,7 +81,7 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         try await transport.nextAttempt().respond("fast")
         #expect(try await task.value.1.metrics.attemptCount == 1)
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         await session.settle()
         #expect(transport.attempts.count == 1)
     }
@@ -215,7 +215,7 @@ struct HedgingTests {
         } else {
             for _ in 0..<5 {
                 await session.settle()
-                clock.advance(by: .seconds(1))
+                clock.move(by: .seconds(1))
             }
             await session.settle()
             #expect(transport.attempts.count == 1)
@@ -243,7 +243,7 @@ struct HedgingTests {
         let (task, first) = try await begin(session)
         for _ in 0..<5 {
             await session.settle()
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
         }
         await session.settle()
         #expect(transport.attempts.count == 1)
@@ -259,7 +259,7 @@ struct HedgingTests {
         let third = try await hedge(session, count: 3)
         for _ in 0..<5 {
             await session.settle()
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
         }
         await session.settle()
         #expect(transport.attempts.count == 3)
@@ -275,7 +275,7 @@ struct HedgingTests {
         let second = try await hedge(session)
         for _ in 0..<3 {
             await session.settle()
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
         }
         await session.settle()
         #expect(transport.attempts.count == 2)
@@ -290,7 +290,7 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         while await session.actor.requestCount != 2, !Task.isCancelled { await session.settle() }
         for _ in 0..<3 {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             await session.settle()
         }
         #expect(await session.actor.requestCount == 2)
@@ -334,7 +334,7 @@ struct HedgingTests {
         }
         let first = try await transport.nextAttempt()
         let second = try await hedge(session)
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
         #expect(error?.kind == .totalTimeout)
         #expect(error?.attemptCount == 2)

@@ -47,7 +47,7 @@ struct CircuitBreakerStepTests {
         #expect(world.transport.startedCount == 2)
         try await world.send(Request("http://b.example/"))
         world.status.withLock { $0 = 200 }
-        world.clock.advance(by: .seconds(5))
+        world.clock.move(by: .seconds(5))
         for _ in 0..<3 { #expect(try await world.send().status == .ok) }
     }
 
@@ -82,7 +82,7 @@ struct CircuitBreakerStepTests {
         let first = Task { try await session.data("http://a.example/").1 }
         try await transport.nextAttempt().respond(status: 503)
         _ = try await first.value
-        clock.advance(by: .seconds(5))
+        clock.move(by: .seconds(5))
         let probe = Task { try await handle.data() }
         let attempt = try await transport.nextAttempt()
         let refused = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/") }
@@ -90,7 +90,7 @@ struct CircuitBreakerStepTests {
         switch leaving {
         case .cancelledTask: probe.cancel()
         case .cancelledHandle: handle.cancel()
-        case .deadline: clock.advance(by: .seconds(9))
+        case .deadline: clock.move(by: .seconds(9))
         }
         await #expect(throws: (any Error).self) { try await probe.value }
         try await attempt.wait(for: .cancel)
@@ -102,7 +102,7 @@ struct CircuitBreakerStepTests {
                 await Task.yield()
             }
             #expect(breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == .seconds(5))
-            clock.advance(by: .seconds(5))
+            clock.move(by: .seconds(5))
         }
         while (try? breaker.check(host: "a.example", at: clock.engineSide.now())) == nil, !Task.isCancelled {
             await Task.yield()
@@ -117,10 +117,10 @@ struct CircuitBreakerStepTests {
         let events = world.session.requestEvents
         try await world.openCircuit()
         await #expect(throws: TrellisError.self) { try await world.send() }
-        world.clock.advance(by: .seconds(5))
+        world.clock.move(by: .seconds(5))
         try await world.send()
         world.status.withLock { $0 = 200 }
-        world.clock.advance(by: .seconds(5))
+        world.clock.move(by: .seconds(5))
         try await world.send()
         var calls: [UInt64: [String]] = [:]
         for await event in events {
@@ -150,7 +150,7 @@ struct CircuitBreakerStepTests {
             let attempt = try await transport.nextAttempt()
             if isConnected { attempt.connect() }
             await session.settle()
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             let error = await #expect(throws: TrellisError.self) { try await task.value }
             #expect(error?.kind == .totalTimeout)
         }
@@ -167,7 +167,7 @@ struct CircuitBreakerStepTests {
         }
         let world = World()
         try await world.openCircuit()
-        world.clock.advance(by: .seconds(5))
+        world.clock.move(by: .seconds(5))
         let canned = Request("http://a.example/").withSteps { $0.network = [Canned()] }
         for _ in 0..<3 { try await world.send(canned) }
         world.status.withLock { $0 = 200 }
@@ -178,7 +178,7 @@ struct CircuitBreakerStepTests {
         let world = World()
         try await world.openCircuit()
         world.status.withLock { $0 = 200 }
-        world.clock.advance(by: .seconds(5))
+        world.clock.move(by: .seconds(5))
         let stream = try await world.session.stream("http://a.example/")
         // The body of the response has not been read yet.
         #expect(try await world.send().status == .ok)

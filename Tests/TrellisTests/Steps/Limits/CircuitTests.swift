@@ -188,7 +188,7 @@ struct CircuitTests {
             breaker.leave(
                 permit, number >= 8 ? .failure : .success, host: "api.example.com", at: clock.engineSide.now())
         }
-        clock.advance(by: .milliseconds(1800))
+        clock.move(by: .milliseconds(1800))
         let error = #expect(throws: TrellisError.self) { try enter("api.example.com") }
         #expect(error?.kind == .circuitOpen)
         #expect(error?.mayHaveSentBytes == false)
@@ -198,7 +198,7 @@ struct CircuitTests {
         _ = try enter("b.example")
         let now = clock.engineSide.now()
         #expect(throws: TrellisError.self) { try breaker.check(host: "api.example.com", at: now) }
-        clock.advance(by: .milliseconds(3250))
+        clock.move(by: .milliseconds(3250))
         // A check does not take a permit.
         try breaker.check(host: "api.example.com", at: clock.engineSide.now())
         _ = try enter("api.example.com")

@@ -50,7 +50,7 @@ struct RateLimitStepTests {
         // Another host has a bucket of its own.
         _ = try await world.session.data("http://b.example/")
         #expect(world.transport.startedCount == 3)
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         let metrics = try await third.value.metrics
         #expect(metrics.queued == .seconds(1))
         #expect(metrics.attemptCount == 1)
@@ -70,7 +70,7 @@ struct RateLimitStepTests {
             Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
         let answer = await world.park(request)
         #expect(world.transport.startedCount == 1)
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         let metrics = try await answer.value.metrics
         #expect(metrics.attemptCount == 2)
         #expect(metrics.queued == .seconds(1))
@@ -103,9 +103,9 @@ struct RateLimitStepTests {
         let low = await world.park(patient)
         let high = await world.park(Request("http://a.example/").withPriority(.high), behind: 1)
         let higher = await world.park(Request("http://a.example/").withPriority(.high), behind: 2)
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         _ = try await high.value
-        world.clock.advance(by: .milliseconds(500))
+        world.clock.move(by: .milliseconds(500))
         let error = await #expect(throws: TrellisError.self) { try await low.value }
         #expect(error?.kind == .totalTimeout)
         #expect(error?.phase == .queued)
@@ -114,7 +114,7 @@ struct RateLimitStepTests {
             error?.description
                 == "GET http://a.example/: timed out (total) after 1.5 s waiting for its turn: "
                 + "the rate limit of a.example has 1 other request ahead of it")
-        world.clock.advance(by: .milliseconds(500))
+        world.clock.move(by: .milliseconds(500))
         _ = try await higher.value
     }
 
@@ -125,7 +125,7 @@ struct RateLimitStepTests {
         tasks[0].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
         await world.settle(waiting: 1)
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         #expect(try await tasks[1].value.metrics.queued == .seconds(1))
     }
 
@@ -152,7 +152,7 @@ struct RateLimitStepTests {
         _ = try await other.data("http://a.example/")
         let parked = await world.park()
         #expect(world.transport.startedCount == 1)
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         _ = try await parked.value
     }
 
@@ -164,7 +164,7 @@ struct RateLimitStepTests {
         let second = Task { try await world.session.data(request).1 }
         while searches.waitingCount(host: "a.example") != 1, !Task.isCancelled { await Task.yield() }
         _ = try await world.session.data("http://a.example/")
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         #expect(try await second.value.metrics.queued == .seconds(1))
     }
 
@@ -195,7 +195,7 @@ struct RateLimitStepTests {
         if hasGoneOut {
             await session.settle()
             #expect(limiter.waitingCount(host: "a.example") == 1)
-            clock.advance(by: .seconds(1000))
+            clock.move(by: .seconds(1000))
         }
         while limiter.waitingCount(host: "a.example") != 0, !Task.isCancelled { await Task.yield() }
         attempt.end()
@@ -221,7 +221,7 @@ struct RateLimitStepTests {
         _ = try await world.session.data("http://a.example/")
         let events = world.session.requestEvents
         let parked = await world.park()
-        world.clock.advance(by: .seconds(1))
+        world.clock.move(by: .seconds(1))
         _ = try await parked.value
         var words: [String] = []
         for await event in events {

@@ -39,7 +39,7 @@ struct RateLimiterTests {
                 await settle(limiter, waiting: number + 1)
             }
             for number in 0..<5 {
-                clock.advance(by: .seconds(1))
+                clock.move(by: .seconds(1))
                 await settle(limiter, waiting: 4 - number)
                 try await group.next()
             }
@@ -61,7 +61,7 @@ struct RateLimiterTests {
                 })
             await settle(limiter, waiting: number + 1)
         }
-        clock.advance(by: .seconds(50))
+        clock.move(by: .seconds(50))
         for task in tasks { try await task.value }
         #expect(order.withLock { $0 } == Array(0..<50))
     }
@@ -74,9 +74,9 @@ struct RateLimiterTests {
         limiter.giveBack(token, host: "a.example", context)
         await settle(limiter, waiting: 1)
         // The turn of the other request has moved as well, and wakes it then.
-        clock.advance(by: .seconds(999))
+        clock.move(by: .seconds(999))
         #expect(limiter.waitingCount(host: "a.example") == 1)
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         for task in tasks { _ = try await task.value }
     }
 
@@ -99,7 +99,7 @@ struct RateLimiterTests {
         let tasks = [first, context].map { context in Task { try await limiter.enter(host: "a.example", context) } }
         await settle(limiter, waiting: 2)
         for count in [1, 0] {
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
             await settle(limiter, waiting: count)
         }
         for task in tasks { _ = try await task.value }
@@ -125,7 +125,7 @@ struct RateLimiterTests {
     @Test func aPermitIsWaitedForOnce() {
         let permit = LimitPermit(of: Request("http://a.example/"), breaker: nil, context)
         let start = context.now
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         #expect(permit.takeStart() == start && permit.takeStart() == nil)
     }
 
@@ -142,7 +142,7 @@ struct RateLimiterTests {
         tasks[0].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
         await settle(limiter, waiting: 1)
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         _ = try await tasks[1].value
     }
 
@@ -180,7 +180,7 @@ struct RateLimiterTests {
         await engine.shutDown()
         let error = await #expect(throws: TrellisError.self) { _ = try await here.value }
         #expect(error?.reason == .cancelled(.sessionShutDown))
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         _ = try await there.value
     }
 
@@ -209,7 +209,7 @@ struct RateLimiterTests {
                 await settle(limiter, waiting: count + 1)
             }
             for left in (0..<5).reversed() {
-                clock.advance(by: .seconds(1))
+                clock.move(by: .seconds(1))
                 await settle(limiter, waiting: left)
                 try await group.next()
             }
@@ -223,7 +223,7 @@ struct RateLimiterTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<1000 { group.addTask { [context] in try await limiter.enter(host: "a.example", context) } }
             await settle(limiter, waiting: 1000)
-            clock.advance(by: .seconds(1000))
+            clock.move(by: .seconds(1000))
             try await group.waitForAll()
         }
         #expect(limiter.waitingCount(host: "a.example") == 0)
@@ -246,7 +246,7 @@ struct RateLimiterTests {
         // The limiter starts again for the next request.
         let last = Task { [context] in _ = try await limiter.enter(host: "a.example", context) }
         await settle(limiter, waiting: 1)
-        clock.advance(by: .seconds(3600))
+        clock.move(by: .seconds(3600))
         try await last.value
     }
 }

@@ -159,9 +159,9 @@ struct RequestCoalescingTests {
         let first = await ask(request, waiting: 1)
         let attempt = try await transport.nextAttempt()
         attempt.connect()
-        clock.advance(by: .seconds(8))
+        clock.move(by: .seconds(8))
         let second = await ask(request, waiting: 2)
-        clock.advance(by: .seconds(2))
+        clock.move(by: .seconds(2))
         let error = await #expect(throws: TrellisError.self) { try await first.value }
         #expect(error?.kind == .totalTimeout)
         #expect(
@@ -169,7 +169,7 @@ struct RequestCoalescingTests {
                 == "GET http://a.example/: timed out (total) after 10.0 s waiting for its turn: "
                 + "an identical request is under way, and its response has not come")
         await settle(waiting: 1)
-        clock.advance(by: .seconds(7))
+        clock.move(by: .seconds(7))
         await session.settle()
         #expect(attempt.count(of: .cancel) == 0)
         attempt.receiveHead(status: 200)
@@ -180,7 +180,7 @@ struct RequestCoalescingTests {
     @Test func theLastDeadlineEndsTheRequest() async throws {
         let task = await ask(Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(10))), waiting: 1)
         let attempt = try await transport.nextAttempt()
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         await #expect(throws: TrellisError.self) { try await task.value }
         try await attempt.wait(for: .cancel)
     }

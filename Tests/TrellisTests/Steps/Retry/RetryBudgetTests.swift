@@ -69,7 +69,7 @@ struct RetryBudgetTests {
         #expect(budget.withdraw(for: Request("http://a.example/x")))
         #expect(!budget.withdraw(for: Request("http://A.example:80/y")))
         #expect(budget.withdraw(for: Request("http://a.example:8080/")))
-        clock.advance(by: .seconds(10))
+        clock.move(by: .seconds(10))
         #expect(budget.withdraw(for: Request("http://a.example/x")))
     }
 }

@@ -85,9 +85,9 @@ struct AlternativeServiceStoreTests {
         let store = store()
         try store.receive("h3=\":1\"; ma=10, h3=\":2\"; ma=20", from: url, age: 1)
         #expect(try store.used(url) == "h3 at a.example:1")
-        clock.advance(by: 9)
+        clock.move(by: 9)
         #expect(try store.used(url) == "h3 at a.example:2")
-        clock.advance(by: 10)
+        clock.move(by: 10)
         #expect(try store.used(url) == nil)
         try store.receive("h3=\":1\"; ma=10", from: url, age: 10)
         #expect(try store.used(url) == nil)
@@ -133,9 +133,9 @@ struct AlternativeServiceStoreTests {
             let pause = try #require(try store.end(service, .failed))
             #expect(try store.used(url) == nil)
             #expect(try !store.begin(service))
-            clock.advance(by: pause - 1)
+            clock.move(by: pause - 1)
             #expect(try store.used(url) == nil)
-            clock.advance(by: 1)
+            clock.move(by: 1)
             pauses.append(pause)
         }
         #expect(pauses[..<4] == [300, 600, 1200, 2400])
@@ -152,7 +152,7 @@ struct AlternativeServiceStoreTests {
         try store.end(service, .worked)
         #expect(try store.begin(service) && store.begin(service))
         #expect(try store.end(service, .failed) == 300)
-        clock.advance(by: 100)
+        clock.move(by: 100)
         #expect(try store.end(service, .failed) == 200)
     }
 

@@ -67,7 +67,7 @@ struct AlternativeServiceTrustTests {
         }
         try await evaluator.asked.opened()
         while transport.attempts.count < 2, !hasEnded.withLock({ $0 }), !Task.isCancelled {
-            clock.advance(by: .seconds(2))
+            clock.move(by: .seconds(2))
             await session.settle()
         }
         #expect(try await status.value == .ok)

@@ -55,15 +55,15 @@ struct HSTSStoreTests {
     @Test func timePasses() async throws {
         let store = store()
         try store.receive("max-age=10", from: "https://a.example/")
-        clock.advance(by: 9.9)
+        clock.move(by: 9.9)
         #expect(await store.contains("A.example."))
-        clock.advance(by: 0.1)
+        clock.move(by: 0.1)
         #expect(await !store.contains("a.example"))
         #expect(await store.hosts.isEmpty)
         try store.receive("max-age=10", from: "https://a.example/")
-        clock.advance(by: 5)
+        clock.move(by: 5)
         try store.receive("max-age=10", from: "https://a.example/")
-        clock.advance(by: 9)
+        clock.move(by: 9)
         #expect(await store.contains("a.example"))
     }
 
@@ -114,7 +114,7 @@ struct HSTSStoreTests {
         await store.insert(preloaded)
         await store.insert(try #require(HSTSHost(name: "b.example", expires: clock.now.addingTimeInterval(1000))))
         for name in ["a", "b"] { try store.receive(field, from: "https://\(name).example/") }
-        clock.advance(by: 61)
+        clock.move(by: 61)
         #expect(await store.hosts == [preloaded])
     }
 

@@ -86,10 +86,10 @@ struct ResolverCacheTests {
         await resolver.begun(1)
         try resolver.end("192.0.2.1", for: .seconds(10))
         _ = try await first.value
-        clock.advance(by: .seconds(10) - .nanoseconds(1))
+        clock.move(by: .seconds(10) - .nanoseconds(1))
         #expect(try await ask().value == ["192.0.2.1"])
         #expect(resolver.asked.count == 1)
-        clock.advance(by: .nanoseconds(1))
+        clock.move(by: .nanoseconds(1))
         let second = ask()
         await resolver.begun(2)
         try resolver.end("192.0.2.2", for: .seconds(10))

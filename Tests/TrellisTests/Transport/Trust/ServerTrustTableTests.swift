@@ -40,9 +40,9 @@ struct ServerTrustTableTests {
         #expect(word() == "pending")
         try await evaluate(host, chain, clock)
         #expect(word() == "accepted 0")
-        clock.advance(by: .seconds(599))
+        clock.move(by: .seconds(599))
         #expect(word() == "accepted 0")
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         #expect(word() == "pending")
         try await evaluate(host, chain, clock)
         #expect(word() == "accepted 0")
@@ -153,7 +153,7 @@ struct ServerTrustTableTests {
         for chain in chains {
             try await evaluate(host, chain, clock)
             #expect(Self.word(host.decide(chain, now: clock.engineSide.now())) == "accepted 0")
-            clock.advance(by: .seconds(1))
+            clock.move(by: .seconds(1))
         }
         let words = chains.map { Self.word(host.decide($0, now: clock.engineSide.now())) }
         #expect(words.suffix(60).allSatisfy { $0 == "accepted 0" } && words[0] == "pending")

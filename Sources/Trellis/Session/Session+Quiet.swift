@@ -1,0 +1,54 @@
+import CurlEngine
+
+/// The view of a clock that a test moves: whether everything that can happen has happened.
+extension Session {
+    /// Returns when the session's engines have handled everything that had reached them before the call.
+    package func settleEngines() async {
+        for engine in engines.started {
+            // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a complete turn before
+            // it. The others are for work that a turn puts off to a call of its own.
+            for _ in 0..<4 {
+                await withContinuation { continuation in engine.executor.submit { continuation.resume() } }
+            }
+        }
+    }
+
+    /// Returns the exchanges under way if each of the session's calls waits for the clock, for its peer, or for another call; `nil` if
+    /// one does not.
+    ///
+    /// - Parameters:
+    ///   - calls: The calls that have not been released, of any session.
+    ///   - sleepers: The calls that wait for an instant of the clock, and whether others do.
+    ///   - isPeerAtWork: Whether the peer of a call's exchange, by the call's number, is at work.
+    package func exchangesIfQuiet(
+        _ calls: [any AnyObject & Sendable], sleepers: (calls: Set<ObjectIdentifier>, hasOthers: Bool),
+        isPeerAtWork: (UInt64) -> Bool
+    ) -> Set<ObjectIdentifier>? {
+        let exchanges = engines.all.flatMap(\.site.list.all)
+        let exchanging = Set(exchanges.map(\.prepared.callID))
+        if exchanging.contains(where: isPeerAtWork) { return nil }
+        var hasFollower = false
+        var hasLeader = !exchanging.isEmpty || sleepers.hasOthers
+        for case let call as Call in calls where call.sender === self && call.isUnderWay {
+            if exchanging.contains(call.id) || sleepers.calls.contains(ObjectIdentifier(call)) {
+                hasLeader = true
+            } else if call.awaitsAnother {
+                hasFollower = true
+            } else {
+                return nil
+            }
+        }
+        // A call cannot wait for another one if there is none: it is about to continue.
+        return hasLeader || !hasFollower ? Set(exchanges.map { ObjectIdentifier($0) }) : nil
+    }
+}
+
+extension Call {
+    /// Whether the call has begun, and its result is not decided.
+    fileprivate var isUnderWay: Bool {
+        record.withLock { (hasStart || $0.start != nil) && !$0.isDecided }
+    }
+
+    /// Whether the call waits for another one: for its turn, a shared response, or the refresh of a credential.
+    fileprivate var awaitsAnother: Bool { record.withLock { $0.wait?.isQueue == true || $0.awaitsRefresh } }
+}

@@ -1,0 +1,40 @@
+import CurlEngine
+
+/// The task that plays the peer of an exchange, for a ``TestClock`` that waits while the task runs.
+final class PeerWork: Sendable {
+    /// The work of the present task; `nil` if it plays no peer.
+    @TaskLocal static var current: PeerWork?
+
+    /// The number of tasks at work, by the number of the call.
+    private static let counts = Locked<[UInt64: Int]>([:])
+
+    /// Returns whether a peer of a call is at work.
+    static func isUnderWay(of call: UInt64) -> Bool { counts.withLock { $0[call, default: 0] > 0 } }
+
+    private let call: UInt64
+
+    private init(_ call: UInt64) { self.call = call }
+
+    /// Returns a function that performs work as the peer of a call. The peer is at work from now on, even before the function is called.
+    static func beginning(of call: UInt64, _ body: @escaping @Sendable () async -> Void) -> @Sendable () async -> Void {
+        let work = PeerWork(call)
+        work.change(by: 1)
+        return {
+            await $current.withValue(work, operation: body)
+            work.change(by: -1)
+        }
+    }
+
+    /// Takes note that the task waits.
+    func pause() { change(by: -1) }
+
+    /// Takes note that the task continues.
+    func resume() { change(by: 1) }
+
+    private func change(by difference: Int) {
+        Self.counts.withLock { counts in
+            let count = counts[call, default: 0] + difference
+            counts[call] = count == 0 ? nil : count
+        }
+    }
+}
