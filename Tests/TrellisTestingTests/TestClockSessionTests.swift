@@ -20,7 +20,8 @@ struct TestClockSessionTests {
     /// A retrier runs on the pool: the clock must not move before the pause has begun, or the pause would never end.
     @Test func aPauseThatTheServerAsksForEndsWhenTheClockIsMoved() async throws {
         let clock = TestClock()
-        let transport = MockTransport(responses: [MockResponse(status: 503, headers: [.retryAfter: "2"]), .text("done")])
+        let busy = MockResponse(status: 503, headers: ["Retry-After": "2"])
+        let transport = MockTransport(responses: [busy, .text("done")])
         let session = Self.session(transport, clock)
         let call = Task { try await session.string("http://example.com/") }
         try await transport.waitUntilRequested(count: 1)

@@ -14,6 +14,9 @@ public enum CassetteError: Error, Sendable, Hashable {
     case file(path: String, reason: String)
     /// The recording ends where its reader left when it was recorded.
     case cut(request: String, command: String)
+    /// A credential that a request was sent with, or that a response has set, is in the file that was recorded. The recording is counted
+    /// from 1 on. Add a ``Scrubber``, and record anew; do not commit the file.
+    case credential(path: String, entry: Int, request: String)
 }
 
 extension CassetteError: CustomStringConvertible {
@@ -33,6 +36,9 @@ extension CassetteError: CustomStringConvertible {
         case .file(let path, let reason): "the cassette \(path) cannot be used: \(reason)"
         case .cut(let request, let command):
             "the recording of \(request) ends here, because its reader left here; record anew with\n  \(command)"
+        case .credential(let path, let entry, let request):
+            "the cassette \(path) holds a credential in use, in entry \(entry) (\(request)): add a scrubber that removes it, "
+                + "and record anew; do not commit the file"
         }
     }
 

@@ -18,7 +18,7 @@ struct CassettePerformance: Sendable {
             throw TransportFailure(noWebSocketsOf: "a cassette")
         }
         let body = try await exchange.requestBody()
-        let asked = cassette.scrubbed(
+        let asked = tape.scrubbed(
             HARMessages.request(
                 method: request.method, url: request.wire.url.canonicalText, headers: request.headers, body: body))
         do {
@@ -110,6 +110,7 @@ struct CassettePerformance: Sendable {
             let relayed = request.relayed(body, exchange.requestTrailers)
             let stream = try await upstream.stream(relayed) { [exchange] in exchange.connect() }
             exchange.connect()
+            tape.noteCredentials(of: stream.response)
             recording.begin(stream.response)
             for head in stream.response.informational { try await exchange.receiveInformational(head) }
             try await exchange.receive(received(stream.response.head, isCoded: recording.isCoded))
@@ -117,6 +118,7 @@ struct CassettePerformance: Sendable {
             try recording.finishDecoding()
             let end = try await stream.finalResponse()
             recording.end(end)
+            if !end.trailers.isEmpty { tape.noteCredentials(of: end) }
             try await tape.record(recording.entry(cassette), as: number)
             return TransportEnd(trailers: end.trailers, report: recording.report)
         } catch {

@@ -26,6 +26,9 @@ final class CassetteTape: Sendable {
         var unmatched: [CassetteError] = []
         /// The number of bytes that are in the file, and the number of those that were recorded since.
         var (savedSize, newSize) = (0, 0)
+        var credentials = UsedCredentials()
+        /// The number of credentials that the recorded entries are without.
+        var scrubbedCount = 0
     }
 
     /// The number of bytes up to which the file is written after each recording. A larger one is written when it has grown by a sixteenth.
@@ -71,6 +74,60 @@ final class CassetteTape: Sendable {
             state.exists = file != nil
             state.file = file ?? CassetteFile()
             state.isRecording = isRecording
+        }
+    }
+
+    // MARK: Credentials
+
+    /// Returns a request without its secrets, and notes its credentials, which recordings of other exchanges may repeat.
+    func scrubbed(_ request: HARDocument.Request) -> HARDocument.Request {
+        var sent = request
+        sent.derive()
+        let scrubbed = cassette.scrubbed(request)
+        guard cassette.scrubsUsedCredentials else { return scrubbed }
+        let credentials = state.withLock { state in
+            state.credentials.add(of: sent)
+            return state.credentials
+        }
+        return credentials.scrubbed(scrubbed)
+    }
+
+    /// Notes the credentials that a response has set.
+    func noteCredentials(of response: Response) {
+        guard cassette.scrubsUsedCredentials else { return }
+        state.withLock { state in
+            for head in response.informational { state.credentials.add(of: head) }
+            state.credentials.add(of: response.head)
+            state.credentials.add(of: ResponseHead(status: response.status, headers: response.trailers))
+        }
+    }
+
+    /// Removes the credentials from the entries recorded before they were known.
+    private func scrubRecorded() throws {
+        let (credentials, recorded) = state.withLock { state in
+            (state.credentials, state.credentials.count == state.scrubbedCount ? [:] : state.recorded)
+        }
+        guard !recorded.isEmpty else { return }
+        let scrubbed = try recorded.mapValues { bytes in
+            let entry = try JSONDecoder().decode(HARDocument.Entry.self, from: bytes)
+            let clean = credentials.scrubbed(entry)
+            return clean == entry ? bytes : try CassetteFile.encoded(clean)
+        }
+        state.withLock { state in
+            for (number, bytes) in scrubbed { state.recorded[number] = bytes }
+            state.scrubbedCount = credentials.count
+        }
+    }
+
+    /// Checks that no credential is in the file, if this tape has written it.
+    private func check() throws(CassetteError) {
+        let (credentials, hasRecorded) = state.withLock { ($0.credentials, $0.savedSize > 0) }
+        guard hasRecorded, credentials.count > 0, let file = try CassetteFile(cassette) else { return }
+        for position in 0..<file.count {
+            let entry = try file.entry(position, of: cassette)
+            guard credentials.areFound(in: entry, file.bytes(position)) else { continue }
+            let request = "\(entry.request.method) \(URLRedaction.redact(entry.request.url))"
+            throw .credential(path: cassette.path, entry: position + 1, request: request)
         }
     }
 
@@ -165,7 +222,7 @@ final class CassetteTape: Sendable {
 
     /// Adds a recording, which is in the file when the method returns, unless the file is large.
     func record(_ entry: HARDocument.Entry, as number: Int) async throws {
-        let encoded = try CassetteFile.encoded(entry)
+        let encoded = try CassetteFile.encoded(state.withLock { $0.credentials }.scrubbed(entry))
         let isDue = state.withLock { state in
             state.recorded[number] = encoded
             state.newSize += encoded.count
@@ -187,7 +244,10 @@ final class CassetteTape: Sendable {
     /// Writes what was recorded and is not in the file yet, and lets others record the file.
     func finish() async throws {
         try await write()
-        await BlockingThreadPool.run { [self] in release() }
+        try await BlockingThreadPool.trying { [self] () throws(CassetteError) in
+            release()
+            try check()
+        }
     }
 
     /// Lets others record the file, unless recordings have begun that are not in it.
@@ -196,7 +256,7 @@ final class CassetteTape: Sendable {
             state.withLock { state in
                 guard active.value.isEmpty, state.newSize == 0 else { return }
                 // The file has them, and those of others when it is recorded again.
-                state.recorded = [:]
+                (state.recorded, state.scrubbedCount) = ([:], state.credentials.count)
                 earlier = nil
                 mark.withLock { $0 = nil }
             }
@@ -228,6 +288,7 @@ final class CassetteTape: Sendable {
             // The mark keeps others from changing the file meanwhile.
             if earlier == nil { earlier = try readEarlier() }
             let kept = earlier ?? []
+            do { try scrubRecorded() } catch { throw .file(path: cassette.path, reason: "\(error)") }
             let (entries, size) = state.withLock { state -> ([Data], Int) in
                 (kept + state.recorded.sorted { $0.key < $1.key }.map(\.value), state.newSize)
             }

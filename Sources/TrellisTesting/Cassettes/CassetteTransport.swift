@@ -64,7 +64,7 @@ public final class CassetteTransport: Transport {
     /// Ends the exchanges that are being recorded, writes the recordings that are not in the file yet, with what was read of the responses
     /// that have not ended, and closes the connections. A request that is made later is recorded as before.
     ///
-    /// - Throws: ``CassetteError`` if the file cannot be written.
+    /// - Throws: ``CassetteError`` if the file cannot be written, or holds a credential in use (``Cassette/scrubsUsedCredentials``).
     public func finish() async throws {
         await tape.endRecordings()
         await upstream.close()

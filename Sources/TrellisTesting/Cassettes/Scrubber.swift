@@ -33,9 +33,26 @@ public struct Scrubber: Sendable {
     func scrub(_ response: inout HARDocument.Response) { self.response(&response) }
 
     /// The scrubber of what is known to be a secret, with the rules of ``/Trellis/HARRecorder``: user information and secret items of URLs,
-    /// secret fields, the values of cookies, secret items and parts of forms, and texts under secret names in JSON.
+    /// secret fields, the values of cookies, secret items and parts of forms, and texts under secret names in JSON. `access` and `refresh`
+    /// are secret names here, because they often name the tokens of OAuth.
     public static let secrets = Scrubber(
-        request: { HARRedaction.redact(&$0) }, response: { HARRedaction.redact(&$0) })
+        request: { request in
+            HARRedaction.redact(&request)
+            request.changeText(withoutTokens)
+        },
+        response: { response in
+            HARRedaction.redact(&response)
+            response.changeText(withoutTokens)
+        })
+
+    /// Returns JSON without the texts under the short names of tokens. Other text stays as it is.
+    private static func withoutTokens(_ text: String) -> String {
+        guard text.containsBytes("\"access\"") || text.containsBytes("\"refresh\"") else { return text }
+        let (changed, isComplete) = JSONRewriter.rewritten(
+            text, replacingStringsWith: "\"\(BodyRedaction.mark)\"",
+            where: { $0.hasSameBytes(as: "access") || $0.hasSameBytes(as: "refresh") })
+        return isComplete ? changed : text
+    }
 
     /// Returns a scrubber of fields by their names, in requests and responses.
     ///

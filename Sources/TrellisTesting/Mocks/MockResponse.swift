@@ -101,16 +101,49 @@ public struct MockResponse: Sendable {
         change { $0.connection = connection }
     }
 
+    /// Creates a response from fields in text, such as `["Link": "</users?page=2>; rel=next"]`. The field of an invalid name makes the
+    /// response fail when it is sent.
+    @_disfavoredOverload
+    public init(status: Int = 200, headers: KeyValuePairs<String, String>, body: Data = Data()) {
+        self.init(status: status, headers: HTTPFields(), .bytes([UInt8](body)), headers)
+    }
+
+    /// Creates a response from fields in text, whose body is written bit by bit. The field of an invalid name makes the response fail when
+    /// it is sent.
+    @_disfavoredOverload
+    public init(status: Int = 200, headers: KeyValuePairs<String, String>, writing body: @escaping BodyWriter) {
+        self.init(status: status, headers: HTTPFields(), .writer(body), headers)
+    }
+
+    private init(status: Int, headers: HTTPFields, _ content: Content, _ texts: KeyValuePairs<String, String>) {
+        var (headers, content) = (headers, content)
+        for name in texts.compactMap({ HTTPField.Name($0.key) }) { headers[name] = nil }
+        for (text, value) in texts {
+            guard let name = HTTPField.Name(text) else {
+                content = .writer { _ in throw TransportFailure(.other("a mock's field has an invalid name: \(text)")) }
+                break
+            }
+            headers.append(HTTPField(name: name, value: value))
+        }
+        self.init(ResponseHead(status: .init(code: status), headers: headers), content)
+    }
+
     /// Returns a response with text, as UTF-8.
-    public static func text(_ text: String, status: Int = 200) -> MockResponse {
-        MockResponse(
-            ResponseHead(status: .init(code: status), headers: textHeaders), .bytes([UInt8](text.utf8)))
+    ///
+    /// - Parameter headers: Further fields, such as `["ETag": "\"1\""]`. A `Content-Type` replaces `text/plain; charset=utf-8`.
+    public static func text(
+        _ text: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
+    ) -> MockResponse {
+        MockResponse(status: status, headers: textHeaders, .bytes([UInt8](text.utf8)), headers)
     }
 
     /// Returns a response with JSON, already encoded.
-    public static func json(_ json: String, status: Int = 200) -> MockResponse {
-        MockResponse(
-            ResponseHead(status: .init(code: status), headers: jsonHeaders), .bytes([UInt8](json.utf8)))
+    ///
+    /// - Parameter headers: Further fields, such as `["Link": "</users?page=2>; rel=next"]`. A `Content-Type` replaces `application/json`.
+    public static func json(
+        _ json: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
+    ) -> MockResponse {
+        MockResponse(status: status, headers: jsonHeaders, .bytes([UInt8](json.utf8)), headers)
     }
 
     private static let textHeaders: HTTPFields = [.contentType: "text/plain; charset=utf-8"]
