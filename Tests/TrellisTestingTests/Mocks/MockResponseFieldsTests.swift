@@ -22,7 +22,8 @@ struct MockResponseFieldsTests {
 
     @Test func aResponseTakesNamesOrText() async throws {
         let typed = try await response(to: MockResponse(status: 201, headers: [.location: "/1"]))
-        let texts = try await response(to: MockResponse(status: 201, headers: ["Location": "/1", "Via": "a", "Via": "b"]))
+        let fields: KeyValuePairs = ["Location": "/1", "Via": "a", "Via": "b"]
+        let texts = try await response(to: MockResponse(status: 201, headers: fields))
         let written = try await response(to: MockResponse(headers: ["Via": "a"]) { try await $0.write("hello") })
         #expect(typed.headers[.location] == "/1" && texts.headers[.location] == "/1")
         #expect(texts.headers[values: HTTPField.Name("Via") ?? .location] == ["a", "b"])
