@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Builds the documentation of all products as one static site: documentation.sh FOLDER. Warnings are errors, such as a link to a symbol that
-# does not exist. Needs nothing but the Swift toolchain, whose docc makes the pages, and the packages that the products depend on.
-#
-#   python3 -m http.server --directory FOLDER      and then http://localhost:8000/documentation/
+# does not exist, or an article in no section. Needs the Swift toolchain, whose docc checks every link and symbol, and Python 3, which writes the
+# pages (site.py). They need neither a server nor a script: open FOLDER/index.html.
 set -euo pipefail
 site=$(realpath -m "${1:?the folder of the site}")
 cd "$(dirname "$0")/.."
@@ -46,5 +45,6 @@ for name in TrellisFoundation TrellisTesting TrellisObservability TrellisService
 module TrellisTestTraits Trellis TrellisTesting
 
 rm -rf "$site"
-docc merge "${archives[@]}" --synthesized-landing-page-name Trellis --output-path "$site"
-echo "The documentation is in $site."
+mkdir -p "$site"
+python3 .scripts/site.py "$site" "${archives[@]}"
+echo "The documentation is in $site/index.html."
