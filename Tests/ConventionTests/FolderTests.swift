@@ -1,19 +1,8 @@
 import Foundation
 import Testing
 
-/// The repository holds only files that belong there.
+/// The repository holds no file that was begun and forgotten.
 struct FolderTests {
-    /// A folder contains only known files: a file that an example creates when it runs would be committed with the next change.
-    @Test(arguments: [
-        ("", ["Benchmarks", "CHANGELOG.md", "Examples", "LICENSE", "Package.swift", "README.md", "Sources", "Tests"]),
-        ("Examples", ["Package.swift", "Sources", "Tests", "run.sh"]),
-    ])
-    func aFolderHoldsWhatBelongsThere(_ folder: String, _ names: [String]) throws {
-        let found = try FileManager.default.contentsOfDirectory(atPath: "\(SourceTree.root)/\(folder)")
-        let others = found.filter { !$0.hasPrefix(".") && $0 != "Package.resolved" && !names.contains($0) }
-        #expect(others == [])
-    }
-
     @Test(arguments: ["Benchmarks", "Examples", "Sources", "Tests"])
     func noFileIsEmpty(_ folder: String) {
         let base = "\(SourceTree.root)/\(folder)"

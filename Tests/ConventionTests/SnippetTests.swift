@@ -24,8 +24,8 @@ struct SnippetTests {
 
     static let articles = [
         Article("Caching", others: ["RecordStorage"]), Article("Errors"), Article("Streams"), Article("Trellis"),
-        Article("Signing", lineCount: 16),
-        Article("Conversations"), Article("Downloads"), Article("RoutesAndTrust"), Article("Uploads", lineCount: 22),
+        Article("Signing", lineCount: 16), Article("GettingStarted"), Article("Conversations"), Article("Downloads"),
+        Article("RoutesAndTrust"), Article("Uploads", lineCount: 22),
         Article("Routes", "\(Article.folder)/Proxies.md", lineCount: 8),
         Article("Routes", "\(Article.folder)/NamesAndAddresses.md", lineCount: 9),
         Article("Routes", "\(Article.folder)/Reachability.md", lineCount: 4),
