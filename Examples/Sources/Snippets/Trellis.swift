@@ -6,8 +6,8 @@ struct FrameworkPage {
 
     func sendRequests() async throws {
         let session = Session()
-        let user = try await session.decode(
-            User.self, from: "https://api.example.com/users/7", timeouts: Timeouts(total: .seconds(5)))
+        // A 404 page is an error, and no user.
+        let user = try await session.decode(User.self, from: "https://api.example.com/users/7")
         print(user.name)
         for try await line in try await session.stream("https://example.com/log").validate().lines { print(line) }
         let file = try await session.download("https://example.com/big.iso", to: .file("big.iso"))

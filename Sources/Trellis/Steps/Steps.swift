@@ -9,7 +9,7 @@
 /// try await session.data(Request(url).withInterceptor(Signature()))
 /// ```
 ///
-/// <doc:LifeOfARequest> lists the order in which the steps run.
+/// <doc:CallStages> lists the order in which the steps run.
 public struct Steps: Sendable {
     /// The application steps; the first is the outermost.
     public var application: [any RequestStep] = []

@@ -66,9 +66,9 @@ struct CacheSuiteTests {
         // The path of this file has six components below the root.
         var root = URL(filePath: #filePath)
         for _ in 1...6 { root.deleteLastPathComponent() }
-        let article = root.appending(path: "Sources/Trellis/Trellis.docc/Caching.md")
+        let article = root.appending(path: "Sources/Trellis/Trellis.docc/CachingRules.md")
         let text = try String(contentsOf: article, encoding: .utf8)
-        let section = try #require(text.components(separatedBy: "## Cases of the public suite").last)
+        let section = try #require(text.components(separatedBy: "## Differences from the public suite").last)
             .components(separatedBy: "\n## ")[0]
         let documented = section.matches(of: #/`([a-zA-Z0-9]+-[\w-]+)`/#).map { String($0.output.1) }
         let ids = Set(SuiteTables.files.flatMap(\.cases).map(\.id))
