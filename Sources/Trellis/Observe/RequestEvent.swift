@@ -1,46 +1,15 @@
 import CurlEngine
 public import HTTPTypes
 
-/// An event in the course of a call.
+/// A moment in a call: its beginning, a connection, a head, a retry, its end.
 ///
-/// | a call that | brings, in this order |
-/// |---|---|
-/// | succeeds | `created`, `adapted` per adapter, then an exchange for each hop, `finished` |
-/// | … an exchange | `queued`, `admitted`, `connected`, `requestSent`, `informational` per 1xx, `head`, `exchangeEnded` |
-/// | sends a body | … `connected`, `requestHeadSent`, `requestSent` … |
-/// | goes to a host that asks for https | `created`, `upgraded`, `adapted` per adapter … |
-/// | goes to an alternative service | … `adapted`, `alternativeSelected`, `queued` …; `alternativeFailed` if the service has failed |
-/// | has a rule for proxies | … `adapted`, `proxySelected`, `queued` … |
-/// | is the first to notice changed files of certificates | … `adapted`, `trustFilesChanged`, `queued` … |
-/// | is redirected | … `exchangeEnded`, `redirected`, `queued` … |
-/// | is retried | … `exchangeEnded`, `validated` if its reader has conditions, `retrying`, `adapted` … |
-/// | makes a connection | … `admitted`, `connecting` per address that is tried, `handshaking` for https, `connected` … |
-/// | waits for the lookup of a name | … `admitted`, `lookingUp`, `lookedUp`, `connecting` … |
-/// | has a ``SessionConfiguration/resolver`` | … `adapted`, `lookingUp`, `lookedUp`, `queued` … |
-/// | needs another HTTP/2 or HTTP/3 connection | … `admitted`, `connecting` …, `connectionAdded`, `connected` … |
-/// | finds that its kept connection was closed | … `connected`, `connecting` …, `connected`, `requestSent` … |
-/// | goes to a server with an evaluator | … `serverTrustReported` per deviation, `serverTrustEvaluated`, `connected` … |
-/// | goes to a server whose evaluator is the user's own | … `evaluatingServerTrust`, `queued`, `admitted`, `connecting` … |
-/// | is delayed by a rate limit | `created`, `rateLimited`, `queued` … |
-/// | opens the circuit of its host, or closes it | … `exchangeEnded`, `circuitOpened` or `circuitClosed` … |
-/// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
-/// | asks a cache | … `adapted`, then `cacheUsed` for a hit, or an exchange and `cacheUsed` |
-/// | finds that its file of cookies cannot be used | … `cookiesFailed` before the `queued` or after the `exchangeEnded` of a hop … |
-/// | shares the response of another call | `created`, `coalesced`, `finished` |
-/// | belongs to a download | … `finished`, `downloadContinued` for the rest of a file, and at the end of the last one `fileMoved` |
-/// | reads its response as a value | … `finished`, `validated`, `serialized` |
-/// | is cancelled | … `exchangeEnded` if an exchange was under way, `failed` |
-/// | fails | … `exchangeEnded` if an exchange was under way, `failed` |
+/// ```swift
+/// for await event in session.requestEvents {
+///     if case .retrying = event.kind { print(event.callID, event.method, event.url) }
+/// }
+/// ```
 ///
-/// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` occur whenever a
-/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `exchangeEnded` follows, at the
-/// end of its body. A response that arrives before the request is sent completely has its `head` before `requestSent`, or no
-/// `requestSent` if the rest of the body is dropped. A call that ends at its deadline or is cancelled has `failed` before the circuit of
-/// its host is informed. An observer that was too slow gets `eventsDropped` in place of the events that it has lost.
-///
-/// The connections and the sending of requests are those of libcurl. Another ``Transport`` reports `connected` and no
-/// `requestHeadSent`, and its request counts as sent when the last byte was passed to the transport. An observer gets the kinds of
-/// events of its ``EventDetail``.
+/// <doc:Events> has the order of the events in a table. An observer gets the kinds of events of its ``EventDetail``.
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers. 0 for
     /// ``Kind/eventsDropped(_:)`` of an observer that gets the events of several calls; ``url`` is empty then.
