@@ -9,6 +9,7 @@ Benchmarks/run.sh [OPTION…] [NAME…]
   NAME                    benchmarks to run: small-get/64, or small-get for all of them; default: all
   --quick                 three short rounds, without the slow benchmarks unless named: under a minute after the build
   --json FILE             write the figures
+  --svg FOLDER            draw the comparison: cpu.svg and throughput.svg
   --clients A,B           only these of trellis, libcurl, async-http-client, urlsession, go, curl
   --rounds N              rounds instead of 5 (3 with --quick)
   --libcurl current       on a current libcurl instead of the system's (downloaded once, into .build-libcurl)
@@ -44,7 +45,7 @@ select_name() {
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage; exit 0 ;;
-        --libcurl | --json | --clients | --rounds)
+        --libcurl | --json | --svg | --clients | --rounds)
             [ $# -ge 2 ] || { say "$1 needs a value"; exit 64; }
             if [ "$1" != --libcurl ]; then
                 passed+=("$1" "$2")

@@ -8,6 +8,8 @@ struct Options {
     var names: [String] = []
     var isQuick = false
     var jsonFile: String?
+    /// The folder for the charts.
+    var chartFolder: String?
     var clients = Set(Client.allCases)
     var rounds: Int?
     var instructionRecord = RecordUse.ignore
@@ -33,6 +35,7 @@ struct Options {
             switch argument {
             case "--quick": isQuick = true
             case "--json": jsonFile = try value()
+            case "--svg": chartFolder = try value()
             case "--clients": clients = try Self.clients(in: value())
             case "--rounds": rounds = Int(try value()).map { max($0, 1) }
             case "--check-instructions": instructionRecord = .check

@@ -27,6 +27,10 @@ func compare(_ options: Options) throws -> Bool {
             libcurl: libcurl, quick: options.isQuick, machine: machine, results: rows, leftOut: runner.leftOut
         ).write(to: file)
     }
+    if let folder = options.chartFolder {
+        let system = "libcurl \(libcurl), \(machine.processor), \(machine.cores) cores"
+        try Chart.write(rows, of: benchmarks, on: system, to: folder)
+    }
     guard !runner.hasFailed else { return false }
     let key = "\(libcurl)-\(machine.architecture)"
     switch options.instructionRecord {
