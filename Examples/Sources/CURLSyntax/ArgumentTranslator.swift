@@ -1,0 +1,146 @@
+import FoundationEssentials
+
+/// The translation of a command line into arguments that the tool's parser reads: curl's names become the tool's, glued options are
+/// separated (`-XPOST`, `-sSL`), and each value stays with its option.
+public struct ArgumentTranslator {
+    /// The options so far, each as `--name` or `--name=value`.
+    private var options: [String] = []
+    private var positionals: [String] = []
+    private var kept: [KeptOption: [String]] = [:]
+    /// The number of files of `-K` that contain each other.
+    private var depth = 0
+
+    private init() {}
+
+    /// Returns the arguments as the parser reads them.
+    ///
+    /// - Throws: ``UsageFailure`` for an unknown option, an option without its value, and a file that cannot be read.
+    public static func translate(_ arguments: [String]) throws -> [String] {
+        var translator = ArgumentTranslator()
+        try translator.read(arguments)
+        try translator.decideCookies()
+        translator.decideOutput()
+        return translator.options + (translator.positionals.isEmpty ? [] : ["--"] + translator.positionals)
+    }
+
+    private mutating func read(_ arguments: [String]) throws {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--" {
+                positionals += rest
+                return
+            }
+            if argument.utf8.starts(with: "--".utf8) {
+                try readLong(argument, &rest)
+            } else if argument.utf8.first == UInt8(ascii: "-"), argument != "-" {
+                try readShort(argument, &rest)
+            } else {
+                positionals.append(argument)
+            }
+        }
+    }
+
+    /// Reads `--name`, `--name value` or `--name=value`.
+    private mutating func readLong(_ argument: String, _ rest: inout ArraySlice<String>) throws {
+        let mark = argument.utf8.firstIndex(of: UInt8(ascii: "="))
+        let name = mark.map { String(argument[..<$0]) } ?? argument
+        let glued = mark.map { String(argument[argument.utf8.index(after: $0)...]) }
+        guard let option = OptionTable.option(name) else { throw Self.unknown(name) }
+        guard option.takesValue else {
+            guard glued == nil else { throw UsageFailure("'\(name)' takes no value.") }
+            return try apply(option, "")
+        }
+        guard let value = glued ?? rest.popFirst() else { throw UsageFailure("Missing value for '\(name)'.") }
+        try apply(option, value)
+    }
+
+    /// Reads short options behind one dash, the last of which may have a value: `-sSL`, `-XPOST`, `-sX POST`.
+    private mutating func readShort(_ argument: String, _ rest: inout ArraySlice<String>) throws {
+        var letters = argument.unicodeScalars.dropFirst()
+        while let letter = letters.popFirst() {
+            let name = "-\(letter)"
+            guard let option = OptionTable.option(name) else {
+                throw UsageFailure(
+                    "Unknown option '\(letters.isEmpty && argument.unicodeScalars.count == 2 ? name : argument)'.")
+            }
+            guard option.takesValue else {
+                try apply(option, "")
+                continue
+            }
+            if !letters.isEmpty { return try apply(option, String(String.UnicodeScalarView(letters))) }
+            guard let value = rest.popFirst() else { throw UsageFailure("Missing value for '\(name)'.") }
+            return try apply(option, value)
+        }
+    }
+
+    private mutating func apply(_ option: CommandOption, _ value: String) throws {
+        switch option.meaning {
+        case .usual: break
+        case .own(let name): options.append(option.takesValue ? "\(name)=\(value)" : name)
+        case .kept(.configuration): try readConfiguration(value)
+        case .kept(let option): kept[option, default: []].append(value)
+        case .means(let arguments):
+            for argument in try arguments(value) {
+                if argument.utf8.first == 0 {
+                    positionals.append(String(argument.dropFirst()))
+                } else {
+                    options.append(argument)
+                }
+            }
+        }
+    }
+
+    private mutating func readConfiguration(_ path: String) throws {
+        guard depth < 8 else { throw UsageFailure("-K: the files contain each other.") }
+        depth += 1
+        try read(try ConfigurationFile.arguments(in: try FormText.contents(of: path)))
+        depth -= 1
+    }
+
+    // MARK: What depends on several options
+
+    /// Decides about `-b`: pairs are a field, and a text without `=` names a file.
+    private mutating func decideCookies() throws {
+        let pairs = (kept[.cookie] ?? []).filter { $0.utf8.contains(UInt8(ascii: "=")) }
+        if !pairs.isEmpty { options.append("--header=Cookie: \(pairs.joined(separator: "; "))") }
+        for file in kept[.cookie] ?? [] where !file.isEmpty && !file.utf8.contains(UInt8(ascii: "=")) {
+            options.append("--cookie-file=\(file)")
+        }
+    }
+
+    /// Decides about `-o`, `-O`, `-J` and `--output-dir`: they name one place.
+    private mutating func decideOutput() {
+        let folder = kept[.outputFolder]?.last.map { $0.utf8.last == UInt8(ascii: "/") ? $0 : "\($0)/" } ?? ""
+        let isAbsolute = kept[.output]?.last.map { $0.utf8.first == UInt8(ascii: "/") || $0 == "-" } ?? false
+        if let output = kept[.output]?.last {
+            options.append("--output=\(isAbsolute ? "" : folder)\(output)")
+        } else if kept[.remoteName] != nil {
+            let urls = CommandTarget(positionals).urls
+            let name = urls.count == 1 && kept[.remoteHeaderName] == nil ? Self.lastComponent(of: urls[0]) : nil
+            options.append("--output=\(folder.isEmpty ? "./" : folder)\(name ?? "")")
+        }
+    }
+
+    /// Returns the last component of a URL's path, if there is one.
+    private static func lastComponent(of url: String) -> String? {
+        var rest = CommandTarget.completed(url)[...]
+        if let end = rest.utf8.firstIndex(where: { "?#".utf8.contains($0) }) { rest = rest[..<end] }
+        let parts = rest.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard parts.count > 3, let last = parts.last, !last.isEmpty else { return nil }
+        let name = String(Substring(last))
+        return name == "." || name == ".." ? nil : name
+    }
+
+    // MARK: Suggestions
+
+    /// Returns the failure about an unknown option, with the most similar one if there is one.
+    private static func unknown(_ name: String) -> UsageFailure {
+        let given = Array(name.dropFirst(2))
+        let best = OptionTable.longNames.map { known -> (String, Double) in
+            let known = Array(known.dropFirst(2)), all = given.count + known.count
+            return (String(known), Double(all - given.difference(from: known).count) / Double(max(all, 1)))
+        }.max { $0.1 < $1.1 }
+        guard let best, best.1 >= 0.7 else { return UsageFailure("Unknown option '\(name)'.") }
+        return UsageFailure("Unknown option '\(name)'. Did you mean '--\(best.0)'?")
+    }
+}
