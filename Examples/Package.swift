@@ -61,11 +61,14 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
+        // The spelling of curl's options, of files of options, and of copied commands: text alone, and no dependency.
+        .target(name: "CURLSyntax", swiftSettings: settings),
+        .testTarget(name: "CURLSyntaxTests", dependencies: ["CURLSyntax"], swiftSettings: settings),
         // The command-line client.
         .executableTarget(
             name: "TrellisCommand",
             dependencies: [
-                trellis, "Gateway", "TerminalKit",
+                trellis, "CURLSyntax", "Gateway", "TerminalKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -119,7 +122,7 @@ let package = Package(
         // Runs the programs, which are in the folder of the tests' own executable.
         .testTarget(
             name: "ClientTests",
-            dependencies: ["TrellisCommand", "FixtureServer", "ServiceExample", "InProcessExample", "OTLPExporter"],
+            dependencies: ["TrellisCommand", "CURLSyntax", "FixtureServer", "ServiceExample", "InProcessExample", "OTLPExporter"],
             swiftSettings: settings),
     ]
 )

@@ -40,6 +40,11 @@ enum FormText {
         }
     }
 
+    /// Returns the lines of a file that are not empty.
+    static func lines(of path: String) throws -> [String] {
+        try contents(of: path).split { $0 == 0x0A || $0 == 0x0D }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// Returns the bytes of a file; `-` is standard input.
     static func contents(of path: String) throws -> Data {
         do {

@@ -50,7 +50,7 @@ enum OptionTable {
             "-v --verbose", "-s --silent", "-S --show-error", "-f --fail", "--fail-with-body", "--get", "--netrc",
             "--create-dirs", "--timing", "--swift", "--version", "--help", "--help-hidden", "--experimental-dump-help")
         + values(
-            "-X --method", "-H --header", "-d --data", "--json", "--form", "--part", "--query", "--http",
+            "-X --method", "-d --data", "--json", "--form", "--part", "--query", "--http",
             "--connect-timeout", "--idle-timeout", "--deadline", "--retries", "--retry-delay", "--redirects", "--user",
             "--auth", "--cookie-jar", "--cookie-file", "--cache", "--cache-mode", "--max-body", "--cacert", "--cert",
             "--key", "--pass", "--pin", "--proxy", "--proxy-user", "--no-proxy", "--unix-socket",
@@ -104,6 +104,10 @@ enum OptionTable {
 
     /// The options of curl that become others here.
     private static let translated: [CommandOption] = [
+        meaning("-H --header") { line in
+            guard line.utf8.first == UInt8(ascii: "@") else { return ["--header=\(line)"] }
+            return try FormText.lines(of: String(line.dropFirst())).map { "--header=\($0)" }
+        },
         meaning("-0 --http1.0 --http1.1", false) { _ in ["--http=1.1"] },
         meaning("--http2", false) { _ in ["--http=2"] },
         meaning("--http2-prior-knowledge", false) { _ in ["--http=2-prior-knowledge"] },

@@ -1,13 +1,19 @@
 import ArgumentParser
+import CURLSyntax
 import Trellis
 
-/// The argument of `-H`: `Name: value`.
+/// The argument of `-H`: `Name: value`, `Name:` for a field that is left out, or `Name;` for an empty one.
 struct HeaderLine: Sendable {
     let name: String
     let value: String
+    /// Whether the field is left out, which also holds for one that the tool would send by itself.
+    var isRemoval: Bool { value.isEmpty && !isEmptyField }
+    private let isEmptyField: Bool
 
     init(_ argument: String) throws {
-        guard let (name, value) = argument[...].cut(at: ":") else {
+        let colon = argument[...].cut(at: ":")
+        isEmptyField = colon == nil && argument.utf8.last == UInt8(ascii: ";")
+        guard let (name, value) = colon ?? (isEmptyField ? (argument.dropLast(), "") : nil) else {
             throw ValidationError("there is no colon in it, as in 'Name: value'")
         }
         guard HTTPField.Name(String(name)) != nil else {
@@ -28,6 +34,10 @@ enum BodyArgument: ExpressibleByArgument {
     case standardInput
 
     init?(argument: String) {
+        if let text = argument[...].after(Marker.literal) {
+            self = .text(String(text))
+            return
+        }
         guard let path = argument[...].after("@") else {
             self = .text(argument)
             return

@@ -6,12 +6,12 @@ extension Client {
     /// The largest number of files that are downloaded at the same time.
     private static let maximumConcurrency = 8
 
-    /// Downloads to files, shows the progress, and reports the resume data of each incomplete download. Returns whether all files are
-    /// complete.
-    func download() async -> Bool {
+    /// Downloads to files, shows the progress, and reports the resume data of each incomplete download. Returns the exit status: that of
+    /// the first failure, if any.
+    func download() async -> CInt {
         let start = ContinuousClock.now
         do {
-            let steps = try options.makeSteps()
+            let steps = try await options.makeSteps()
             let session = Session(configuration: try sessionConfiguration(steps))
             let downloads = try options.urls.map { try makeDownload($0, session) }
             return await withTaskCancellationHandler {
@@ -28,51 +28,61 @@ extension Client {
     private func makeDownload(_ url: String, _ session: Session) throws -> DownloadRequest {
         let destination: DownloadDestination =
             if let folder = options.outputFolder { .directory(folder, .createIntermediateDirectories) } else {
-                .file(options.output ?? "", .removePreviousFile)
+                .file(
+                    options.output ?? "",
+                    options.everyday.createDirs
+                        ? [.removePreviousFile, .createIntermediateDirectories] : .removePreviousFile)
             }
         let download = session.downloadRequest(
             try options.makeRequest(url), to: destination, checksum: options.checksum?.checksum,
             options: options.downloadOptions)
-        // Any status is accepted, unless --validate is given.
-        return options.validatesAnswer ? download : download.validate(statusCode: 100..<1000)
+        if options.validatesAnswer { return download }
+        // A file that was named gets any body, and nobody expects the page of an error among files that servers name.
+        let refusesErrors = options.everyday.fail || options.everyday.failWithBody || options.outputFolder != nil
+        return download.validate(statusCode: 100..<(refusesErrors ? 400 : 1000))
     }
 
-    /// Waits for the files, and shows their progress. Returns whether all files are complete.
+    /// Waits for the files, and shows their progress. Returns the exit status.
     private func follow(
         _ downloads: [DownloadRequest], _ session: Session, _ steps: Steps, since start: ContinuousClock.Instant
-    ) async -> Bool {
+    ) async -> CInt {
         let board = ProgressBoard()
         // The batch is created before anything that reads the progress, so that each download starts in its turn.
         let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
         return await withTaskGroup { group in
             for (index, download) in downloads.enumerated() {
+                guard !options.everyday.silent else { continue }
                 let display = DownloadDisplay(index, options.title(index), on: board)
                 group.addTask { await display.show(download.progress) }
             }
-            var (areWhole, missing) = (true, downloads.count)
+            var (status, missing) = (ExitStatus.done, downloads.count)
             for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
                 missing -= 1
                 if missing == 0 { await finishRecording(session) }
                 // The last outcome also reports a failure to keep the cookies, hosts, services and exchanges of all downloads.
                 let unkept = missing == 0 ? await keepFiles(of: steps) : nil
-                areWhole = await tell(of: outcome, unkept, after: .now - start, on: board) && areWhole
+                let own = await tell(of: outcome, unkept, after: .now - start, on: board)
+                if status == ExitStatus.done { status = own }
             }
-            return areWhole
+            try? await dumpHeads()
+            return status
         }
     }
 
-    /// Reports the outcome of a download. Returns whether the file is complete, and nothing else has failed.
+    /// Reports the outcome of a download. Returns the exit status.
     private func tell(
         of download: DownloadOutcome, _ jar: RequestFailure?, after elapsed: Duration, on board: ProgressBoard
-    ) async -> Bool {
+    ) async -> CInt {
         let url = options.urls[download.index]
         var outcome = Outcome(url: url)
         var report = options.report == nil ? nil : ReportOutput(hasItems: false)
-        var kept: ResumeData?
+        var (kept, path): (ResumeData?, String?) = (nil, nil)
         switch download.result {
         case .success(let file):
             outcome.take(file.response)
+            outcome.bodySize = file.size
+            path = file.path
             outcome.take(file.metrics)
             report?.save(file.size, of: file.path)
         case .failure(let error):
@@ -86,10 +96,23 @@ extension Client {
         if let certificates = certificates(of: outcome) { await board.say(certificates) }
         let title = options.urls.count > 1 ? "\(options.title(download.index)): " : ""
         if let remark = remark(on: outcome, title: title) { await board.say(remark) }
-        guard let failure = outcome.failure else { return true }
+        await writeOut(outcome, size: outcome.bodySize, path: path)
+        guard let failure = outcome.failure else {
+            if let path, options.report == nil { await tellPlace(path, of: outcome, on: board) }
+            return ExitStatus.done
+        }
+        guard !options.isSilent else { return failure.exitStatus }
         await board.say(complaint(failure, about: url, title: title))
         if let kept { await board.say("trellis: \(title)\(Self.explanation(kept))") }
-        return false
+        return failure.exitStatus
+    }
+
+    /// Says on a terminal where a file is, and what came.
+    private func tellPlace(_ path: String, of outcome: Outcome, on board: ProgressBoard) async {
+        guard Terminal.error.isTerminal, !options.everyday.silent, let response = outcome.response else { return }
+        var words = "\(TerminalText.shown(path))  \(outcome.bodySize.inBytes)  \(response.status.code)"
+        if outcome.metrics.total > .zero { words += "  \(outcome.metrics.total.forPeople)" }
+        await board.say(words)
     }
 
     /// Returns a sentence on how to resume the download.

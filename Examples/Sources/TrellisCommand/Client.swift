@@ -11,6 +11,8 @@ struct Client {
     let cacheWarning: CacheWarning?
     /// The recorder of the exchanges; `nil` without one.
     let recorder: HARRecorder?
+    /// The monitor for `--verbose` and `--dump-header`; `nil` without both.
+    let wire: WireMonitor?
 
     init(_ options: Options) {
         self.options = options
@@ -18,14 +20,23 @@ struct Client {
         cache = options.caching.cache.map { DiskCacheStorage(directory: $0) }
         cacheWarning = options.caching.cache.map { CacheWarning(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
+        let everyday = options.everyday
+        wire =
+            everyday.verbose || everyday.dumpHeader != nil
+            ? WireMonitor(isVerbose: everyday.verbose, showsSecrets: options.showSecrets) : nil
     }
 
-    /// Sends the request and prints the response. Returns whether that worked.
-    func run() async -> Bool {
+    /// Sends the request and prints the response. Returns the exit status.
+    func run() async -> CInt {
         if options.printsCURLCommand { return await printCURLCommand() }
         options.printWarnings()
         cacheWarning?.check()
         if let failure = options.recording.failure { return await fail(failure, after: .zero) }
+        if let argument = options.everyday.writeOut {
+            do { _ = try WriteOut(argument) } catch { return await fail(error, after: .zero) }
+        }
+        if let failure = emptyHeads() { return await fail(failure, after: .zero) }
+        if let count = options.everyday.repeat { return await measure(count) }
         switch options.place {
         case .file: return await download()
         case .standardOutput: return await run(to: .standardOutput)
@@ -41,7 +52,7 @@ struct Client {
     }
 
     /// Chooses the output that shows the response, and runs with that output.
-    private func run(to sink: ByteSink, after elapsed: Duration = .zero) async -> Bool {
+    private func run(to sink: ByteSink, after elapsed: Duration = .zero) async -> CInt {
         if options.report != nil {
             let copy = options.output == nil || options.output == "-" ? nil : sink
             return await run(
@@ -52,18 +63,19 @@ struct Client {
         if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
             return await run(with: TerminalOutput(), after: elapsed)
         }
-        let output = PlainOutput(to: sink, showsProgress: options.stream == nil, showsHead: options.showsHead)
+        let output = PlainOutput(
+            to: sink, showsProgress: options.stream == nil && !options.everyday.silent, showsHead: options.showsHead)
         return await run(with: output, after: elapsed)
     }
 
-    /// Sends the request, prints to an output, and reports a failure. Returns whether that worked.
+    /// Sends the request, prints to an output, and reports a failure. Returns the exit status.
     ///
     /// - Parameter elapsed: The part of the deadline that has already passed.
-    private func run(with output: some Output, after elapsed: Duration) async -> Bool {
+    private func run(with output: some Output, after elapsed: Duration) async -> CInt {
         var (output, outcome) = (output, Outcome(url: options.url))
         let start = ContinuousClock.now - elapsed
         do {
-            let steps = try options.makeSteps()
+            let steps = try await options.makeSteps()
             outcome =
                 options.stream == .sse
                 ? await events(to: &output, steps) : await exchange(with: &output, steps, after: elapsed)
@@ -79,17 +91,21 @@ struct Client {
         }
         if let certificates = certificates(of: outcome) { Terminal.error.print(certificates) }
         if let remark = remark(on: outcome) { Terminal.error.print(remark) }
+        if options.everyday.timing {
+            for line in Waterfall(outcome.metrics).lines(on: .error) { Terminal.error.print(line) }
+        }
         if let failure = outcome.failure { complain(failure) }
-        return outcome.failure == nil
+        await writeOut(outcome, size: outcome.bodySize)
+        return outcome.exitStatus
     }
 
-    /// Reports a failure that occurred before anything was sent, and returns `false`.
-    func fail(_ error: any Error, after elapsed: Duration) async -> Bool {
+    /// Reports a failure that occurred before anything was sent, and returns its exit status.
+    func fail(_ error: any Error, after elapsed: Duration) async -> CInt {
         var outcome = Outcome(url: options.url)
         outcome.fail(RequestFailure(error), after: elapsed)
         if options.report != nil { try? await ReportOutput(hasItems: false).end(outcome) }
         complain(RequestFailure(error))
-        return false
+        return outcome.exitStatus
     }
 
     /// Sends the request and delivers the response to the output as it arrives.
@@ -106,10 +122,15 @@ struct Client {
             let response = try await session.stream(request)
             stream = response
             outcome.take(response.response)
+            await wire?.settle(response.response.callID)
+            try await dumpHeads()
             try await output.begin(response.response)
-            if options.validatesAnswer { try await validate(response, output: &output) }
-            if try await deliver(response, to: &output) {
+            try await validate(response, output: &output)
+            if try await deliver(response, to: &output, counting: &outcome.bodySize) {
                 outcome.take(try await response.finalResponse())
+                if options.everyday.failWithBody, response.response.status.code >= 400 {
+                    outcome.fail(options.refusal(of: response.response), after: .now - start)
+                }
             } else {
                 outcome.take(await metricsOfEnding(response))
             }
@@ -122,6 +143,7 @@ struct Client {
         if let last {
             await finish(last)
             await finishRecording(last)
+            if outcome.failure != nil { try? await dumpHeads() }
         }
         return outcome
     }
@@ -129,7 +151,11 @@ struct Client {
     /// Throws an error if the response is not acceptable. The output gets the beginning of its body, which the error contains.
     private func validate(_ response: StreamResponse, output: inout some Output) async throws {
         do {
-            try await response.validate()
+            if options.validatesAnswer {
+                try await response.validate()
+            } else if options.everyday.fail {
+                try await response.validate(statusCode: 100..<400)
+            }
         } catch let error as TrellisError {
             if let beginning = error.bodyExcerpt { try await output.refuse(beginning.data) }
             throw error
@@ -137,7 +163,9 @@ struct Client {
     }
 
     /// Delivers the body to the output. Returns whether the body is complete.
-    private func deliver(_ response: StreamResponse, to output: inout some Output) async throws -> Bool {
+    private func deliver(
+        _ response: StreamResponse, to output: inout some Output, counting size: inout Int64
+    ) async throws -> Bool {
         var count = 0
         switch options.stream {
         case .lines:
@@ -155,6 +183,7 @@ struct Client {
         // Events have connections of their own, and are delivered by `deliverEvents`.
         case .chunks, .sse, nil:
             for try await chunk in response.chunks {
+                size += Int64(chunk.count)
                 guard try await output.chunk(chunk) else { return false }
                 count += 1
                 if count == options.limit { return false }
@@ -173,21 +202,24 @@ struct Client {
         }
     }
 
-    private func printCURLCommand() async -> Bool {
+    private func printCURLCommand() async -> CInt {
         do {
             let session = Session(configuration: try sessionConfiguration(Steps()))
             let command = try session.cURLDescription(of: try options.cURLRequest(), options.cURLDetails())
             try await StandardOutput.write(command + "\n")
         } catch is ReaderHasGone {
         } catch {
-            complain(RequestFailure(error))
-            return false
+            let failure = RequestFailure(error)
+            complain(failure)
+            return failure.exitStatus
         }
-        return true
+        return ExitStatus.done
     }
 
     /// Prints the message about a failure on standard error, on one line.
-    func complain(_ failure: RequestFailure) { Terminal.error.print(complaint(failure, about: options.url)) }
+    func complain(_ failure: RequestFailure) {
+        if !options.isSilent { Terminal.error.print(complaint(failure, about: options.url)) }
+    }
 
     /// Returns the message about a failure, with advice on how to correct the failure if its cause is likely.
     func complaint(_ failure: RequestFailure, about url: String, title: String = "") -> String {

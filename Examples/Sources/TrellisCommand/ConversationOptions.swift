@@ -97,7 +97,7 @@ struct ConversationOptions: Subcommand {
         guard maxMessage > 0 else { throw ValidationError("--max-message is 1 or more.") }
         try Options.require("--ping", ping)
         try Options.requireDeadline(deadline)
-        for header in headers {
+        for header in headers where !header.isRemoval {
             do { _ = try header.field() } catch let failure as RequestFailure {
                 throw ValidationError("-H: \(failure.message)")
             }
@@ -135,5 +135,5 @@ struct ConversationOptions: Subcommand {
     }
 
     /// The fields of the handshake.
-    var fields: HTTPFields { HTTPFields(headers.compactMap { try? $0.field() }) }
+    var fields: HTTPFields { HTTPFields(headers.filter { !$0.isRemoval }.compactMap { try? $0.field() }) }
 }

@@ -12,13 +12,14 @@ enum Main {
             fflush(nil)
             _exit(status)
         }
-        let options = Options.parseOrEnd()
+        var options = Options.parseOrEnd(Array(CommandLine.arguments.dropFirst()))
+        options.askForPassword()
         let interruption = Interruption()
-        let work = Task {
+        let work = Task { [options] in
             let client = Client(options)
-            let isDone = await client.run()
+            let status = await client.run()
             client.warnOfLosses()
-            return isDone
+            return status
         }
         interruption.whenItHappens { work.cancel() }
         if let delay = options.cancelAfter {
@@ -27,10 +28,10 @@ enum Main {
                 work.cancel()
             }
         }
-        let isDone = await work.value
+        let status = await work.value
         // Without exit handlers: those of OpenSSL would run while the thread of an engine may still close a connection.
         fflush(nil)
-        _exit(interruption.hasHappened ? ExitStatus.interrupted : isDone ? ExitStatus.done : ExitStatus.failed)
+        _exit(interruption.hasHappened ? ExitStatus.interrupted : status)
     }
 }
 

@@ -1,20 +1,85 @@
+import ArgumentParser
+import CURLSyntax
+import Glibc
 import Trellis
 
 extension Options {
-    /// Indicates whether the request has a body.
-    var hasBody: Bool { !bodyOptions.isEmpty }
-
     /// The given options that set a body. More than one of them contradict each other.
     var bodyOptions: [String] {
-        [("--data", data != nil), ("--json", json != nil), ("--form", !form.isEmpty), ("--part", !parts.isEmpty)]
-            .filter(\.1).map(\.0)
+        [
+            ("--data", !data.isEmpty && !everyday.get), ("--json", json != nil), ("--form", !form.isEmpty),
+            ("--part", !parts.isEmpty), ("--upload-file", everyday.uploadFile != nil),
+        ].filter(\.1).map(\.0)
+    }
+
+    /// Checks the options about the body.
+    func validateBody() throws {
+        for value in form.map(\.value) where value.utf8.first.map({ "@<".utf8.contains($0) }) ?? false {
+            throw ValidationError(
+                "--form: '\(value)' would be sent as it is, because the form is URL-encoded; -F and --part send files.")
+        }
+        guard data.count == 1 || data.allSatisfy({ if case .standardInput = $0 { false } else { true } }) else {
+            throw ValidationError("Standard input (@-) is a body of its own: there is one --data.")
+        }
+        guard !everyday.get || !data.isEmpty || bodyOptions.isEmpty else {
+            throw ValidationError("--get goes with --data.")
+        }
+    }
+
+    /// Whether standard input is the body without being asked for: it is a pipe or a file, and the method is one that needs a body. A GET
+    /// stays one, because the input of a loop or of a service is not meant for it.
+    private var readsPipedInput: Bool {
+        let methods = ["POST", "PUT", "PATCH"]
+        guard bodyOptions.isEmpty, !everyday.get, urls.count == 1, let name = method ?? commandTarget.method,
+            methods.contains(Self.usualMethod(name) ?? name)
+        else { return false }
+        var status = stat()
+        guard fstat(STDIN_FILENO, &status) == 0 else { return false }
+        return [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT)
+    }
+
+    /// The texts of `--data`, joined as curl does it.
+    ///
+    /// - Throws: ``RequestFailure`` for a file that cannot be read.
+    private func joinedData() throws -> Data {
+        var joined = Data()
+        for (index, piece) in data.enumerated() {
+            if index > 0 { joined.append(UInt8(ascii: "&")) }
+            switch piece {
+            case .text(let text): joined.append(contentsOf: text.utf8)
+            case .standardInput: break
+            case .file(let path):
+                do { joined.append(try Data(contentsOf: URL(filePath: path))) } catch {
+                    throw RequestFailure("file", "the file \(path) cannot be read")
+                }
+            }
+        }
+        return joined
+    }
+
+    /// Returns the URL with the texts of `--data` in its query, for `--get`.
+    func addingData(to url: String) throws -> String {
+        guard everyday.get, !data.isEmpty else { return url }
+        let parts = url[...].cut(at: "#")
+        let start = parts?.before ?? url[...]
+        let mark = start.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+        let text = String(decoding: try joinedData(), as: UTF8.self)
+        return "\(start)\(mark)\(text)" + (parts.map { "#\($0.after)" } ?? "")
+    }
+
+    /// Returns the URL of `--upload-file`: a folder's gets the name of the file.
+    func uploadURL(_ url: String) throws -> String {
+        guard let file = everyday.uploadFile, url.utf8.last == UInt8(ascii: "/"), file != "-", file != ".",
+            let name = file[...].lastPathComponent
+        else { return url }
+        return url + name.percentEncoded
     }
 
     /// Returns the name of a source of the body that cannot be read twice; `nil` if there is none.
     ///
     /// - Throws: ``RequestFailure`` for a file that does not exist.
     func sourceReadOnce() throws -> String? {
-        for source in [data, json].compactMap(\.self) + parts.map(\.content) {
+        for source in data + [json].compactMap(\.self) + parts.map(\.content) {
             switch source {
             case .text: break
             case .standardInput: return "standard input"
@@ -26,7 +91,7 @@ extension Options {
 
     /// The number of times that the body refers to standard input.
     var standardInputCount: Int {
-        ([data, json].compactMap(\.self) + parts.map(\.content)).count {
+        (data + [json].compactMap(\.self) + parts.map(\.content)).count {
             if case .standardInput = $0 { true } else { false }
         }
     }
@@ -42,7 +107,15 @@ extension Options {
         }
         if !form.isEmpty { return formBody }
         if !parts.isEmpty { return .multipart(try multipartForm()) }
-        return try data?.body()
+        if let file = everyday.uploadFile {
+            return try (file == "-" || file == "." ? BodyArgument.standardInput : .file(file)).body()
+        }
+        guard let first = data.first, !everyday.get else {
+            return readsPipedInput ? try DescriptorChunks.standardInput().body : nil
+        }
+        var body = data.count == 1 ? try first.body() : .data(try joinedData())
+        body.contentType = "application/x-www-form-urlencoded"
+        return body
     }
 
     /// The body of `--form`, in the order of the options, which an `Encodable` value with its unique keys could not have.

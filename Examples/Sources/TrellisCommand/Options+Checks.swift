@@ -1,4 +1,5 @@
 import ArgumentParser
+import CURLSyntax
 import TerminalKit
 import Trellis
 
@@ -21,7 +22,7 @@ extension Options {
     }
 
     /// The first of several arguments that cannot be an absolute URL; `nil` if there is none.
-    var stray: String? { urls.first { $0[...].cut(at: ":/") == nil } }
+    var stray: String? { commandTarget.urls.first { CommandTarget.isWord($0) } }
 
     /// Indicates whether the status and the header fields are printed before the body.
     var showsHead: Bool { include || head }
@@ -29,7 +30,7 @@ extension Options {
     /// Checks the options that print the header fields.
     func validateHead() throws {
         let name = head ? "--head" : "--include"
-        guard !head || (method == nil && methodArgument == nil) else {
+        guard !head || (method == nil && commandTarget.method == nil) else {
             throw ValidationError("--head and another method do not go together.")
         }
         guard !head || bodyOptions.isEmpty else {
@@ -51,11 +52,18 @@ extension Options {
         where headers.contains(where: { $0.name.lowercasedASCII() == name.lowercasedASCII() }) {
             warnings.append("the field \(name) of -H is ignored: it follows from the body")
         }
+        if removedNames.contains(.init("Host") ?? .accept) {
+            warnings.append("-H 'Host:' is ignored: every request has a host")
+        }
         return warnings
     }
 
+    /// Whether nothing but what was asked for is said.
+    var isSilent: Bool { everyday.silent && !everyday.showError }
+
     /// Prints the warnings on standard error, each on a line.
     func printWarnings() {
+        guard !isSilent else { return }
         for warning in warnings { Terminal.error.print(Terminal.error.styled("trellis: ", .yellow) + warning) }
     }
 }

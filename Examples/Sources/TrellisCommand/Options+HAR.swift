@@ -37,9 +37,9 @@ struct RecordingOptions: ParsableArguments {
 }
 
 extension Client {
-    /// Ends a session whose exchanges are recorded, so that all of them are in the recording. Without a recorder, does nothing.
+    /// Ends a session whose exchanges are recorded or shown, so that nothing of them is missing. Otherwise does nothing.
     func finishRecording(_ session: Session) async {
-        if recorder != nil { await session.shutdown() }
+        if recorder != nil || wire != nil { await session.shutdown() }
     }
 
     /// Completes the recording. Returns the failure, if there is one.

@@ -1,15 +1,13 @@
+import CURLSyntax
 import FoundationEssentials
 import Trellis
 
 extension Options {
-    /// The method before the URL: a word without a colon and without a slash, because every absolute URL contains one of these.
-    var methodArgument: String? {
-        guard target.count > 1, let first = target.first else { return nil }
-        return first[...].cut(at: ":/") == nil ? first : nil
-    }
+    /// The method, if any, and the URLs, as written.
+    var commandTarget: CommandTarget { CommandTarget(target) }
 
-    /// The URLs as written.
-    var urls: [String] { methodArgument == nil ? target : Array(target.dropFirst()) }
+    /// The URLs, with `http` where they have no scheme.
+    var urls: [String] { commandTarget.urls.map(CommandTarget.completed) }
 
     /// The URL, or the first of several.
     var url: String { urls.first ?? "" }
@@ -22,7 +20,7 @@ extension Options {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.proxy = Self.proxyConfiguration(proxy, noProxy)
+        configuration.proxy = Self.proxyConfiguration(proxy?.with(everyday.proxyUser), noProxy)
         configuration.resolver = names.resolver(trust, cacert: cacert, proxy: configuration.proxy)
         return configuration
     }
@@ -43,6 +41,14 @@ extension Options {
     func sessionConfiguration(_ steps: Steps) throws -> SessionConfiguration {
         var configuration = sessionConfiguration
         configuration.steps = steps
+        let removed = removedNames
+        if removed.contains(.userAgent) { configuration.userAgent = nil }
+        if removed.contains(.accept) { configuration.accept = nil }
+        if removed.contains(.acceptLanguage) { configuration.acceptLanguage = nil }
+        if let rate = everyday.limitRate {
+            let limit = BandwidthLimit(bytesPerSecond: rate.bytes)
+            configuration.bandwidth = BandwidthLimits(upload: limit, download: limit)
+        }
         try pinning.apply(to: &configuration, isInsecure: insecure)
         return configuration
     }
@@ -51,17 +57,22 @@ extension Options {
     ///
     /// - Throws: ``RequestFailure`` for an option that a request cannot express.
     func makeRequest(_ url: String? = nil) throws -> Request {
-        var request = Request(url ?? self.url, method: try requestMethod()).addingQuery(query.items)
-        for header in headers { request.headers.append(try header.field()) }
-        if json != nil, !request.headers.contains(.accept) {
+        let body = try makeBody()
+        let address = try uploadURL(try addingData(to: url ?? self.url))
+        var request = Request(address, method: try requestMethod(hasBody: body != nil)).addingQuery(query.items)
+        for header in headers where !header.isRemoval { request.headers.append(try header.field()) }
+        let removed = removedNames
+        if json != nil, !removed.contains(.accept), !request.headers.contains(.accept) {
             // A client that sends JSON prefers JSON, but accepts any type.
             request.headers[.accept] = "application/json, */*;q=0.5"
         }
-        request.body = try makeBody()
+        request.body = body
+        if removed.contains(.contentType) { request.body?.contentType = nil }
         request.cacheMode = caching.cacheMode ?? .default
         request.compression = compress ? .gzip : nil
         // The download of an encoded body cannot be resumed: a file is requested without a content coding.
-        request.decodesContent = noDecompress ? false : output == nil ? true : nil
+        let isDecoded = !noDecompress && !removed.contains(.acceptEncoding)
+        request.decodesContent = !isDecoded ? false : output == nil ? true : nil
         // Files and streams have no default limit.
         request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
         let idle = limit(idleTimeout)
@@ -74,11 +85,11 @@ extension Options {
     private func limit(_ seconds: Double) -> Duration? { seconds > 0 ? .seconds(seconds) : nil }
 
     /// Returns the method of `-X` as written; before the URL, `get` means `GET`.
-    private func requestMethod() throws -> HTTPRequest.Method {
-        var name = head ? "HEAD" : hasBody ? "POST" : "GET"
+    private func requestMethod(hasBody: Bool) throws -> HTTPRequest.Method {
+        var name = head ? "HEAD" : everyday.uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
         if let method {
             name = method
-        } else if let word = methodArgument {
+        } else if let word = commandTarget.method {
             name = Self.usualMethod(word) ?? word
         }
         guard let method = HTTPRequest.Method(name) else {
@@ -86,6 +97,9 @@ extension Options {
         }
         return method
     }
+
+    /// The names of the fields that `-H 'Name:'` leaves out.
+    var removedNames: Set<HTTPField.Name> { Set(headers.filter(\.isRemoval).compactMap { HTTPField.Name($0.name) }) }
 
     /// Returns the usual method with a name in any case.
     static func usualMethod(_ name: String) -> String? {

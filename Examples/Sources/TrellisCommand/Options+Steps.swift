@@ -4,19 +4,49 @@ extension Options {
     /// Returns the steps that surround the request: retries, redirects, credentials, cookies.
     ///
     /// - Throws: ``RequestFailure`` or `TrellisError` for credentials of a URL that is malformed.
-    func makeSteps() throws -> Steps {
+    func makeSteps() async throws -> Steps {
         var steps = Steps()
-        if let retries, retries > 0 { steps.intercept(with: RetryPolicy(retryLimit: retries)) }
+        if let retries, retries > 0 {
+            var policy = RetryPolicy(retryLimit: retries)
+            if let delay = everyday.retryDelay {
+                policy.exponentialBackoffBase = 1
+                policy.exponentialBackoffScale = .seconds(delay)
+            }
+            steps.intercept(with: policy)
+        }
         var policy = RedirectPolicy()
         if let redirects { policy.maximumRedirects = redirects }
         steps.redirects = policy
         if noRedirects { steps.redirectHandler = .doNotFollow }
-        if let cookieJar { steps.cookies = CookieFile(path: cookieJar) }
+        steps.cookies = try await cookieStorage()
+        if everyday.netrc || everyday.netrcFile != nil {
+            do { steps.adapters.append(try await Netrc.load(from: everyday.netrcFile)) } catch let error
+                as AuthenticationError
+            {
+                throw RequestFailure("file", "\(error)")
+            }
+        }
         if let user {
             var origins: Set<String> = []
             for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
         }
         return steps
+    }
+
+    /// Returns the storage of `--cookie-jar`, with the cookies of `--cookie-file`; `nil` without both.
+    private func cookieStorage() async throws -> (any CookieStorage)? {
+        let jar = cookieJar.map { CookieFile(path: $0) }
+        guard let file = everyday.cookieFile, file != cookieJar else { return jar }
+        let read = CookieFile(path: file)
+        let cookies = await read.all
+        if let failure = await read.failure { throw RequestFailure("file", failure.description) }
+        if let jar {
+            await jar.insert(cookies)
+            return jar
+        }
+        let memory = CookieJar()
+        await memory.insert(cookies)
+        return memory
     }
 
     /// Returns the origin of a URL, which several URLs may share.

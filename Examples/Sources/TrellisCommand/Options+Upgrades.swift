@@ -36,6 +36,10 @@ extension Client {
         configuration.alternativeServices = upgrades.alternatives
         if let cache { configuration.cache = HTTPCache(storage: cache) }
         if let cacheWarning { configuration.eventMonitors.append(cacheWarning) }
+        if let wire {
+            configuration.eventMonitors.append(wire)
+            if options.everyday.verbose { configuration.collectsServerTrust = true }
+        }
         if let recorder { configuration.record(into: recorder) }
         return configuration
     }

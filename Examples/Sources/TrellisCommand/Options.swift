@@ -1,4 +1,5 @@
 import ArgumentParser
+import CURLSyntax
 import Trellis
 
 /// The command line. An unknown option is a usage error, and is never ignored.
@@ -25,14 +26,17 @@ struct Options: ParsableCommand {
               trellis https://example.com/big.iso -o big.iso --resume --checksum sha256:9f86d0…
               trellis https://example.com/a.iso https://example.org/b.iso -o images/
 
-            Exit status: 0 done (whatever the HTTP status, unless --validate), 1 failed, 64 wrong usage, 130 interrupted. \
-            A URL, a method or a field that cannot be sent, and a file that cannot be read, are failures.
+            curl's names of options are known too (-k, -sSL, -XPOST, -u, -b, -F, --data-urlencode, --max-time, -K FILE …), and \
+            mean what they mean there. A URL without a scheme is http, and :8080/path is on this machine.
+
+            Exit status: 0 done (whatever the HTTP status, unless --validate or --fail), 64 wrong usage, 130 interrupted; a failure has \
+            the number that curl has for its kind, such as 6 (name), 7 (connection), 22 (status), 28 (time) and 60 (trust), or else 1.
             """,
         version: "trellis \(TrellisRuntime.version) libcurl/\(TrellisRuntime.libcurlVersion)")
 
     @Argument(
         help: ArgumentHelp(
-            "The method, if any, and the absolute URL; several of them with --output FOLDER.",
+            "The method, if any, and the URL, http unless it has a scheme; several of them with --output FOLDER.",
             valueName: "[METHOD] URL"))
     var target: [String] = []
 
@@ -44,8 +48,9 @@ struct Options: ParsableCommand {
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A header field; repeatable. Content-Length and Transfer-Encoding follow from the body.",
-            valueName: "\"Name: value\""),
+            "A header field, or a file of such lines; repeatable. 'Name:' leaves a field out, and 'Name;' sends it empty. Content-Length "
+                + "and Transfer-Encoding follow from the body.",
+            valueName: "\"Name: value\"|@FILE"),
         transform: HeaderLine.init)
     var headers: [HeaderLine] = []
 
@@ -56,12 +61,12 @@ struct Options: ParsableCommand {
     var head = false
 
     @Option(
-        name: [.customShort("d"), .long], parsing: .unconditional,
+        name: [.customShort("d"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "The raw body: POST unless a method is given. Files and standard input (@-) are streamed. No Content-Type is "
-                + "sent unless -H gives one.",
+            "The raw body: POST unless a method is given. A file or standard input (@-) is streamed as it is; several texts are joined "
+                + "by &. The type is that of a form (application/x-www-form-urlencoded) unless -H gives one.",
             valueName: "STRING|@FILE|@-"))
-    var data: BodyArgument?
+    var data: [BodyArgument] = []
 
     @Option(
         parsing: .unconditional,
@@ -97,8 +102,8 @@ struct Options: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The version. auto and 2: HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1 (as with "
-                + "curl --http2). 3: HTTP/3 or an error (as with curl --http3-only).",
-            valueName: "auto|1.1|2|2-prior-knowledge|3"))
+                + "curl --http2). 3: HTTP/3 or an error (as with curl --http3-only). 3-preferred: HTTP/3, or else an earlier version.",
+            valueName: "auto|1.1|2|2-prior-knowledge|3|3-preferred"))
     var http = HTTPVersionOption.auto
 
     @Option(
@@ -133,7 +138,8 @@ struct Options: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Credentials for the server, sent to its origin alone. Without a colon, the password is empty. With --auth bearer: the token.",
+            "Credentials for the server, sent to its origin alone. A terminal is asked for a missing password. With --auth bearer: "
+                + "the token.",
             valueName: "NAME:PASSWORD"))
     var user: String?
 
@@ -203,8 +209,8 @@ struct Options: ParsableCommand {
         name: [.customShort("o"), .long],
         help: ArgumentHelp(
             "Write the body to this file, which appears, or is replaced, when it is whole: that of any status, also the page of "
-                + "a 404, unless --validate is given. In a folder (FOLDER/) the file has the name that the server suggests, and "
-                + "replaces none. Interrupted transfers are resumed.",
+                + "a 404, unless --validate or --fail is given. In a folder (FOLDER/) the file has the name that the server suggests, "
+                + "and replaces none, and no page of an error is kept. Interrupted transfers are resumed.",
             valueName: "FILE|FOLDER"))
     var output: String?
 
@@ -237,6 +243,8 @@ struct Options: ParsableCommand {
         help: "Print the curl command that sends the same request, and send nothing. Secrets are REDACTED in it.")
     var printsCURLCommand = false
 
+    @OptionGroup var everyday: EverydayOptions
+
     @OptionGroup var recording: RecordingOptions
 
     @Flag(help: "Leave the secrets in what --curl prints and --har records.")
@@ -245,7 +253,7 @@ struct Options: ParsableCommand {
     func validate() throws {
         guard !target.isEmpty else { throw ValidationError("A URL is needed.") }
         guard method != "" else { throw ValidationError("--method cannot be empty.") }
-        if let name = methodArgument, method != nil {
+        if let name = commandTarget.method, method != nil {
             throw ValidationError("The method is given twice: '\(name)' and --method.")
         }
         if urls.count > 1 { try validateSeveralURLs() }
@@ -256,6 +264,7 @@ struct Options: ParsableCommand {
         guard bodyOptions.count <= 1 else {
             throw ValidationError("There is one body: \(bodyOptions.joined(separator: " and ")) do not go together.")
         }
+        try validateBody()
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
         guard !showSecrets || printsCURLCommand || recording.har != nil else {
             throw ValidationError("--show-secrets goes with --curl and with --har.")
@@ -263,7 +272,10 @@ struct Options: ParsableCommand {
         guard recording.har == nil || !printsCURLCommand else {
             throw ValidationError("--har and --curl do not go together: nothing is sent.")
         }
-        if let failure = proxy?.failure { throw ValidationError("--proxy: \(failure)") }
+        guard everyday.proxyUser == nil || proxy != nil else {
+            throw ValidationError("--proxy-user goes with --proxy.")
+        }
+        if let failure = proxy?.with(everyday.proxyUser).failure { throw ValidationError("--proxy: \(failure)") }
         guard retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
         if let redirects {
             guard redirects >= 0 else { throw ValidationError("--redirects cannot be negative.") }
@@ -316,6 +328,7 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
     case http2 = "2"
     case http2PriorKnowledge = "2-prior-knowledge"
     case http3 = "3"
+    case http3Preferred = "3-preferred"
 
     /// The versions that the option allows.
     var policy: HTTPVersionPolicy {
@@ -324,6 +337,7 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
         case .http1: .http1Only
         case .http2PriorKnowledge: .http2PriorKnowledge
         case .http3: .http3Only
+        case .http3Preferred: .http3Preferred
         }
     }
 }
@@ -357,15 +371,21 @@ struct ChecksumArgument: Sendable {
 
 /// The argument of `--proxy`.
 struct ProxyArgument: ExpressibleByArgument {
+    /// The argument as written.
+    let text: String
     /// The proxy; `nil` for none.
     let proxy: Proxy?
     /// The reason why the argument names no proxy. The parser's own message would show the password in the argument.
     let failure: String?
 
-    init?(argument: String) {
+    init?(argument: String) { self.init(argument) }
+
+    init(_ argument: String, username: String? = nil, password: String? = nil) {
+        text = argument
         do {
             let url = argument.contains("://") ? argument : "http://\(argument)"
-            (proxy, failure) = (argument.isEmpty ? nil : try Proxy(url), nil)
+            let proxy = argument.isEmpty ? nil : try Proxy(url, username: username, password: password)
+            (self.proxy, failure) = (proxy, nil)
         } catch {
             (proxy, failure) = (nil, "\(error)")
         }

@@ -6,7 +6,12 @@ struct Outcome {
     var url: String
     var response: Response?
     var metrics = Metrics()
+    /// The number of bytes of the body that came, decoded.
+    var bodySize: Int64 = 0
     var failure: RequestFailure?
+
+    /// The exit status of the tool.
+    var exitStatus: CInt { failure?.exitStatus ?? ExitStatus.done }
 
     /// The fragment of the URL of the request.
     private let fragment: String?

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CURLSyntax
 
 /// The argument of `--part`: `NAME=VALUE`, or `NAME=@FILE[;type=MIME][;filename=NAME]`.
 struct PartArgument: Sendable {
@@ -10,9 +11,11 @@ struct PartArgument: Sendable {
     private(set) var fileName: String?
 
     init(_ argument: String) throws {
-        let pair = try NamedValue(argument)
+        let typed = argument[...].after(Marker.typed)
+        let literal = typed == nil ? argument[...].after(Marker.literal) : nil
+        let pair = try NamedValue(String(typed ?? literal ?? argument[...]))
         name = pair.name
-        guard pair.value.utf8.first == UInt8(ascii: "@") else {
+        guard literal == nil, typed != nil || pair.value.utf8.first == UInt8(ascii: "@") else {
             content = .text(pair.value)
             return
         }
@@ -26,6 +29,10 @@ struct PartArgument: Sendable {
             }
             if marker == Self.typeMarker { type = value } else { fileName = value }
             rest = rest[..<start]
+        }
+        guard typed == nil else {
+            content = .text(String(rest))
+            return
         }
         guard rest.utf8.count > 1, let file = BodyArgument(argument: String(rest)) else {
             throw ValidationError("no file is named after the @")

@@ -7,6 +7,8 @@ struct RequestFailure: Error {
     /// The message, a sentence on one line.
     var message: String
     var isRetryable = false
+    /// The exit status of the tool: curl's number for this kind of failure where there is one.
+    var exitStatus: CInt
     var attempts = 0
     /// The redirects that were followed before the failure.
     var redirects: [Redirect] = []
@@ -20,6 +22,7 @@ struct RequestFailure: Error {
     /// Creates a failure of the client itself.
     init(_ kind: String, _ message: String) {
         self.kind = kind
+        exitStatus = Self.exitStatuses[kind] ?? ExitStatus.failed
         self.message = Self.oneLine(message)
     }
 
@@ -38,6 +41,12 @@ struct RequestFailure: Error {
                 self.init(Self.kind(error.kind), error.description)
             }
             isRetryable = error.isRetryable
+            switch error.reason {
+            case .proxyFailed(.nameResolution): exitStatus = 5
+            case .proxyFailed(.unreachable): exitStatus = 7
+            case .exchangeFailed(.connectionLost) where error.response == nil: exitStatus = 52
+            default: break
+            }
             attempts = error.attemptCount
             redirects = error.redirects
             response = error.response
@@ -46,6 +55,13 @@ struct RequestFailure: Error {
         default: self.init("other", "\(error)")
         }
     }
+
+    /// The numbers that curl has for kinds of failures.
+    private static let exitStatuses: [String: CInt] = [
+        "dns": 6, "connect": 7, "truncated_body": 18, "unacceptable_status": 22, "file": 23, "timeout_connect": 28,
+        "timeout_idle": 28, "timeout_deadline": 28, "tls": 35, "too_many_redirects": 47, "send": 55, "receive": 56,
+        "untrusted": 60, "content_coding": 61, "body_too_large": 63, "pin_mismatch": 90,
+    ]
 
     /// Returns the report's name for a kind of error. The report has a fixed list of kinds; all others are `other`.
     private static func kind(_ kind: TrellisError.Kind) -> String {

@@ -1,12 +1,22 @@
 import ArgumentParser
+import CURLSyntax
 import Glibc
 import TerminalKit
 
-extension ParsableArguments {
-    /// Parses the arguments of the process. Ends the process if they are wrong, or ask for help.
-    static func parseOrEnd() -> Self {
-        do { return try parse() } catch { end(with: error) }
+extension Options {
+    /// Parses the arguments of a request, in the spelling of this tool or of curl. Ends the process if they are wrong, or ask for help.
+    static func parseOrEnd(_ arguments: [String]) -> Options {
+        do {
+            return try parse(try ArgumentTranslator.translate(arguments))
+        } catch let failure as UsageFailure {
+            end(with: ValidationError(failure.description))
+        } catch {
+            end(with: error)
+        }
     }
+}
+
+extension ParsableArguments {
 
     /// Ends the process as `exit(withError:)` does, but without the suggestion of an option that is too different.
     static func end(with error: any Error) -> Never {

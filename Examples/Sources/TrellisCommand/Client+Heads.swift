@@ -1,0 +1,51 @@
+import Glibc
+import Trellis
+
+/// The heads of responses for `--dump-header`, and the failure of `--fail-with-body`.
+extension Client {
+    /// Writes the heads that came since the last time to the place of `--dump-header`.
+    ///
+    /// - Throws: ``RequestFailure`` for a file that cannot be written.
+    func dumpHeads() async throws {
+        guard let path = options.everyday.dumpHeader, let heads = await wire?.takeHeads(), !heads.isEmpty else {
+            return
+        }
+        guard path != "-" else { return try await StandardOutput.write(heads) }
+        try await offThePool {
+            // The file is emptied when the options are read.
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o666)
+            guard descriptor >= 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
+            defer { close(descriptor) }
+            var rest = Array(heads.utf8)[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+                guard count > 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+
+    /// Returns the reason why the file of `--dump-header` cannot be written; `nil` if there is none. The file is emptied.
+    func emptyHeads() -> RequestFailure? {
+        guard let path = options.everyday.dumpHeader, path != "-" else { return nil }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { return RequestFailure("file", "\(path): \(systemError())") }
+        close(descriptor)
+        return nil
+    }
+}
+
+extension Options {
+    /// Returns the failure of a response whose body was printed, for `--fail-with-body`.
+    func refusal(of response: Response) -> RequestFailure {
+        RequestFailure("unacceptable_status", "the status of the response is \(response.status.code)")
+    }
+
+    /// Asks for the password of `--user` if there is none and somebody is there to answer.
+    mutating func askForPassword() {
+        guard let name = user, auth != .bearer, name[...].cut(at: ":") == nil, isatty(STDERR_FILENO) == 1,
+            !printsCURLCommand, access("/dev/tty", R_OK | W_OK) == 0, let typed = getpass("Password of \(name): ")
+        else { return }
+        user = "\(name):\(String(cString: typed))"
+    }
+}

@@ -1,0 +1,111 @@
+import TerminalKit
+import Trellis
+
+/// The monitor of what goes over the wire, for `--verbose` and `--dump-header`: heads in curl's form, and what happens between them.
+actor WireMonitor: EventMonitor {
+    private let isVerbose: Bool
+    private let showsSecrets: Bool
+    private let terminal = Terminal.error
+    /// The heads of all responses, for `--dump-header`.
+    private var heads = ""
+    /// The request of each call that has not been sent yet.
+    private var requests: [UInt64: Request] = [:]
+    private var ended: Set<UInt64> = []
+    private var waiters: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
+
+    init(isVerbose: Bool, showsSecrets: Bool) {
+        self.isVerbose = isVerbose
+        self.showsSecrets = showsSecrets
+    }
+
+    /// Returns the heads since the last time.
+    func takeHeads() -> String {
+        defer { heads = "" }
+        return heads
+    }
+
+    /// Waits until everything up to the result of a call was shown, so that it is above the body.
+    func settle(_ callID: UInt64) async {
+        guard callID > 0, !ended.contains(callID) else { return }
+        await withCheckedContinuation { waiters[callID, default: []].append($0) }
+    }
+
+    func handle(_ event: RequestEvent) {
+        switch event.kind {
+        case .queued(let request): requests[event.callID] = request
+        case .lookingUp(let host): remark("Looking up \(host)")
+        case .connecting(let address): remark("Connecting to \(address)")
+        case .handshaking(let host): remark("TLS handshake with \(host)")
+        case .proxySelected(let decision): remark("Proxy: \(decision)")
+        case .connected(let connection): begin(event, on: connection)
+        case .requestSent(let size): if size > 0 { remark("Sent a body of \(size.inBytes)") }
+        case .informational(let head), .head(let head): show(head)
+        case .upgraded(let request): remark("The host asks for https: \(request.url)")
+        case .redirected(let redirect): remark("Redirected to \(redirect.to)")
+        case .retrying(let delay, let error):
+            remark(
+                "Attempt \(event.attempt) has failed\(error.map { ": \($0)" } ?? ""); the next one in \(delay.forPeople)"
+            )
+        case .cacheUsed(let status): remark("Cache: \(status)")
+        case .exchangeEnded(let metrics, _): end(metrics)
+        case .finished, .failed:
+            ended.insert(event.callID)
+            for waiter in waiters.removeValue(forKey: event.callID) ?? [] { waiter.resume() }
+        case .eventsDropped(let count): remark("\(count) events were lost")
+        default: break
+        }
+    }
+
+    /// Shows the request that is being sent.
+    private func begin(_ event: RequestEvent, on connection: ConnectionInfo) {
+        var words = "\(connection)".prefix(1).uppercased() + "\(connection)".dropFirst()
+        if let proxy = connection.proxyURL { words += " through \(proxy)" }
+        if connection.isSecure, !connection.isReused { words += ", TLS in \(connection.tls.forPeople)" }
+        remark(words)
+        guard isVerbose, let request = requests[event.callID] else { return }
+        let parts = Self.parts(of: request.url)
+        line(">", "\(request.method.rawValue) \(parts.target) HTTP/\((connection.version ?? .http1_1).rawValue)", .cyan)
+        if request.headers[.init("Host") ?? .accept] == nil { line(">", "Host: \(parts.authority)", .cyan) }
+        for field in request.headers { line(">", "\(field.name.rawName): \(shown(field))", .cyan) }
+        line(">", "", .cyan)
+    }
+
+    private func show(_ head: ResponseHead) {
+        var lines = ["HTTP/\(head.version.rawValue) \(head.status)"]
+        lines += head.headers.map { "\($0.name.rawName): \($0.value)" }
+        heads += lines.map { "\($0)\r\n" }.joined() + "\r\n"
+        guard isVerbose else { return }
+        for text in lines { line("<", text, .green) }
+        line("<", "", .green)
+    }
+
+    private func end(_ metrics: Metrics) {
+        if let certificate = metrics.serverTrust?.chain.first ?? metrics.serverTrust?.sentChain.first {
+            remark("Certificate: \(certificate.subject), issued by \(certificate.issuer)")
+        }
+        remark(Waterfall(metrics).line)
+    }
+
+    private func remark(_ text: String) { if isVerbose { line("*", text, .faint) } }
+
+    private func line(_ mark: String, _ text: String, _ style: Style) {
+        terminal.print(terminal.styled("\(mark) \(TerminalText.shown(text))", style))
+    }
+
+    /// The value of a field, without its secret unless `--show-secrets` is given.
+    private func shown(_ field: HTTPField) -> String {
+        guard !showsSecrets, [.authorization, .proxyAuthorization].contains(field.name) else { return field.value }
+        return "\(field.value[...].before(" ")) REDACTED"
+    }
+
+    /// Returns the authority and the target of a URL.
+    private static func parts(of url: String) -> (authority: String, target: String) {
+        let whole = url[...].before("#")
+        let rest = whole[...].cut(at: ":").map { $0.after.drop { $0 == "/" } } ?? whole
+        let authority = rest.before("/?")
+        let target = rest.utf8.dropFirst(authority.utf8.count)
+        let text = String(Substring(target))
+        let host = authority.cut(at: "@")?.after ?? authority
+        return (String(host), text.isEmpty ? "/" : text.utf8.first == UInt8(ascii: "?") ? "/\(text)" : text)
+    }
+}
