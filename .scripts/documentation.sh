@@ -5,23 +5,15 @@
 set -euo pipefail
 site=$(realpath -m "${1:?the folder of the site}")
 cd "$(dirname "$0")/.."
-if ! command -v docc >/dev/null || ! command -v swift-symbolgraph-extract >/dev/null; then
-    echo "docc and swift-symbolgraph-extract of the Swift toolchain are needed" >&2
+if ! command -v docc >/dev/null; then
+    echo "docc of the Swift toolchain is needed" >&2
     exit 1
 fi
 
 swift build --enable-all-traits
-products=$(swift build --enable-all-traits --show-bin-path)
+. .scripts/symbols.sh
 work=$(mktemp -d "${TMPDIR:-/tmp}/trellis-documentation.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-target=$(swift -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])')
-
-# The modules of C that the Swift modules import.
-maps=()
-while read -r map; do maps+=(-Xcc "-fmodule-map-file=$map"); done < <(
-    find "$products" -mindepth 2 -maxdepth 2 -name module.modulemap
-    find "$PWD/.build/checkouts" -path '*/Sources/*/include/module.modulemap'
-)
 
 # module NAME DEPENDENCY…: makes the pages of a module, whose links may lead to the modules that were made before.
 archives=()
@@ -30,8 +22,7 @@ module() {
     shift
     for other in "$@"; do links+=(--dependency "$work/$other.doccarchive"); done
     mkdir "$work/$name"
-    swift-symbolgraph-extract -module-name "$name" -target "$target" -I "$products/Modules" "${maps[@]}" -output-dir "$work/$name" \
-        -minimum-access-level public -skip-synthesized-members -emit-extension-block-symbols
+    symbols "$name" "$work/$name"
     # A comment need not describe each parameter: the ones whose names say everything are left out.
     docc convert "Sources/$name/$name.docc" --additional-symbol-graph-dir "$work/$name" --output-path "$work/$name.doccarchive" \
         --warnings-as-errors --disable-parameters-and-returns-validation --enable-experimental-external-link-support \

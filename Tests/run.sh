@@ -3,7 +3,7 @@
 #
 #   Tests/run.sh            set-up, build, and every test on the system's libcurl
 #   Tests/run.sh --quick    the everyday loop: build, formatting, and the tests that open no socket
-#   Tests/run.sh --ci       in addition the current libcurl, the command-line client, and packages outside the repository
+#   Tests/run.sh --ci       in addition the public symbols, the current libcurl, the client, and packages outside the repository
 #   Tests/run.sh --all      in addition the large cases of tests, sanitizers, soaks, fuzzers, instruction counts, and the documentation
 #   Tests/run.sh --sanitize thread    the tests and the soaks under a sanitizer (thread or address), on both libcurls, and nothing else
 #   … --filter PATTERN      only the tests that match, as `swift test --filter` has it
@@ -303,6 +303,7 @@ tests=$(swift build "${options[@]}" --show-bin-path)/trellisPackageTests.xctest
 if is all; then export TRELLIS_TEST_ALL=1 TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
 
 step "formatting" formatting
+if is ci all; then step "public symbols" .scripts/api.sh --no-build; fi
 [ -n "$filter" ] || start_tests "pure tests" '' --filter "$pure" --skip "$impure"
 wait_for_tests
 is quick && finish
