@@ -4,10 +4,10 @@ import Trellis
 /// The settings of steps that belong together.
 extension SettingsDraft {
     func completeRetries(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
-        let isThere = configuration.steps.retryPolicy != nil
+        let isThere = configuration.retry != nil
         guard try hasSettings(of: "retry.", needing: "retry.limit", unless: isThere) else { return }
         if has("retry.limit"), retries.retryLimit == 0 {
-            configuration.steps.replaceRetryPolicies(with: nil)
+            configuration.retry = nil
             return
         }
         var policy = retries
@@ -20,7 +20,7 @@ extension SettingsDraft {
             }
             policy.budget = budget
         }
-        configuration.steps.replaceRetryPolicies(with: policy)
+        configuration.retry = policy
     }
 
     func completeHedging(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
@@ -49,19 +49,21 @@ extension SettingsDraft {
     }
 
     func completeCache(_ configuration: inout SessionConfiguration) throws(InvalidSetting) {
-        let present = configuration.steps.cache
+        let present = configuration.cache as? HTTPCache
         if !has("cache.directory") {
-            guard try hasSettings(of: "cache.", needing: "cache.enabled", unless: present != nil) else { return }
+            guard try hasSettings(of: "cache.", needing: "cache.enabled", unless: configuration.cache != nil)
+            else { return }
         }
         guard cache.isEnabled ?? true else {
-            configuration.steps.cache = nil
+            configuration.cache = nil
             return
         }
+        if configuration.cache != nil, present == nil, cache.sharing == nil, !changesStorage { return }
         var policy = present?.policy ?? CachePolicy()
         if let sharing = cache.sharing { policy.sharing = sharing }
         // A cache of the defaults has responses and requests under way, and stays unless one of its parts changes.
         if let present, policy == present.policy, !changesStorage { return }
-        configuration.steps.cache = HTTPCache(storage: try storage(present?.storage), policy: policy)
+        configuration.cache = HTTPCache(storage: try storage(present?.storage), policy: policy)
     }
 
     /// Indicates whether the storage of the cache has settings.
@@ -93,7 +95,7 @@ extension SettingsDraft {
     }
 
     func completeStores(_ configuration: inout SessionConfiguration) {
-        complete(cookies, &configuration.steps.cookies) { file in
+        complete(cookies, &configuration.cookies) { file in
             if let file { CookieFile(path: file) } else { CookieJar() }
         }
         complete(hsts, &configuration.hsts) { file in

@@ -27,7 +27,7 @@ struct SettingsDraft {
     init(configuration: SessionConfiguration) {
         self.configuration = configuration
         let steps = configuration.steps
-        let policy = steps.retryPolicy ?? RetryPolicy()
+        let policy = configuration.retry ?? RetryPolicy()
         upload = Bandwidth(configuration.bandwidth.upload)
         download = Bandwidth(configuration.bandwidth.download)
         tls = TLS(configuration.tls)

@@ -66,7 +66,7 @@ public struct SessionService: Service {
         if let resolver = session.configuration.resolver as? DNSOverHTTPS, resolver.users?.leave(session) == true {
             await resolver.shutdown()
         }
-        if let storage = session.configuration.steps.cache?.storage as? DiskCacheStorage { await storage.close() }
+        await session.configuration.cache?.close()
         logger.debug("Session has ended")
     }
 

@@ -84,16 +84,16 @@ extension SettingCase {
     private static let onDisk: [String: SettingValue] = ["cache.directory": .string("/var/cache/service")]
 
     static let stores: [SettingCase] = [
-        SettingCase("cache.enabled", .bool(true), "true") { "\($0.steps.cache?.storage is MemoryCacheStorage)" },
+        SettingCase("cache.enabled", .bool(true), "true") { "\($0.httpCache?.storage is MemoryCacheStorage)" },
         SettingCase("cache.directory", .string("/var/cache/service"), "/var/cache/service") {
             disk($0)?.directory ?? "none"
         },
         SettingCase("cache.maximumSize", .int(1_000), with: onDisk, "1000") { "\(disk($0)?.maximumSize ?? 0)" },
         SettingCase("cache.maximumCount", .int(10), with: caching, "10") {
-            "\(($0.steps.cache?.storage as? MemoryCacheStorage)?.maximumCount ?? 0)"
+            "\(($0.httpCache?.storage as? MemoryCacheStorage)?.maximumCount ?? 0)"
         },
         SettingCase("cache.sharing", .string("shared"), with: caching, "shared") {
-            "\($0.steps.cache?.policy.sharing ?? .private)"
+            "\($0.httpCache?.policy.sharing ?? .private)"
         },
         SettingCase("cookies.enabled", .bool(true), "true") { "\($0.steps.cookies is CookieJar)" },
         SettingCase("cookies.file", .string("cookies.txt"), "cookies.txt") {
@@ -116,7 +116,12 @@ extension SettingCase {
     }
 
     private static func disk(_ configuration: SessionConfiguration) -> DiskCacheStorage? {
-        configuration.steps.cache?.storage as? DiskCacheStorage
+        configuration.httpCache?.storage as? DiskCacheStorage
     }
+}
+
+extension SessionConfiguration {
+    /// The framework's cache, if the configuration has one.
+    var httpCache: HTTPCache? { cache as? HTTPCache }
 }
 #endif

@@ -31,7 +31,7 @@ struct SettingDefaultsTests {
             }
             defaults.steps.retriers.append(Retrier { _, _ in .doNotRetry })
         }
-        let policy = try #require(configuration.steps.retryPolicy)
+        let policy = try #require(configuration.retry)
         #expect(policy.retryLimit == 5 && policy.maximumBackoff == .seconds(7))
         #expect(policy.budget === Self.tuned.budget)
         #expect(configuration.steps.retriers.count == 2 && configuration.steps.adapters.count == 1)
@@ -54,7 +54,7 @@ struct SettingDefaultsTests {
             defaults.steps.intercept(with: Self.tuned)
             defaults.steps.hedging = HedgingPolicy(after: .seconds(1), budget: Self.tuned.budget)
         }
-        let policy = try #require(configuration.steps.retryPolicy)
+        let policy = try #require(configuration.retry)
         #expect(policy.retryLimit == 3 && policy.budget?.ratio == 0.5 && policy.budget?.minimumRetries == 5)
         #expect(configuration.steps.hedging?.budget === policy.budget)
     }
@@ -150,7 +150,7 @@ struct SettingDefaultsTests {
             defaults.alternativeServices = services
         }
         let jar = configuration.steps.cookies as? CookieJar
-        #expect(configuration.steps.cache === cache && jar === cookies)
+        #expect(configuration.httpCache === cache && jar === cookies)
         #expect(configuration.hsts === hsts && configuration.alternativeServices === services)
     }
 
@@ -158,16 +158,16 @@ struct SettingDefaultsTests {
         let storage = MemoryCacheStorage(maximumSize: 1_000, maximumCount: 5, maximumBodySize: 900)
         let cache = HTTPCache(storage: storage, policy: CachePolicy(heuristicShare: 0))
         let shared = try await Self.configuration(["cache.sharing": .string("shared")]) { $0.steps.cache = cache }
-        #expect(shared.steps.cache?.policy == CachePolicy(sharing: .shared, heuristicShare: 0))
-        let kept = shared.steps.cache?.storage as? MemoryCacheStorage
+        #expect(shared.httpCache?.policy == CachePolicy(sharing: .shared, heuristicShare: 0))
+        let kept = shared.httpCache?.storage as? MemoryCacheStorage
         #expect(kept === storage)
         let larger = try await Self.configuration(["cache.maximumSize": .int(2_000)]) { $0.steps.cache = cache }
-        let memory = try #require(larger.steps.cache?.storage as? MemoryCacheStorage)
+        let memory = try #require(larger.httpCache?.storage as? MemoryCacheStorage)
         #expect(memory.maximumSize == 2_000 && memory.maximumCount == 5 && memory.maximumBodySize == 900)
-        #expect(larger.steps.cache?.policy == cache.policy)
+        #expect(larger.httpCache?.policy == cache.policy)
         let disk = HTTPCache(storage: DiskCacheStorage(directory: "/var/cache/service", maximumSize: 1_000))
         let fewer = try await Self.configuration(["cache.maximumCount": .int(3)]) { $0.steps.cache = disk }
-        let folder = try #require(fewer.steps.cache?.storage as? DiskCacheStorage)
+        let folder = try #require(fewer.httpCache?.storage as? DiskCacheStorage)
         #expect(folder.directory == "/var/cache/service" && folder.maximumSize == 1_000 && folder.maximumCount == 3)
     }
 

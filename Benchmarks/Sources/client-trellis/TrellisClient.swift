@@ -40,8 +40,8 @@ struct TrellisClient: Client {
         case .uninstrumentedGet: configuration.observe()
         case .mockedGet: transport = MockTransport.immediate { _ in .text("hello world") }
         case .realisticGet:
-            configuration.steps.adapters.append(try BearerAuthentication(token: "token", origin: work.url))
-            configuration.steps.intercept(with: RetryPolicy())
+            configuration.authentication = try .bearer("token", origin: work.url)
+            configuration.retry = RetryPolicy()
             configuration.steps.circuitBreaker = CircuitBreaker()
             configuration.steps.cookies = CookieJar()
         case .cachedGet, .missedGet: configuration.steps.cache = HTTPCache()

@@ -26,10 +26,9 @@ final class OTLPExporter: Sendable {
         configuration.baseURL = collector
         configuration.timeouts.total = .seconds(10)
         // The protocol names these statuses, and allows that a POST is repeated.
-        let policy = RetryPolicy(
+        configuration.retry = RetryPolicy(
             retryLimit: 4, exponentialBackoffScale: .milliseconds(100), retryableHTTPMethods: [.post],
             retryableHTTPStatusCodes: [429, 502, 503, 504])
-        configuration.steps.intercept(with: policy)
         session = Session(configuration: configuration)
         resource = .object(["attributes": .attributes(["service.name": .string(service)])])
     }

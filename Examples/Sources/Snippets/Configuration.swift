@@ -20,7 +20,7 @@ func makeSession() async throws -> Session {
 }
 
 func checkFolderAndFile(of configuration: SessionConfiguration) async throws {
-    if let storage = configuration.cache?.storage as? DiskCacheStorage { try await storage.open() }
+    try await configuration.cache?.open()
     if let cookies = configuration.cookies as? CookieFile {
         _ = await cookies.all
         if let failure = await cookies.failure { throw failure }

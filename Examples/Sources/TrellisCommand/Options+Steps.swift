@@ -73,11 +73,11 @@ extension Options {
 extension Steps {
     /// Writes the cookies that could not be written yet. Returns the failure, if there is one.
     func keepCookies() async -> RequestFailure? {
-        do {
+        do throws(FileFailure) {
             try await (cookies as? CookieFile)?.flush()
             return nil
         } catch {
-            return RequestFailure("file", error.description)
+            return RequestFailure("file", "the cookie file \(error.path) cannot be used: \(error.reason)")
         }
     }
 }

@@ -74,6 +74,8 @@ final class AttachedSteps: RequestAttachment {
 
     /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
     let direct: DirectSteps?
+    /// The cache of the steps, if it is the framework's.
+    let httpCache: HTTPCache?
     /// The steps of requests whose stored responses need no call; `nil` if there is no cache in memory.
     let immediateHits: ImmediateHits?
 
@@ -95,6 +97,7 @@ final class AttachedSteps: RequestAttachment {
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         direct = DirectSteps(steps)
+        httpCache = steps.cache as? HTTPCache
         immediateHits = ImmediateHits(steps)
     }
 
@@ -113,6 +116,7 @@ final class AttachedSteps: RequestAttachment {
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
         direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)
+        httpCache = steps.cache as? HTTPCache
         immediateHits = nil
     }
 

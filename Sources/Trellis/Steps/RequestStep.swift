@@ -37,14 +37,17 @@ public struct NextStep: Sendable {
     let depth: Int?
     /// The call whose rest can become a shared call; `nil` if the steps are called without a session.
     let origin: (any CallOrigin)?
+    /// The place of the cache that the step is; `nil` for every other step.
+    let cachePlace: CachePlace?
     private let send: @Sendable (Request) async throws -> StepResponse
 
     init(
-        depth: Int? = nil, origin: (any CallOrigin)? = nil,
+        depth: Int? = nil, origin: (any CallOrigin)? = nil, cachePlace: CachePlace? = nil,
         _ send: @escaping @Sendable (Request) async throws -> StepResponse
     ) {
         self.depth = depth
         self.origin = origin
+        self.cachePlace = cachePlace
         self.send = send
     }
 

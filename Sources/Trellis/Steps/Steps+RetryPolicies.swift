@@ -1,13 +1,13 @@
-/// The retry policies among the steps, for settings from outside that change them.
+/// The retry policies among the steps, as ``SessionConfiguration/retry``.
 extension Steps {
-    /// The first retry policy in the order of the retriers; `nil` if there is none. Those within an ``Interceptor`` do not count.
-    package var retryPolicy: RetryPolicy? {
+    /// The first retry policy in the order of the retriers; `nil` if there is none. A policy within an ``Interceptor`` does not count.
+    var retryPolicy: RetryPolicy? {
         retriers.compactMap { Self.retryPolicy($0) }.first ?? adapters.compactMap { Self.retryPolicy($0) }.first
     }
 
-    /// Puts one retry policy in the place of the first one, or at the end if there is none, and removes all others. Removes all of them if
+    /// Puts one retry policy where the first one is, or at the end if there is none, and removes all others. Removes all of them if
     /// `policy` is `nil`.
-    package mutating func replaceRetryPolicies(with policy: RetryPolicy?) {
+    mutating func replaceRetryPolicies(with policy: RetryPolicy?) {
         let adapterIndex = adapters.firstIndex { Self.retryPolicy($0) != nil }
         let retrierIndex = retriers.firstIndex { Self.retryPolicy($0) != nil }
         adapters.removeAll { Self.retryPolicy($0) != nil }

@@ -40,7 +40,7 @@ public struct Steps: Sendable {
     public var cookies: (any CookieStorage)?
     /// The cache of responses, inside of the cookies and outside of the limits: what it has needs no request. If `nil`, the session's,
     /// and for a session none.
-    public var cache: HTTPCache?
+    public var cache: (any ResponseCaching)?
     /// The handler that is asked about each response that the cache could store; if `nil`, the session's, and for a session
     /// ``CachedResponseHandler/cache``.
     public var cachedResponseHandler: (any CachedResponseHandler)?

@@ -338,7 +338,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func exchangeWithCookies(_ request: Request) async throws -> StepResponse {
         if let cache = steps.cache, call.delivery != .connection {
-            return try await exchangeWithCache(await addingCookies(to: request), asked: request, cache)
+            return try await exchange(await addingCookies(to: request), asked: request, through: cache)
         }
         let answer = try await exchangeWithinLimits(await addingCookies(to: request))
         await keepCookies(of: answer, to: request)

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let interceptor = AuthenticationInterceptor(authenticator: OAuthAuthenticator(), credential: credential)
-/// configuration.steps.intercept(with: interceptor)
+/// configuration.authentication = .interceptor(interceptor)
 /// ```
 ///
 /// - A single refresh serves all calls that are refused, or find the credential expired, while it is under way. These calls

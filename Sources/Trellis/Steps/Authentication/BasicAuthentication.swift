@@ -1,8 +1,7 @@
 /// An adapter that sends a name and a password with requests (RFC 7617), without waiting for a challenge.
 ///
 /// ```swift
-/// configuration.steps.adapters.append(
-///     try BasicAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
+/// configuration.authentication = try .basic("ada", password, origin: "https://api.example.com")
 /// ```
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials.

@@ -1,8 +1,7 @@
 /// An adapter that sends a token with requests (RFC 6750).
 ///
 /// ```swift
-/// configuration.steps.adapters.append(
-///     try BearerAuthentication(token: token, origin: "https://api.example.com"))
+/// configuration.authentication = try .bearer(token, origin: "https://api.example.com")
 /// ```
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. For a token that is

@@ -5,8 +5,7 @@ import HTTPTypes
 /// A step for Digest authentication (RFC 7616), which proves knowledge of the password without sending the password.
 ///
 /// ```swift
-/// configuration.steps.network.append(
-///     try DigestAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
+/// configuration.authentication = try .digest("ada", password, origin: "https://api.example.com")
 /// ```
 ///
 /// The step runs around each request on the wire, so that redirects are authenticated each for its own path. The first request to

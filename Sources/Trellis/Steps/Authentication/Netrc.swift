@@ -3,7 +3,7 @@ import CurlEngine
 /// The names and passwords of a `.netrc` file, by machine, read as curl reads the file.
 ///
 /// ```swift
-/// configuration.steps.adapters.append(try await Netrc.load())
+/// configuration.authentication = .netrc(try await .load())
 /// ```
 ///
 /// The file names machines, not origins: an entry applies to all ports of its machine, over `http` too. The file is read when

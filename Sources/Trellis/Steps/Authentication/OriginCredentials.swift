@@ -7,7 +7,7 @@ import HTTPTypes
 /// var credentials = OriginCredentials()
 /// try credentials.set(.bearer(token), for: "https://api.example.com")
 /// try credentials.set(.basic(username: "ada", password: password), for: "http://localhost:8080")
-/// configuration.steps.adapters.append(credentials)
+/// configuration.authentication = .origins(credentials)
 /// ```
 ///
 /// A token or a name with control characters is an error of kind ``TrellisError/Kind/invalidRequest``, and nothing is sent.

@@ -1,8 +1,7 @@
 /// A step that proves a name and a password in the way that the server asks for: Digest (RFC 7616) or Basic (RFC 7617).
 ///
 /// ```swift
-/// configuration.steps.network.append(
-///     try PasswordAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
+/// configuration.authentication = try .password("ada", password, origin: "https://api.example.com")
 /// ```
 ///
 /// For a single request, use ``Request/withCredentials(username:password:)``.

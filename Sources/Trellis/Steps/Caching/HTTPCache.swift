@@ -5,8 +5,8 @@ private import Synchronization
 /// A cache of responses (RFC 9111), which sessions share if they have the same one.
 ///
 /// ```swift
-/// configuration.steps.cache = HTTPCache()                                          // in memory, for one user
-/// configuration.steps.cache = HTTPCache(policy: CachePolicy(sharing: .shared))     // for many users
+/// configuration.cache = HTTPCache()                                          // in memory, for one user
+/// configuration.cache = HTTPCache(policy: CachePolicy(sharing: .shared))     // for many users
 /// let (data, response) = try await session.data(url)
 /// response.cacheStatus                                                             // trellis; hit; ttl=30
 /// ```

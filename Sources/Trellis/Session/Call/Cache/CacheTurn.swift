@@ -130,7 +130,7 @@ struct CacheTurn {
         let variant = VarySelection(of: entry.head.stored.deciding, request: headers)?.text
         guard case .leader(let leader) = cache.exchanges.join(key, variant: variant) else { return }
         pipeline.session.validateInBackground(
-            asked, for: pipeline.call.delivery, pipeline.steps, leading: leader)
+            asked, for: pipeline.call.delivery, pipeline.steps, in: cache, leading: leader)
     }
 
     /// Removes a stored response whose body cannot be read.

@@ -2,6 +2,25 @@ import CurlEngine
 
 /// The cache of an exchange: a stored response in place of the exchange, or the exchange, whose response may be stored.
 extension Pipeline {
+    /// Returns the response to a request from a cache, of the framework's or of the user's.
+    ///
+    /// - Parameter asked: The request without the cookies of the session.
+    @inline(__always)
+    func exchange(
+        _ request: Request, asked: Request, through cache: any ResponseCaching
+    ) async throws -> StepResponse {
+        if let cache = self.request.steps.httpCache { return try await exchangeWithCache(request, asked: asked, cache) }
+        return try await exchangeWithOtherCache(request, asked: asked, cache)
+    }
+
+    @inline(never)
+    private func exchangeWithOtherCache(
+        _ request: Request, asked: Request, _ cache: any ResponseCaching
+    ) async throws -> StepResponse {
+        let next = NextStep(cachePlace: CachePlace(self, asked: asked)) { try await self.exchangeForCache($0) }
+        return try await cache.response(to: request, context: context, next: next)
+    }
+
     /// Returns the response to a request from the cache or from the server.
     ///
     /// - Parameters:
@@ -32,7 +51,7 @@ extension Session {
     ///   - steps: The steps of the request that used the stale response.
     ///   - leader: The ticket with which no other request validates the same response.
     func validateInBackground(
-        _ request: Request, for delivery: Delivery, _ steps: Steps, leading leader: CacheTicket
+        _ request: Request, for delivery: Delivery, _ steps: Steps, in cache: HTTPCache, leading leader: CacheTicket
     ) {
         var request = request
         var timeouts = request.timeouts ?? Timeouts()
@@ -55,7 +74,7 @@ extension Session {
         }
         validations.begin(in: actor, work) {
             // An entry that a storage makes visible later, in spite of that, is removed again.
-            steps.cache?.exchanges.invalidate(leader.key)
+            cache.exchanges.invalidate(leader.key)
             leader.settle(.left)
         }
     }

@@ -5,7 +5,7 @@ private import Synchronization
 ///
 /// ```swift
 /// let storage = DiskCacheStorage(directory: "/var/cache/fetcher", maximumSize: 1 << 30)
-/// configuration.steps.cache = HTTPCache(storage: storage)
+/// configuration.cache = HTTPCache(storage: storage)
 /// // At the end of the process, after the last request:
 /// await session.shutdown()
 /// await storage.close()

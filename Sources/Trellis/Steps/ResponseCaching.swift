@@ -1,0 +1,65 @@
+/// A cache of responses in ``SessionConfiguration/cache``; ``HTTPCache`` is the framework's.
+///
+/// A cache may wrap another one:
+///
+/// ```swift
+/// struct CacheForReports: ResponseCaching {
+///     let cache = HTTPCache()
+///
+///     func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+///         guard request.path.hasPrefix("/reports") else { return try await next(request) }
+///         return try await cache.response(to: request, context: context, next: next)
+///     }
+/// }
+/// ```
+public protocol ResponseCaching: Sendable {
+    /// Returns a stored response, or the response of `next`, which sends the request. Runs once for each request on the wire: inside of the
+    /// cookies, outside of the limits.
+    ///
+    /// - Throws: The errors of `next`; an error of the cache reaches the caller unchanged, unless a retrier asks for another attempt.
+    func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse
+
+    /// Prepares the storage, so that a storage that cannot be used is an error now and not a warning later. The default does nothing.
+    func open() async throws
+
+    /// Writes what the storage has in memory alone. `SessionService` calls this after the session has ended. The default does nothing.
+    func close() async
+}
+
+extension ResponseCaching {
+    /// Does nothing.
+    public func open() async throws {}
+
+    /// Does nothing.
+    public func close() async {}
+}
+
+/// The place of a cache in a call, for the cache of the framework.
+final class CachePlace: Sendable {
+    let pipeline: Pipeline
+    /// The request without the cookies of the session.
+    let asked: Request
+
+    init(_ pipeline: Pipeline, asked: Request) {
+        self.pipeline = pipeline
+        self.asked = asked
+    }
+}
+
+extension HTTPCache: ResponseCaching {
+    /// Returns a stored response, or the response of the server, which may be stored.
+    ///
+    /// A cache works in ``SessionConfiguration/cache`` and within the cache there. Anywhere else, this is `next(request)`.
+    public func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+        guard let place = next.cachePlace else { return try await next(request) }
+        return try await place.pipeline.exchangeWithCache(request, asked: place.asked, self)
+    }
+
+    /// Opens the folder of a ``DiskCacheStorage``; any other storage needs no preparation.
+    ///
+    /// - Throws: ``FileFailure`` if the folder cannot be used.
+    public func open() async throws { try await (storage as? DiskCacheStorage)?.open() }
+
+    /// Saves the index of a ``DiskCacheStorage``.
+    public func close() async { await (storage as? DiskCacheStorage)?.close() }
+}
