@@ -50,7 +50,8 @@ extension URLRequest {
         case .file(let path):
             guard FileManager.default.isReadableFile(atPath: path), let stream = InputStream(fileAtPath: path) else {
                 throw TrellisError(
-                    .bodyFailed(.file(path: path, reason: "it cannot be opened")), method: request.method, url: request.url
+                    .bodyFailed(.file(path: path, reason: "it cannot be opened")), method: request.method,
+                    url: request.url
                 )
             }
             httpBodyStream = stream

@@ -16,9 +16,9 @@ private struct Client: Sendable {
         var configuration = SessionConfiguration()
         configuration.baseURL = baseURL
         configuration.defaultHeaders["X-API-Key"] = "abc"
-        configuration.steps.intercept(with: retry)
-        configuration.steps.intercept(
-            with: AuthenticationInterceptor(authenticator: OAuth(), credential: Tokens(access: "a")))
+        configuration.retry = retry
+        configuration.authentication = .interceptor(
+            AuthenticationInterceptor(authenticator: OAuth(), credential: Tokens(access: "a")))
         session = Session(configuration: configuration, transport: transport)
     }
 

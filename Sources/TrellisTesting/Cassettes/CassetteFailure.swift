@@ -40,9 +40,11 @@ enum CassetteFailure {
         case .invalidRequest(.url(let reason)), .connectionFailed(.nameResolution(let reason)),
             .connectionFailed(.unreachable(let reason)), .connectionFailed(.source(let reason)),
             .proxyFailed(.unreachable(_, let reason)), .securityFailed(.handshake(let reason)),
-            .exchangeFailed(.send(let reason)), .exchangeFailed(.receive(let reason)), .exchangeFailed(.http2(let reason)),
+            .exchangeFailed(.send(let reason)), .exchangeFailed(.receive(let reason)),
+            .exchangeFailed(.http2(let reason)),
             .exchangeFailed(.http3(let reason)), .invalidResponse(.bodyCutShort(let reason)),
-            .invalidResponse(.malformed(let reason)), .invalidResponse(.contentCoding(let reason)), .unsupported(let reason),
+            .invalidResponse(.malformed(let reason)), .invalidResponse(.contentCoding(let reason)),
+            .unsupported(let reason),
             .other(let reason):
             reason
         case .securityFailed(.untrusted(let certificate)): "\(certificate)"

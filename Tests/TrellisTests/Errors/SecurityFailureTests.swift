@@ -31,7 +31,8 @@ struct SecurityFailureTests {
 
     @Test(
         arguments: [
-            (.required, .tls), (.refused("x"), .tls), (.file(path: "x", reason: "y"), .file), (.noCertificate("x"), .file),
+            (.required, .tls), (.refused("x"), .tls), (.file(path: "x", reason: "y"), .file),
+            (.noCertificate("x"), .file),
             (.noKey("x"), .file), (.noPassphrase("x"), .tls), (.wrongPassphrase("x"), .tls),
             (.mismatch(key: "x", certificate: "y"), .tls),
             (.unusable("x"), .tls), (.requiredByProxy, .tls), (.refusedByProxy("x"), .tls),

@@ -120,7 +120,8 @@ struct TrellisErrorTests {
             TrellisError.Kind.allCases.map(\.rawValue) == [
                 "invalid_url", "invalid_request", "dns", "connect", "proxy", "tls", "untrusted", "pin_mismatch",
                 "trust_refused", "timeout_connect",
-                "timeout_response", "timeout_idle", "timeout_deadline", "cancelled", "send", "receive", "truncated_body",
+                "timeout_response", "timeout_idle", "timeout_deadline", "cancelled", "send", "receive",
+                "truncated_body",
                 "malformed_response",
                 "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",

@@ -38,7 +38,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
             throw CancellationError()
         } catch {
             let reason = (error as? DecodingError)?.reason ?? "\(error)"
-            throw answer.error(.serializationFailed(.decoding(type: "\(Value.self)", reason: reason)), underlying: error)
+            throw answer.error(
+                .serializationFailed(.decoding(type: "\(Value.self)", reason: reason)), underlying: error)
         }
     }
 

@@ -17,7 +17,9 @@ public struct Authentication: Sendable, RedactedDescription {
 
     /// Returns the way that a step authenticates; `nil` if it does not.
     init?(of step: Any) {
-        guard let step = ((step as? AttachedInterceptor)?.interceptor ?? step) as? any AuthenticationStep else { return nil }
+        guard let step = ((step as? AttachedInterceptor)?.interceptor ?? step) as? any AuthenticationStep else {
+            return nil
+        }
         self.step = step
     }
 

@@ -7,7 +7,9 @@ final class ImmediateCache: Sendable {
 
     /// Creates the cache of steps; `nil` if they have none, or its storage may wait.
     init?(_ steps: Steps) {
-        guard let cache = steps.cache as? HTTPCache, let storage = cache.storage as? any ImmediateCacheStorage else { return nil }
+        guard let cache = steps.cache as? HTTPCache, let storage = cache.storage as? any ImmediateCacheStorage else {
+            return nil
+        }
         (self.cache, self.storage) = (cache, storage)
         stores = steps.cachedResponseHandler.map { ($0 as? ResponseCacher)?.storesAll } ?? true
     }

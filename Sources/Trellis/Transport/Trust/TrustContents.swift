@@ -48,7 +48,8 @@ struct TrustContents: Sendable {
         return TrellisError(
             .securityFailed(
                 isOfIdentity
-                    ? .clientIdentity(.file(path: path, reason: reason)) : .certificateAuthorityFile("\(path): \(reason)")))
+                    ? .clientIdentity(.file(path: path, reason: reason))
+                    : .certificateAuthorityFile("\(path): \(reason)")))
     }
 
     /// Indicates whether the bytes of both are the same.
@@ -101,7 +102,9 @@ struct TrustContents: Sendable {
                 case 0?: "there is no \(kind) in PEM in it"
                 default: nil
                 }
-            if let reason { throw TrellisError(.securityFailed(.certificateAuthorityFile("\(source.name): \(reason)"))) }
+            if let reason {
+                throw TrellisError(.securityFailed(.certificateAuthorityFile("\(source.name): \(reason)")))
+            }
             text += bytes + [10]
         }
         return text
