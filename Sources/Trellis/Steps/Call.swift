@@ -83,6 +83,9 @@ final class Call: Sendable {
     /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
     var cancellation: (any Error)? { lazyRecord.load()?.withLock { $0.cancellation } }
 
+    /// The error with which the call has ended while its steps are at work; `nil` if it has not.
+    var endReason: (any Error)? { lazyRecord.load()?.withLock { $0.endReason ?? $0.cancellation } }
+
     /// Throws `CancellationError` if the task is cancelled or the call's result is decided, and the error of a call that was cancelled
     /// before its exchange.
     func checkCancellation() throws {

@@ -19,6 +19,13 @@ public struct CallContext: Sendable {
     /// The time since the call was made, on the clock of its session.
     public var elapsed: Duration { call.deadline.elapsed }
 
+    /// The reason why the call has ended while its steps are at work, if it has: of kind ``TrellisError/Kind/totalTimeout`` at the deadline, of
+    /// kind ``TrellisError/Kind/cancelled`` after a shutdown of the session or a cancellation of the handle. `nil` if the task was cancelled.
+    ///
+    /// ``NextStep`` and ``wait(for:)`` throw this error. A step that waits for something else sees that its task is cancelled, and finds
+    /// the reason here.
+    public var endReason: TrellisError? { call.endReason as? TrellisError }
+
     /// Indicates whether one of the redirects, or the link that the request follows, has led to another origin.
     var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }
     /// The request that the last redirect led to; `nil` until the first redirect.
@@ -44,10 +51,17 @@ public struct CallContext: Sendable {
     ///
     /// The call's deadline ends the wait, as it ends every step.
     ///
+    /// - Throws: The ``endReason`` when the call has ended; `CancellationError` if there is none, because the task was cancelled.
+    public func wait(for duration: Duration) async throws {
+        do { try await pause(for: duration) } catch let error as CancellationError { throw endReason ?? error }
+    }
+
+    /// Waits on the clock of the session, for the framework.
+    ///
     /// - Throws: `CancellationError` when the call has ended; ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` when the
     ///   session has been shut down.
     @inline(never)
-    public func wait(for duration: Duration) async throws {
+    func pause(for duration: Duration) async throws {
         try Task.checkCancellation()
         guard duration > .zero else { return }
         guard try await call.waitingEngine.delay(for: duration, of: call) else {

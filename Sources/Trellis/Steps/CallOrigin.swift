@@ -6,6 +6,8 @@ protocol CallOrigin: Sendable {
     ///
     /// - Parameter depth: The number of application steps that have run.
     func sharedCall(for request: Request, depth: Int) -> any SharedCall
+    /// The error with which the call has ended while its steps are at work; `nil` if it has not.
+    var endReason: (any Error)? { get }
     /// The sum of the epochs of the credentials of the call: the sum changes whenever the user sets one of these credentials.
     var credentialEpoch: Int { get }
 }

@@ -6,6 +6,8 @@ struct CallRecord: Sendable {
     var start: EngineInstant?
     /// Indicates whether the call's result is decided, by its task or by its actor.
     var isDecided = false
+    /// The error with which the call has ended while its steps were at work: of its deadline, of its session or of its task.
+    var endReason: (any Error)?
     /// The error with which the call was cancelled while it had neither an actor nor an exchange.
     var cancellation: (any Error)?
     /// The task that performs the call, if it has a task of its own.

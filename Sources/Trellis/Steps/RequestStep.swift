@@ -14,7 +14,8 @@
 /// In ``Steps/application`` a step runs once for a call, outside of everything: it gets the caller's request and the final
 /// response. In ``Steps/network`` it runs for each hop, retries and redirects included, inside of everything except cookies
 /// and limits. A step runs as a ``RequestAdapter`` does: it begins on the caller's thread and continues on the pool after a
-/// suspension, or runs on the pool, and never on the session's thread. A step is cancelled with its call.
+/// suspension, or runs on the pool, and never on the session's thread. A step is cancelled with its call:
+/// ``CallContext/endReason`` tells why.
 public protocol RequestStep: Sendable {
     /// Returns the response to a request: the response of `next`, or another one.
     ///
@@ -52,5 +53,10 @@ public struct NextStep: Sendable {
     }
 
     /// Runs the rest of the call with a request.
-    public func callAsFunction(_ request: Request) async throws -> StepResponse { try await send(request) }
+    ///
+    /// - Throws: ``TrellisError``: at the deadline of the call, of kind ``TrellisError/Kind/totalTimeout``; after a shutdown of the session,
+    ///   of kind ``TrellisError/Kind/cancelled``. `CancellationError` if the caller's task was cancelled.
+    public func callAsFunction(_ request: Request) async throws -> StepResponse {
+        do { return try await send(request) } catch let error as CancellationError { throw origin?.endReason ?? error }
+    }
 }

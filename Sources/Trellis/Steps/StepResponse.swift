@@ -104,7 +104,7 @@ extension StepResponse {
                 var remaining = Self.discardLimit
                 while remaining > 0, let chunk = try? await token.source.next() { remaining -= chunk.count }
             }
-            group.addTask { try? await context.wait(for: Self.discardTimeout) }
+            group.addTask { try? await context.pause(for: Self.discardTimeout) }
             await group.next()
             group.cancelAll()
         }

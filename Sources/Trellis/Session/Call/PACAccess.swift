@@ -15,7 +15,7 @@ struct PACAccess: ProxyScriptAccess {
 
     var now: EngineInstant { context.now }
 
-    func wait(for duration: Duration) async throws { try await context.wait(for: duration) }
+    func wait(for duration: Duration) async throws { try await context.pause(for: duration) }
 
     // MARK: The result
 
@@ -23,7 +23,7 @@ struct PACAccess: ProxyScriptAccess {
         try await withThrowingTaskGroup(of: String.self) { group in
             group.addTask { try await result() }
             group.addTask { [context] in
-                try await context.wait(for: Self.resultLimit)
+                try await context.pause(for: Self.resultLimit)
                 let reason = "it has not returned within \(Self.resultLimit.components.seconds) s"
                 throw TrellisError(.proxyFailed(.script(reason, mayBeTransient: true)))
             }
@@ -142,7 +142,7 @@ struct PACAccess: ProxyScriptAccess {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await FunctionTask.value { try await pending.evaluate(clock: clock) } }
             group.addTask { [context] in
-                try await context.wait(for: limit)
+                try await context.pause(for: limit)
                 var error = TrellisError(.timedOut(limit < rest ? .connect : .total), phase: .connecting)
                 error.metrics.total = elapsed + limit
                 error.detail = CallFunction.evaluator(host: pending.trust.host).description

@@ -63,7 +63,7 @@ extension Pipeline {
         let limit = session.preparation.limits(of: request, delivery: call.delivery).connect
         guard let limit else { return nil }
         return TrustFileLimit(
-            wait: { try await self.context.wait(for: .nanoseconds(limit)) }, elapsed: { self.elapsed },
+            wait: { try await self.context.pause(for: .nanoseconds(limit)) }, elapsed: { self.elapsed },
             isZero: limit == 0)
     }
 

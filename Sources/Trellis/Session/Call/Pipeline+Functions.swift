@@ -17,7 +17,7 @@ extension Pipeline {
             return try await withThrowingTaskGroup(of: Value?.self) { group in
                 group.addTask { try await FunctionTask.value(of: work) }
                 group.addTask {
-                    try await self.context.wait(for: .nanoseconds(limit))
+                    try await self.context.pause(for: .nanoseconds(limit))
                     return nil
                 }
                 defer { group.cancelAll() }

@@ -79,7 +79,7 @@ extension StepResponse {
         return await withTaskGroup(of: StepResponse?.self) { group -> StepResponse? in
             group.addTask { try? await readToEnd(token) }
             group.addTask {
-                try? await context.wait(for: Self.memoryTimeout)
+                try? await context.pause(for: Self.memoryTimeout)
                 return nil
             }
             let first = await group.next()

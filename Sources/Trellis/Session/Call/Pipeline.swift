@@ -152,7 +152,7 @@ final class Pipeline: Sendable {
             guard let wait = try await pipeline.retry(after: end, of: request) else { return try end.result.get() }
             known = nil
             if case .success(let answer) = end.result { await answer.discard(pipeline.context) }
-            try await pipeline.context.wait(for: wait)
+            try await pipeline.context.pause(for: wait)
             pipeline = pipeline.again()
         }
     }

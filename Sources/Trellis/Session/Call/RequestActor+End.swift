@@ -18,7 +18,7 @@ extension RequestActor {
     ///
     /// - Parameter isOverdue: Indicates whether the call has reached its deadline, of which the error of an exchange tells more.
     func fail(_ error: any Error, _ event: RequestState.Event, isOverdue: Bool = false) {
-        guard !hasEnded, decide() else { return }
+        guard !hasEnded, decide(endingWith: completed(error)) else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
         cancelWork()
         ending = Ending(error: error, event: event)
@@ -42,6 +42,30 @@ extension RequestActor {
             StuckEngineWatch(exchange) { [self] in submit { $0.stopAwaiting(exchange) } }.timerIsDue()
         }
         finishEnding()
+    }
+
+    /// The error of the deadline. An exchange in progress has a better one, which takes its place.
+    var overdue: TrellisError {
+        var error = TrellisError(
+            .timedOut(.total), method: call.request.method, url: session.completeURL(of: call.request))
+        error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
+        let last = exchange ?? predecessor
+        let history = last?.prepared.history
+        error.metrics.attemptCount = last == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
+        error.followed = history?.redirects ?? []
+        guard let wait = call.record.withLock({ $0.wait }) else {
+            if underWay.isEmpty {
+                error.detail = "a step around the request was at work"
+            } else {
+                error.phase = .sending
+            }
+            return error
+        }
+        error.phase = wait.isQueue ? .queued : .connecting
+        error.isHeldByLimit = wait.isQueue
+        if wait.isQueue { error.metrics.queuedTime = executor.now.nanoseconds(since: wait.start) }
+        error.detail = wait.description
+        return error
     }
 
     /// Cancels the task that performs the call, if it has one.

@@ -229,10 +229,13 @@ actor RequestActor: EngineActor {
     // MARK: The end
 
     /// Claims the right to decide on the result. Returns `false` if the result is already decided.
-    nonisolated func decide() -> Bool {
+    ///
+    /// - Parameter reason: The error with which the call ends while its steps are at work; `nil` if they have returned.
+    nonisolated func decide(endingWith reason: (any Error)? = nil) -> Bool {
         call.record.withLock { record in
-            defer { record.isDecided = true }
-            return !record.isDecided
+            guard !record.isDecided else { return false }
+            (record.isDecided, record.endReason) = (true, reason)
+            return true
         }
     }
 
@@ -305,26 +308,6 @@ actor RequestActor: EngineActor {
         (others + (exchange.map { [$0] } ?? [])).filter { !$0.isEnded }
     }
 
-    /// The error if the deadline passes while no exchange is in progress.
-    private var overdue: TrellisError {
-        var error = TrellisError(
-            .timedOut(.total), method: call.request.method, url: session.completeURL(of: call.request))
-        error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
-        let last = exchange ?? predecessor
-        let history = last?.prepared.history
-        error.metrics.attemptCount = last == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
-        error.followed = history?.redirects ?? []
-        guard let wait = call.record.withLock({ $0.wait }) else {
-            error.detail = "a step around the request was at work"
-            return error
-        }
-        error.phase = wait.isQueue ? .queued : .connecting
-        error.isHeldByLimit = wait.isQueue
-        if wait.isQueue { error.metrics.queuedTime = executor.now.nanoseconds(since: wait.start) }
-        error.detail = wait.description
-        return error
-    }
-
     // MARK: Exchanges
 
     /// Sets the exchange that the call's handles suspend and end. Returns `false` if the call has ended.
@@ -391,6 +374,8 @@ extension RequestActor: CallOrigin {
     nonisolated func sharedCall(for request: Request, depth: Int) -> any SharedCall {
         session.sharedCall(for: request, steps, depth: depth)
     }
+
+    nonisolated var endReason: (any Error)? { call.endReason }
 
     nonisolated var credentialEpoch: Int { steps.steps.adapters.credentialEpoch }
 }

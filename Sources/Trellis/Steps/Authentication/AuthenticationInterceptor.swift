@@ -13,7 +13,8 @@
 ///   ends because its session was shut down is begun again by the waiting calls of other sessions.
 /// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that
 ///   the request was made for: any other response with a status of 401 is returned as it is.
-/// - A call that is sent again with a new credential and is refused again gets the response as it is.
+/// - A call that is sent again with a new credential and is refused again gets the response as it is. That attempt is not a retry of a
+///   ``RetryPolicy``: a call with ``RetryPolicy/retryLimit`` 3 and a refresh makes up to five attempts.
 /// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out
 ///   while the session drains.
 /// - A call that is cancelled ends at once; the refresh continues, and its credential is kept even if no call waits for it any
@@ -98,7 +99,9 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         do {
             let isRenewed = try await store.renew(
                 for: context.call, isCurrent: isCurrent, version: version, beforeWait: attempt.discard)
-            return isRenewed ? .retry : .doNotRetry
+            guard isRenewed else { return .doNotRetry }
+            context.call.changeCredentialRecord(of: ObjectIdentifier(store)) { $0.renewalCount += 1 }
+            return .retry
         } catch {
             return .doNotRetryWithError(error)
         }

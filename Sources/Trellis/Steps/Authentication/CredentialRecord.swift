@@ -7,6 +7,8 @@ struct CredentialRecord: Sendable {
     var isAdded = false
     /// The version of the credential with which the call was sent again after its last refusal; `nil` if it was not sent again.
     var renewal: Int?
+    /// The number of times that the call was sent again with another version of the credential.
+    var renewalCount = 0
     /// The number of the last refresh that had begun when the call was authenticated: the call was sent before any later refresh.
     var lastRefresh = 0
     /// The failed refresh with which the call failed before its request was sent; `nil` if there is none.
@@ -24,6 +26,9 @@ extension Call {
     func credentialRecord(of store: ObjectIdentifier) -> CredentialRecord {
         record.withLock { $0.credentials[store] ?? CredentialRecord() }
     }
+
+    /// The number of attempts that were begun because a credential was renewed.
+    var renewalCount: Int { record.withLock { $0.credentials.values.reduce(0) { $0 + $1.renewalCount } } }
 
     /// Changes the call's record about the credential of a store.
     func changeCredentialRecord(of store: ObjectIdentifier, _ change: (inout CredentialRecord) -> Void) {

@@ -59,7 +59,7 @@ struct HedgeRace: Sendable {
 
     private func wait(_ context: CallContext, _ news: AsyncStream<Turn>.Continuation) -> Task<Void, Never> {
         Task(executorPreference: globalConcurrentExecutor) { [delay = policy.delay] in
-            do { try await context.wait(for: delay) } catch { return }
+            do { try await context.pause(for: delay) } catch { return }
             news.yield(.delayIsOver)
         }
     }

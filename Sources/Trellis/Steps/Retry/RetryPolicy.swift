@@ -14,7 +14,8 @@ public import HTTPTypes
 /// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than
 /// ``maximumRetryAfter``, and when the call's deadline is earlier. The caller then gets the last response or error.
 public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
-    /// The number of retries of one call, 2 by default.
+    /// The number of retries of one call, 2 by default. Hedges, and attempts with a credential that an ``AuthenticationInterceptor`` has
+    /// renewed, do not count.
     public var retryLimit = 2
     /// The factor by which the span of the waits grows with each retry, 2 by default.
     public var exponentialBackoffBase = 2.0
@@ -105,8 +106,9 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
 
     /// Returns ``RetryResult/retryWithDelay(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        // Hedges count as attempts, but not as retries.
-        let delay = delay(after: attempt, attempt: context.attempt - context.hedges, random: random(), now: .now)
+        // Hedges and attempts with a renewed credential are not retries.
+        let number = context.attempt - context.hedges - context.call.renewalCount
+        let delay = delay(after: attempt, attempt: number, random: random(), now: .now)
         guard let delay else { return .doNotRetry }
         // Checked before the budget, so that a retry that never begins is not counted.
         if let remaining = context.remainingTime, delay >= remaining { return .doNotRetry }

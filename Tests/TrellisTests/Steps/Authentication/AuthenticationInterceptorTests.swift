@@ -15,6 +15,25 @@ struct AuthenticationInterceptorTests {
         #expect(world.authenticator.refreshes == 0)
     }
 
+    /// The attempt with the renewed credential is no retry of the policy, whichever of them is asked first.
+    @Test(arguments: [true, false])
+    func aRefreshCostsNoRetry(_ isPolicyFirst: Bool) async throws {
+        let transport = MockTransport { request in
+            let isRenewed = request.request.headers[.authorization] == "Bearer token-1"
+            return MockResponse(status: isRenewed ? 503 : 401)
+        }
+        let interceptor = AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: Token("old"))
+        var configuration = SessionConfiguration()
+        if !isPolicyFirst { configuration.authentication = .interceptor(interceptor) }
+        configuration.retry = RetryPolicy(retryLimit: 3, exponentialBackoffScale: .zero)
+        if isPolicyFirst { configuration.authentication = .interceptor(interceptor) }
+        let session = Session(configuration: configuration, transport: transport)
+        #expect(try await session.data("http://a.example/").1.status.code == 503)
+        #expect(transport.startedCount == 5)
+        #expect(try await session.data("http://a.example/").1.status.code == 503)
+        #expect(transport.startedCount == 9)
+    }
+
     @Test func noCredentialIsAnError() async throws {
         let world = TokenWorld(accepting: ["good"], credential: nil)
         await #expect(throws: AuthenticationError.missingCredential) { try await world.get() }

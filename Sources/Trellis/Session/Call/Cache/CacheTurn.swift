@@ -197,7 +197,7 @@ struct CacheTurn {
         let outcome = await withTaskGroup(of: CacheFlight.Outcome?.self) { group in
             group.addTask { await flight.wait() }
             group.addTask {
-                try? await context.wait(for: limit)
+                try? await context.pause(for: limit)
                 return .notStored
             }
             let first = await group.next() ?? nil
