@@ -70,6 +70,8 @@ struct ExchangeEnd: Sendable {
     let metrics: Metrics
     /// Indicates whether the exchange ended because of the call.
     let wasInProgress: Bool
+    /// Indicates whether the exchange had started before its end.
+    let wasStarted: Bool
 }
 
 extension ExchangeActor {
@@ -79,9 +81,11 @@ extension ExchangeActor {
     ///   because the exchange of a handle may have started later.
     func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd {
         let wasInProgress = !state.isEnded
+        let wasStarted = state.phase != .initialized && state.phase != .suspended(.parked)
         if isOverdue { fail(after: .total) }
         cancel(error)
-        return ExchangeEnd(failure: failure, metrics: finalMetrics, wasInProgress: wasInProgress)
+        return ExchangeEnd(
+            failure: failure, metrics: finalMetrics, wasInProgress: wasInProgress, wasStarted: wasStarted)
     }
 
     /// The reason why the exchange waits for a slot or for its connection, for errors; `nil` if no reason is known.

@@ -73,6 +73,8 @@ extension RequestActor {
         return try await withTaskCancellationHandler {
             try await withReply { reply in
                 keep(work.task)
+                // The handler of the cancellation may have found no task.
+                if Task.isCancelled { cancelWork() }
                 let waiter = Adaptation.Waiter(actor: self, reply: reply)
                 // The adapters have returned in between: the task has ended.
                 if let result = work.adaptation.wait(waiter) {
@@ -81,6 +83,8 @@ extension RequestActor {
             }
         } onCancel: {
             submit { $0.cancel(CancellationError()) }
+            // The engine of the call may be stuck.
+            cancelWork()
         }
     }
 }

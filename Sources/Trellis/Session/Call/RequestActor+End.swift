@@ -91,7 +91,7 @@ extension RequestActor {
         {
             ending?.error = failure
         }
-        guard end.wasInProgress else { return }
+        guard end.wasInProgress, end.wasStarted else { return }
         let attempt = (exchange.prepared.history?.earlierAttempts ?? 0) + 1
         call.record(exchange.prepared, end.metrics, attempt: attempt)
     }

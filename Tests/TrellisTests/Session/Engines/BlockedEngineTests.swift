@@ -153,6 +153,29 @@ struct BlockedEngineTests {
         await world.session.shutdown()
     }
 
+    @Test func anAdapterThatWaitsIsCancelledAtOnce() async throws {
+        let world = World()
+        let begun = LoopbackServer.Gate(), hanging = LoopbackServer.Gate(), isCancelled = LoopbackServer.Gate()
+        let adapter = Adapter { request, _ in
+            begun.open()
+            do { try await hanging.opened() } catch {
+                isCancelled.open()
+                throw error
+            }
+            return request
+        }
+        let request = Request("http://localhost/").withAdapter(adapter)
+        let call = outcome { [session = world.session] in "\(try await session.data(request).1.status.code)" }
+        try await begun.opened()
+        try await world.block()
+        call.cancel()
+        try await isCancelled.opened()
+        #expect(world.isBlocked)
+        world.end()
+        #expect(await call.value == .taskCancelled)
+        await world.session.shutdown()
+    }
+
     /// The response comes while the engine is blocked: nothing follows its redirect, and so the shutdown does not wait for that.
     @Test func aShutdownDoesNotWaitForTheRedirectOfACallThatHasEnded() async throws {
         let world = World()

@@ -46,6 +46,20 @@ struct DataRequestTests {
         }
     }
 
+    /// Steps make no difference.
+    @Test(arguments: ["c", "sc", "cr"], [true, false])
+    func whatWasNotSentIsNoExchange(_ calls: String, _ hasSteps: Bool) async throws {
+        let scripted = Scripted.narrow
+        var request = Request("http://localhost/")
+        if hasSteps { request = request.withAdapter(Adapter { request, _ async in request }) }
+        let handle = scripted.session.request(request)
+        Self.perform(calls, on: handle)
+        await scripted.session.settle()
+        #expect(await handle.state == .cancelled)
+        #expect(handle.exchanges.isEmpty)
+        #expect(scripted.transport.attempts.isEmpty)
+    }
+
     @Test(arguments: rows)
     func callsInThisOrder(_ row: Row) async throws {
         let scripted = Scripted.narrow
