@@ -85,11 +85,11 @@ extension Transfer {
 
     /// Returns whether a failure means a complete response. Before 8.1, libcurl treats a server that needs no more of the body (NO_ERROR
     /// after a response; RFC 9113, section 8.1) as a failure to send. That is the only failure of a stream for which libcurl has no error
-    /// text.
+    /// text. A response whose connection was broken at the same time may be incomplete.
     func isCleanEnd(_ code: CURLcode) -> Bool {
-        guard isUploadUnderWay, code == CURLE_HTTP2_STREAM, !LibcurlFeatures.current.isAtLeast(8, 1) else {
-            return false
-        }
+        guard isUploadUnderWay, code == CURLE_HTTP2_STREAM, !LibcurlFeatures.current.isAtLeast(8, 1),
+            log?.isBroken != true
+        else { return false }
         return unsafe parser.hasFinalHead && (parser.contentLength ?? 0) <= receivedBytes && easy?.hasWords == false
     }
 }

@@ -43,4 +43,21 @@ struct LostResponseTests {
         }
         await session.shutdown()
     }
+
+    /// A reset without the end of the response, and then the end of the connection, while a body in memory waits for room.
+    @Test func aResetOnAConnectionThatEndsIsNoEndOfAResponse() async throws {
+        let server = try LoopbackServer { connection in
+            let stream = try RawHTTP2(connection: connection).readRequest()
+            var answer = RawHTTP2.frame(RawHTTP2.headers, RawHTTP2.endHeaders, stream: stream, RawHTTP2.statusOK)
+            answer += RawHTTP2.frame(RawHTTP2.data, 0, stream: stream, Array("half".utf8))
+            answer += RawHTTP2.frame(RawHTTP2.reset, 0, stream: stream, [0, 0, 0, 0])
+            try connection.write(answer)
+        }
+        var configuration = SessionConfiguration()
+        configuration.httpVersion = .http2PriorKnowledge
+        let session = Session(configuration: configuration)
+        let request = Request(server.url(), method: .post, body: .data(Data(count: 1 << 20)))
+        await #expect(throws: TrellisError.self) { _ = try await session.data(request) }
+        await session.shutdown()
+    }
 }
