@@ -23,7 +23,7 @@ struct InvalidSettingTests {
             ("engines", .int(2_000), "2000 is more than 1024"),
             (
                 "httpVersion", .string("2"),
-                "'2' is none of automatic, http1Only, http2PriorKnowledge, http3Preferred, http3Only"
+                "'2' is none of automatic, http1Only, http2, http2PriorKnowledge, http3Preferred, http3Only"
             ),
             ("baseURL", .string("api.example.com"), "it is not an absolute URL with http or https and a host"),
             ("headers", .strings(["A: 1", "b"]), "element 2 is not of the form 'Name: value'"),
@@ -56,7 +56,7 @@ struct InvalidSettingTests {
 
     /// A number in place of a word, as in a file.
     @Test func theWordsThatAreExpectedAreTold() async {
-        let words = "one of automatic, http1Only, http2PriorKnowledge, http3Preferred, http3Only is expected ("
+        let words = "one of automatic, http1Only, http2, http2PriorKnowledge, http3Preferred, http3Only is expected ("
         #expect(await error(["httpVersion": .int(2)])?.reason.hasPrefix(words) == true)
         #expect(await error(["userAgent": .int(2)])?.reason.hasPrefix("a text is expected (") == true)
     }

@@ -207,7 +207,7 @@ final class EasyHandle {
             forbidsResumption = options.forbidsResumption
             set(CURLOPT_SSL_SESSIONID_CACHE, forbidsResumption ? 0 : 1)
         }
-        if options.version != .http2OverTLS { isPristine = false }
+        if options.version != .http2OverTLS, options.version != .http2Only { isPristine = false }
         if options.mayConnectForLong {
             set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
             isPristine = false
@@ -283,7 +283,7 @@ final class EasyHandle {
         // of streams is known. The framework sends one request first instead, and the ``StreamGate`` paces the others.
         let value: Int
         switch version {
-        case .http2OverTLS: return true
+        case .http2OverTLS, .http2Only: return true
         case .http1: value = CURL_HTTP_VERSION_1_1
         case .http2PriorKnowledge:
             value = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE

@@ -17,6 +17,11 @@ extension Transfer {
                 unsafe delegate?.transferDidReceiveInformational(parser.takeHead())
             case .final:
                 if streamUse == .streaming { engine.streams.isAnswered(self) }
+                // With a TLS library that does not tell the result of its handshake.
+                guard options.version != .http2Only || !isHTTP1 else {
+                    failure = Self.noHTTP2
+                    return Self.abort
+                }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 if !hasMadeConnection { easy?.keepAddresses(true) }
                 let head = unsafe parser.takeHead()
@@ -97,14 +102,20 @@ extension Transfer {
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: hasOpenedSocket && hasCompleteLookup) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         let isEnded = engine.hasEnded(port: port) && restarts < Self.maximumReplacements
-        if attempts == 0, !hasOpenedSocket, isEnded || lacksChain(port: port) {
-            // libcurl does not check connections that were used a moment ago, and does not know which ones have a chain.
+        let mayReplace = restarts < Self.maximumReplacements
+        if attempts == 0, !hasOpenedSocket, isEnded || lacksChain(port: port) || lacksStreams && mayReplace {
+            // libcurl does not check connections that were used a moment ago, and does not know which ones have a chain. It takes a
+            // connection that was made for HTTP/1.1 for a request that may use HTTP/2.
             if ownConnection != .wanted { easy?.closeAfterwards() }
             mustStartAgain = true
             return CURL_PREREQFUNC_ABORT
         }
         if mustWaitAfterRefusal() {
             mustWaitForStream = true
+            return CURL_PREREQFUNC_ABORT
+        }
+        guard !lacksStreams else {
+            failure = Self.noHTTP2
             return CURL_PREREQFUNC_ABORT
         }
         attempts += 1
@@ -133,6 +144,13 @@ extension Transfer {
         delegate?.transferIsConnected()
         return CURL_PREREQFUNC_OK
     }
+
+    /// The failure of a request that demands HTTP/2, before anything of it is sent.
+    private static let noHTTP2 = EngineFailure(
+        kind: .http2, message: "the server has not agreed on HTTP/2 in the TLS handshake (ALPN)")
+
+    /// Indicates whether the transfer demands HTTP/2, and its connection has another version.
+    private var lacksStreams: Bool { options.version == .http2Only && easy?.hasCertainlyNoStreams == true }
 
     /// The largest number of connections without a chain that are closed for one transfer. Several may be idle.
     private static let maximumReplacements = 64

@@ -197,7 +197,7 @@ package final class Transfer: @unchecked Sendable {
     package var sharesConnection: Bool {
         switch options.version {
         case .http1: false
-        case .http2PriorKnowledge, .http3Only: true
+        case .http2Only, .http2PriorKnowledge, .http3Only: true
         case .http2OverTLS, .http3WithFallback: hadStreams && attempts > 0 && easy != nil
         }
     }

@@ -16,6 +16,8 @@ package final class TransferOptions: Sendable {
         case http1
         /// HTTP/2 if the server selects it in the TLS handshake; otherwise HTTP/1.1.
         case http2OverTLS
+        /// HTTP/2 if the server selects it in the TLS handshake; otherwise an error.
+        case http2Only
         /// HTTP/2 without negotiation.
         case http2PriorKnowledge
         /// HTTP/3; otherwise HTTP/2 or HTTP/1.1.
@@ -161,7 +163,7 @@ package final class TransferOptions: Sendable {
         switch version {
         case .http1: false
         case .http2OverTLS, .http3WithFallback: url.isSecure
-        case .http2PriorKnowledge, .http3Only: true
+        case .http2Only, .http2PriorKnowledge, .http3Only: true
         }
     }
 }

@@ -68,7 +68,7 @@ extension Transfer {
         guard attempts > 0 else { return nil }
         return switch options.version {
         case .http1: .http1_1
-        case .http2PriorKnowledge: .http2
+        case .http2Only, .http2PriorKnowledge: .http2
         case .http3Only: .http3
         case .http2OverTLS: hadStreams ? .http2 : .http1_1
         case .http3WithFallback: !hadStreams ? .http1_1 : easy?.hasNegotiatedHTTP3 == true ? .http3 : .http2

@@ -4,6 +4,9 @@ public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
     case automatic
     /// HTTP/1.1.
     case http1Only
+    /// HTTP/2, or an error. The kind is ``TrellisError/Kind/http2`` if the server does not agree on HTTP/2 during the TLS handshake (ALPN;
+    /// RFC 9113, section 3.2): nothing of the request is sent then. It is ``TrellisError/Kind/unsupported`` for an `http` URL.
+    case http2
     /// HTTP/2 without negotiation, also over plain TCP (RFC 9113, section 3.3).
     case http2PriorKnowledge
     /// HTTP/3, with HTTP/2 or HTTP/1.1 as a fallback if the HTTP/3 connection fails. The same as ``automatic`` if the

@@ -105,7 +105,7 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
     /// Returns the name of the queue of requests to an origin.
     static func queue(of origin: String, _ version: TransferOptions.Version) -> String {
         switch version {
-        case .http2OverTLS, .http3WithFallback: origin
+        case .http2OverTLS, .http2Only, .http3WithFallback: origin
         case .http1: origin + " HTTP/1.1"
         case .http2PriorKnowledge: origin + " HTTP/2"
         case .http3Only: origin + " HTTP/3"
@@ -117,7 +117,7 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
         switch wire.version {
         case .http2OverTLS, .http3WithFallback: wire.url.isSecure
         case .http1: false
-        case .http2PriorKnowledge, .http3Only: true
+        case .http2Only, .http2PriorKnowledge, .http3Only: true
         }
     }
 }

@@ -15,7 +15,7 @@ struct Origin: Sendable {
         return switch version {
         case .http1Only: true
         case .automatic, .http3Preferred: !url.lowercasedASCII().hasPrefix("https:") || head.fields.contains(.trailer)
-        case .http2PriorKnowledge, .http3Only: false
+        case .http2, .http2PriorKnowledge, .http3Only: false
         }
     }
 

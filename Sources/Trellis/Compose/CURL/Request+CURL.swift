@@ -38,6 +38,9 @@ extension Request {
         switch httpVersion ?? options.httpVersion {
         case .automatic: break
         case .http1Only: command.add("--http1.1")
+        case .http2:
+            command.add("--http2")
+            command.remarks.append("curl falls back to HTTP/1.1 where the server does not agree on HTTP/2")
         case .http2PriorKnowledge: command.add("--http2-prior-knowledge")
         case .http3Preferred: command.add("--http3")
         case .http3Only: command.add("--http3-only")

@@ -83,7 +83,7 @@ struct CURLDescriptionTests {
 
     @Test(arguments: [
         (HTTPVersionPolicy.automatic, []), (.http1Only, ["--http1.1"]),
-        (.http2PriorKnowledge, ["--http2-prior-knowledge"]), (.http3Preferred, ["--http3"]),
+        (.http2, ["--http2"]), (.http2PriorKnowledge, ["--http2-prior-knowledge"]), (.http3Preferred, ["--http3"]),
         (.http3Only, ["--http3-only"]),
     ])
     func theVersionIsAFlag(_ version: HTTPVersionPolicy, _ flags: [String]) async {

@@ -117,7 +117,8 @@ struct RequestPreparationBodyTests {
     @Test(
         arguments: [
             (.automatic, "http", .http2OverTLS), (.http1Only, "https", .http1),
-            (.http2PriorKnowledge, "http", .http2PriorKnowledge), (.http3Preferred, "https", .http3WithFallback),
+            (.http2, "https", .http2Only), (.http2PriorKnowledge, "http", .http2PriorKnowledge),
+            (.http3Preferred, "https", .http3WithFallback),
             (.http3Preferred, "http", .http2OverTLS),
         ] as [(HTTPVersionPolicy, String, TransferOptions.Version)])
     func thePolicyDecidesTheVersion(_ policy: HTTPVersionPolicy, _ scheme: String, _ version: TransferOptions.Version)
