@@ -25,10 +25,21 @@ extension RequestBody {
         .data(try encoded { try encoder.encode(value) }, contentType: jsonType)
     }
 
+    /// Returns a body with names and values as a form, in this order, of the type `application/x-www-form-urlencoded; charset=utf-8`. A name
+    /// may be repeated:
+    ///
+    /// ```swift
+    /// let body = RequestBody.form(["grant_type": "client_credentials", "scope": "read", "scope": "write"])
+    /// ```
+    public static func form(_ items: KeyValuePairs<String, String>) -> RequestBody {
+        .data(Data(URLQuery.pairs(items).utf8), contentType: formType)
+    }
+
     /// Returns a body with a value as a form, of the type `application/x-www-form-urlencoded; charset=utf-8`.
     ///
     /// - Parameter encoder: The encoder that makes the form; one with the default options by default.
     /// - Throws: As in ``json(_:encoder:)``.
+    @_disfavoredOverload
     public static func form(
         _ value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) throws(TrellisError) -> RequestBody {

@@ -15,9 +15,12 @@ enum URLQuery {
 
     /// Returns a URL with items added to its query, percent-encoded.
     static func appending(_ items: KeyValuePairs<String, String>, to url: String) -> String {
-        guard !items.isEmpty else { return url }
-        let pairs = items.map { text(URLQueryItem(name: $0.key, value: $0.value)) }
-        return appending(pairs.joined(separator: "&"), to: url)
+        items.isEmpty ? url : appending(pairs(items), to: url)
+    }
+
+    /// Returns names and values as encoded pairs, in their order.
+    static func pairs(_ items: KeyValuePairs<String, String>) -> String {
+        items.map { text(URLQueryItem(name: $0.key, value: $0.value)) }.joined(separator: "&")
     }
 
     /// Returns an item as text; an item without a value has no `=`.

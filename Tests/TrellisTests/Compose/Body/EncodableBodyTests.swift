@@ -55,3 +55,20 @@ struct EncodableBodyTests {
         }
     }
 }
+
+/// Forms of names and values, whose order a server may read.
+struct FormItemsTests {
+    @Test func orderAndRepeatedNamesAreKept() {
+        let body = RequestBody.form(["b": "1", "a": "x y&", "b": "2", "\u{E9}": ""])
+        #expect(body.data == Data("b=1&a=x%20y%26&b=2&%C3%A9=".utf8))
+        #expect(body.contentType == "application/x-www-form-urlencoded; charset=utf-8")
+        #expect(RequestBody.form([:]).data == Data())
+    }
+
+    /// Without an annotation, other values are those of the encoder.
+    @Test func otherValuesAreEncoded() throws {
+        #expect(try RequestBody.form(["b": 1, "a": 2]).data == Data("a=2&b=1".utf8))
+        let items = ["b": "1", "a": "2"]
+        #expect(try RequestBody.form(items).data == Data("a=2&b=1".utf8))
+    }
+}

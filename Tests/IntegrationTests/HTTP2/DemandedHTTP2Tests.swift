@@ -1,0 +1,53 @@
+import Testing
+import Trellis
+import TrellisTesting
+
+/// A request that demands HTTP/2 is sent over it, or not at all.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct DemandedHTTP2Tests {
+    private static let started = Peer.started("http2.py")
+
+    @Test(.requiresPeers) func aServerThatAgreesIsSpokenTo() async throws {
+        let peer = try await HTTP2Peer(Self.started, .tls)
+        let request = try peer.request("/ok/1000").withHTTPVersion(.http2)
+        let (data, response) = try await peer.session.data(request)
+        #expect(data.count == 1000 && response.version == .http2)
+        // The connection is that of requests without the demand.
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test func aServerThatDoesNotAgreeGetsNothing() async throws {
+        let server = try LoopbackServer.https { _ in .text("ok") }
+        let session = Session(configuration: server.sessionConfiguration())
+        let request = Request(server.url("/"), method: .post, body: .string("text")).withHTTPVersion(.http2)
+        let error = await expectFailure([.http2]) { try await session.data(request) }
+        #expect(error?.mayHaveSentBytes == false)
+        #expect(error?.description.contains("the server has not agreed on HTTP/2") == true)
+        #expect(server.requests.isEmpty)
+        #expect(try await session.data(server.url("/")).1.version == .http1_1)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// libcurl takes the idle connection of another request, of which it does not know that it has no streams.
+    @Test func anIdleConnectionOverHTTP1IsNotUsed() async throws {
+        let server = try LoopbackServer.https { _ in .text("ok") }
+        let session = Session(configuration: server.sessionConfiguration())
+        _ = try await session.data(server.url("/1"))
+        await expectFailure([.http2]) { try await session.data(Request(server.url("/2")).withHTTPVersion(.http2)) }
+        #expect(server.requests.map(\.target) == ["/1"])
+        #expect(server.acceptedCount == 2)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func withoutTLSThereIsNoAgreement() async throws {
+        let server = try LoopbackServer.http { _ in .text("ok") }
+        let session = Session()
+        await expectFailure([.unsupported]) {
+            try await session.data(Request(server.url("/")).withHTTPVersion(.http2))
+        }
+        #expect(server.acceptedCount == 0)
+        await session.shutdown()
+    }
+}
