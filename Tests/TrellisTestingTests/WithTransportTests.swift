@@ -168,7 +168,7 @@ struct WithTransportTests {
         router.route(.get, "/events").then(
             MockResponse(headers: [.contentType: "text/event-stream"], body: Data("data: 1\n\n".utf8)))
         let data = try await withTransport(router) {
-            for try await event in scene.session.serverSentEvents("http://mock.example/events") { return event.data }
+            for try await event in scene.session.eventSource("http://mock.example/events") { return event.data }
             return "none"
         }
         #expect(data == "1")

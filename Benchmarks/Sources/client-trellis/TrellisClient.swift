@@ -83,7 +83,7 @@ struct TrellisClient: Client {
     }
 
     func download(_ url: String, into sink: inout ByteSink) async throws {
-        for try await chunk in try await streamed(url).body {
+        for try await chunk in try await streamed(url).chunks {
             try chunk.withUnsafeBytes { try sink.receive($0) }
         }
     }

@@ -23,7 +23,7 @@ func playQuiz(over session: Session, answer: (_ question: WebSocketMessage) -> S
 }
 
 func followNews(with session: Session) async throws {
-    for try await socket in session.webSockets("wss://example.com/news") {
+    for try await socket in session.reconnectingWebSockets("wss://example.com/news") {
         try await socket.send("subscribe")
         do {
             for try await message in socket.messages { print(message) }

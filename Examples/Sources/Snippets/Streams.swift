@@ -28,7 +28,7 @@ func printEvents(_ url: String, session: Session) async throws {
     var reconnection = ReconnectionPolicy()
     reconnection.initialDelay = .seconds(1)
     reconnection.maximumFailures = 10
-    for try await event in session.serverSentEvents(url, reconnecting: reconnection) {
+    for try await event in session.eventSource(url, reconnecting: reconnection) {
         print(event.id, event.event, event.data)
     }
 }
@@ -37,7 +37,7 @@ func followEvents(_ url: String, session: Session) async throws {
     var headers: HTTPFields = [:]
     while true {
         do {
-            for try await event in session.serverSentEvents(url, headers: headers) {
+            for try await event in session.eventSource(url, headers: headers) {
                 headers["Last-Event-ID"] = event.id
                 print(event.event, event.data)
             }

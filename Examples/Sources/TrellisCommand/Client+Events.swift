@@ -31,7 +31,7 @@ extension Client {
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
         let session = Session(configuration: try sessionConfiguration(steps))
-        let events = session.serverSentEvents(request, onResponse: { latest.head = $0 })
+        let events = session.eventSource(request, onResponse: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }

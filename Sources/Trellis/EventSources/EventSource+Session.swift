@@ -17,7 +17,7 @@ extension Session {
     ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is
     ///     validated: also that of the 204 which ends the sequence, and that of a response that is refused. An error that the
     ///     closure throws ends the sequence.
-    public func serverSentEvents(
+    public func eventSource(
         _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(),
@@ -25,7 +25,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil,
         onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
-        serverSentEvents(
+        eventSource(
             { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, reconnection,
             maximumEventSize,
             onResponse
@@ -35,21 +35,21 @@ extension Session {
     /// Returns the server-sent events of a server, with the fields of the requests by text or as a list: see ``HeaderLiteral``. Everything
     /// else is as in the method of the same name that takes `HTTPFields`.
     @_disfavoredOverload
-    public func serverSentEvents(
+    public func eventSource(
         _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
         query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
         onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
-        serverSentEvents(
+        eventSource(
             request, reconnecting: reconnection, maximumEventSize: maximumEventSize, query: query,
             headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor,
             onResponse: onResponse)
     }
 
     /// Returns the events as the public method does, with the caller's random numbers.
-    func serverSentEvents(
+    func eventSource(
         _ make: @escaping @Sendable () throws -> Request, _ reconnection: ReconnectionPolicy,
         _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
         _ onResponse: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double

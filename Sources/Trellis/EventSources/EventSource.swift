@@ -6,7 +6,7 @@ import HTTPTypes
 /// again, from the last event on if the server supports that.
 ///
 /// ```swift
-/// for try await event in session.serverSentEvents("https://example.com/news") {
+/// for try await event in session.eventSource("https://example.com/news") {
 ///     print(event.event, event.data)
 /// }
 /// ```

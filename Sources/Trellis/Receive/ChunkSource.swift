@@ -161,31 +161,6 @@ extension ChunkSource {
     }
 }
 
-/// The reader of a body as a stream of the standard library. A reader that is released ends the transfer if it has asked for a
-/// chunk.
-final class StreamReader: Sendable {
-    /// The token of the response, so that dropping the response alone does not end the transfer.
-    private let token: TransferToken
-    private let response: Response
-    /// The reader of the chunks; `nil` if no chunk has been asked for.
-    private let reader = Locked<ChunkReader?>(nil)
-
-    init(_ token: TransferToken, _ response: Response) {
-        self.token = token
-        self.response = response
-    }
-
-    /// Returns the next chunk; `nil` at the end.
-    func next() async throws -> Data? {
-        let reader = self.reader.withLock { reader in
-            let known = reader ?? ChunkReader(token, response)
-            reader = known
-            return known
-        }
-        return try await reader.next()
-    }
-}
-
 /// A source for a body that is in memory, for readers of chunks.
 final class DataSource: ChunkSource {
     private enum State {

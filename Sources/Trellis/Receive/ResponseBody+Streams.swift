@@ -62,6 +62,24 @@ extension ResponseBody {
         ServerSentEventSequence(self, limit: maximumSize)
     }
 
+    /// Returns the data of server-sent events, each decoded as JSON.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value of each event, whatever the event's type is.
+    ///   - terminator: The data of the event after which the stream has ended, `[DONE]` unless given; `nil` for none. A body that ends
+    ///     without this event is no error.
+    ///   - decoder: The decoder: one with default settings unless given. Do not change the decoder while the body is read.
+    ///   - maximumSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event is an error of kind
+    ///     ``TrellisError/Kind/bodyTooLarge``.
+    ///   - whenUndecodable: The handler for an event that cannot be decoded; with `nil`, such an event ends the stream with an error.
+    public func events<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, until terminator: String? = "[DONE]", decoder: JSONDecoder = JSONDecoder(),
+        maximumSize: Int = ServerSentEventSequence.maximumEventSize, whenUndecodable: UndecodableElementHandler? = nil
+    ) -> DecodedEventSequence<Value> {
+        DecodedEventSequence(
+            self, limit: maximumSize, until: terminator, ElementDecoder(decoder, whenUndecodable: whenUndecodable))
+    }
+
     /// Returns the parts of a multipart body.
     ///
     /// - Parameters:

@@ -20,16 +20,6 @@ public struct StreamResponse: Sendable {
     }
 
     /// The body in chunks.
-    ///
-    /// Like every `AsyncThrowingStream`, the body ends without an error when the task that reads it is cancelled. Where the difference
-    /// between the end of the body and the cancellation of the task matters, use ``chunks``, ``bytes`` or ``lines-swift.property``, which
-    /// throw `CancellationError`, or call `Task.checkCancellation()` after the loop.
-    public var body: AsyncThrowingStream<Data, any Error> {
-        let reader = StreamReader(token, response)
-        return AsyncThrowingStream { try await reader.next() }
-    }
-
-    /// The body in chunks.
     public var chunks: ResponseBody { ResponseBody(token, of: response) }
 
     /// The body as a sequence of bytes.
@@ -94,6 +84,25 @@ extension StreamResponse {
     /// The body as a stream of server-sent events. The stream ends with the body; for a stream that is opened again whenever it
     /// ends, see ``EventSource``.
     public var serverSentEvents: ServerSentEventSequence { chunks.serverSentEvents }
+
+    /// Returns the data of server-sent events, each decoded as JSON, up to the event with which language models end their responses.
+    ///
+    /// ```swift
+    /// for try await delta in try await session.stream(chat).validate().events(of: Delta.self) {
+    ///     print(delta.text, terminator: "")
+    /// }
+    /// ```
+    ///
+    /// For the other settings, see ``ResponseBody/events(of:until:decoder:maximumSize:whenUndecodable:)``.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value of each event, whatever the event's type is.
+    ///   - terminator: The data of the event after which the stream has ended, `[DONE]` unless given; `nil` for none. A body that ends
+    ///     without this event is no error.
+    ///   - decoder: The decoder: one with default settings unless given. Do not change the decoder while the body is read.
+    public func events<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, until terminator: String? = "[DONE]", decoder: JSONDecoder = JSONDecoder()
+    ) -> DecodedEventSequence<Value> { chunks.events(of: type, until: terminator, decoder: decoder) }
 
     /// The parts of a multipart body, whose boundary is in the response's `Content-Type`.
     ///

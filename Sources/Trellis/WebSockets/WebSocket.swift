@@ -43,12 +43,8 @@ public final class WebSocket: Sendable {
     ///
     /// The messages end when either side closes the connection: the server with the code 1000, 1001 or none, or this side with any code
     /// and without messages that were dropped or broke a rule (``close(code:reason:)``). Any other end is an error, because messages may be
-    /// missing. A task that is cancelled while it waits for a message gets a `CancellationError`. If it is cancelled between two messages,
-    /// the stream ends without an error, like every `AsyncThrowingStream`; ``receive()`` throws then too. Leaving the loop does not close
-    /// the connection.
-    public var messages: AsyncThrowingStream<WebSocketMessage, any Error> {
-        AsyncThrowingStream { try await self.receive() }
-    }
+    /// missing. Cancelling the task of a reader throws `CancellationError` there, and leaves the connection open, as leaving the loop does.
+    public var messages: WebSocketMessages { WebSocketMessages(socket: self) }
 
     /// Returns the next message; `nil` after the last one, as for ``messages``.
     ///

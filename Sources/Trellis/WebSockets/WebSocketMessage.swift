@@ -26,3 +26,31 @@ public enum WebSocketMessage: Sendable, Hashable {
         }
     }
 }
+
+/// The messages of a WebSocket: see ``WebSocket/messages``.
+public struct WebSocketMessages: AsyncSequence, Sendable {
+    /// A message.
+    public typealias Element = WebSocketMessage
+
+    let socket: WebSocket
+
+    /// Returns an iterator over the messages that no reader has got yet.
+    public func makeAsyncIterator() -> Iterator { Iterator(socket: socket) }
+
+    /// The iterator over the messages.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let socket: WebSocket
+
+        /// Returns the next message; `nil` after the last one.
+        ///
+        /// - Throws: As ``WebSocket/receive()``.
+        public mutating func next() async throws -> WebSocketMessage? { try await socket.receive() }
+
+        /// Returns the next message, as ``next()`` does. Runs on the actor of the caller, regardless of the argument.
+        public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws
+            -> WebSocketMessage?
+        {
+            try await next()
+        }
+    }
+}

@@ -5,7 +5,7 @@ public import HTTPTypes
 /// A WebSocket that is opened again whenever it has ended, as a sequence of open connections.
 ///
 /// ```swift
-/// for try await socket in session.webSockets("wss://example.com/news") {
+/// for try await socket in session.reconnectingWebSockets("wss://example.com/news") {
 ///     do {
 ///         for try await message in socket.messages { show(message) }
 ///     } catch let error as TrellisError {
@@ -122,13 +122,13 @@ extension Session {
     ///   - request: The request of the handshake, converted for each connection.
     ///   - options: The settings of each connection.
     ///   - reconnection: The rules for opening the connection again.
-    public func webSockets(
+    public func reconnectingWebSockets(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         reconnecting reconnection: ReconnectionPolicy = .init(), query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(),
         timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
     ) -> WebSocketSequence {
-        webSockets(reconnection, random: { Double.random(in: 0..<1) }) {
+        reconnectingWebSockets(reconnection, random: { Double.random(in: 0..<1) }) {
             try await self.webSocket(
                 request, options: options, query: query, headers: headers, timeout: timeout, timeouts: timeouts,
                 interceptor: interceptor)
@@ -136,7 +136,7 @@ extension Session {
     }
 
     /// Returns the connections as the public method does, with the caller's random numbers.
-    func webSockets(
+    func reconnectingWebSockets(
         _ reconnection: ReconnectionPolicy, random: @escaping @Sendable () -> Double,
         open: @escaping @Sendable () async throws -> WebSocket
     ) -> WebSocketSequence {

@@ -62,7 +62,7 @@ struct CutShortTests {
         let server = try Misbehaviour(answering: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", then: .close)
         var text = ""
         await expectFailure([.truncatedBody]) {
-            for try await chunk in try await server.session.stream(server.request).body {
+            for try await chunk in try await server.session.stream(server.request).chunks {
                 text += String(decoding: chunk, as: UTF8.self)
             }
         }

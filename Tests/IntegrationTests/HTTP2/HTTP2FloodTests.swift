@@ -23,7 +23,7 @@ struct HTTP2FloodTests {
         let stream = try await peer.session.stream(peer.request("/flood/\(kind)/in-body", idle: Self.idle))
         let isBegun = LoopbackServer.Gate()
         async let end: Void = expectFlood {
-            for try await _ in stream.body { isBegun.open() }
+            for try await _ in stream.chunks { isBegun.open() }
         }
         try await isBegun.opened()
         try await peer.answersElsewhere()

@@ -99,7 +99,7 @@ struct RealServerTests {
             for _ in 0..<5 {
                 group.addTask {
                     // Leaving the loop after the first chunk ends the transfer.
-                    for try await chunk in try await session.stream(large).body where !chunk.isEmpty { return 11 }
+                    for try await chunk in try await session.stream(large).chunks where !chunk.isEmpty { return 11 }
                     return 0
                 }
             }

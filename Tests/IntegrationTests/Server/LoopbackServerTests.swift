@@ -172,7 +172,7 @@ struct LoopbackServerTests {
         #expect(server.bytesWritten < total)
         #expect(!half.isOpen, "half of it fits into no buffer on the way")
         var count = 0
-        for try await chunk in stream.body { count += chunk.count }
+        for try await chunk in stream.chunks { count += chunk.count }
         #expect(count == total)
         await session.shutdown()
         try await server.waitUntilAllClosed()

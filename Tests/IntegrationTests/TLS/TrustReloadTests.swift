@@ -205,7 +205,7 @@ struct TrustReloadTests {
         try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
         #expect(try await session.string(url).hasPrefix("berta "))
         var body = Data()
-        for try await chunk in stream.body { body += chunk }
+        for try await chunk in stream.chunks { body += chunk }
         #expect(String(decoding: body, as: UTF8.self).hasPrefix("ada "))
         await session.shutdown()
     }

@@ -79,7 +79,7 @@ struct BandwidthFairnessTests {
             Task {
                 let stream = try await session.stream(server.url("/\(index)"))
                 try await counts.areReady.opened()
-                for try await chunk in stream.body { counts.add(chunk.count, to: index) }
+                for try await chunk in stream.chunks { counts.add(chunk.count, to: index) }
             }
         }
         await expectEqualShares(counts)

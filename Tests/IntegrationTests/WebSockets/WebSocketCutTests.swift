@@ -145,7 +145,7 @@ struct WebSocketCutTests {
         let delay = Duration.milliseconds(1)
         let rules = ReconnectionPolicy(initialDelay: delay, minimumDelay: delay, maximumBackoff: delay)
         var count = 0
-        for try await socket in session.webSockets("ws://far.invalid/", reconnecting: rules) {
+        for try await socket in session.reconnectingWebSockets("ws://far.invalid/", reconnecting: rules) {
             let greeting = try await socket.receive()
             #expect(greeting == .text("hello"))
             count += 1

@@ -151,7 +151,7 @@ struct WebSocketWireTests {
         let session = Session()
         let rules = ReconnectionPolicy(initialDelay: .milliseconds(1), minimumDelay: .milliseconds(1))
         var texts: [String] = []
-        for try await socket in session.webSockets(server.url("/once"), reconnecting: rules) {
+        for try await socket in session.reconnectingWebSockets(server.url("/once"), reconnecting: rules) {
             for try await message in socket.messages { if let text = message.text { texts.append(text) } }
             if texts.count == 3 { break }
         }
@@ -164,7 +164,7 @@ struct WebSocketWireTests {
         let server = try WebSocketServer()
         let session = Session()
         await #expect(throws: TrellisError.self) {
-            for try await _ in session.webSockets(server.url("/refused")) { Issue.record("open") }
+            for try await _ in session.reconnectingWebSockets(server.url("/refused")) { Issue.record("open") }
         }
         await session.shutdown()
     }

@@ -17,7 +17,7 @@ struct EventSourceTests {
     ) -> Task<Outcome, Never> {
         var reconnection = ReconnectionPolicy()
         change(&reconnection)
-        let source = scripted.session.serverSentEvents({ request }, reconnection) { 0.5 }
+        let source = scripted.session.eventSource({ request }, reconnection) { 0.5 }
         return outcome {
             var seen: [String] = []
             for try await event in source { seen.append("\(event.data)#\(event.id)") }
@@ -190,7 +190,7 @@ struct EventSourceTests {
     func anyOtherAnswerIsAnErrorForGood(
         _ status: Int, _ type: String, _ failure: TrellisError.ValidationFailure
     ) async throws {
-        let events = scripted.session.serverSentEvents("http://localhost/?token=a")
+        let events = scripted.session.eventSource("http://localhost/?token=a")
         let reading = Task { () -> TrellisError? in
             do { for try await _ in events {} } catch { return error as? TrellisError }
             return nil
@@ -220,7 +220,7 @@ struct EventSourceTests {
     }
 
     @Test func anEventAboveTheLimitIsAnErrorForGood() async throws {
-        let source = scripted.session.serverSentEvents("http://localhost/", maximumEventSize: 10)
+        let source = scripted.session.eventSource("http://localhost/", maximumEventSize: 10)
         let reading = outcome {
             for try await _ in source {}
             return "the end"
@@ -238,7 +238,7 @@ struct EventSourceTests {
 
     /// An error that the observer of heads throws ends the source, also an error with which a lost connection would reconnect.
     @Test func whatTheObserverOfHeadsThrowsIsTheEnd() async throws {
-        let source = scripted.session.serverSentEvents("http://localhost/", reconnecting: .init()) { _ in
+        let source = scripted.session.eventSource("http://localhost/", reconnecting: .init()) { _ in
             throw TrellisError(.timedOut(.idle))
         }
         let reading = outcome {
@@ -288,7 +288,7 @@ struct EventSourceTests {
     }
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {
-        let source = scripted.session.serverSentEvents("http://localhost/")
+        let source = scripted.session.eventSource("http://localhost/")
         let reading = outcome {
             for try await event in source { return event.data }
             return "the end"
@@ -299,7 +299,7 @@ struct EventSourceTests {
     }
 
     @Test func afterAnErrorItHasEnded() async throws {
-        var reader = scripted.session.serverSentEvents("relative").makeAsyncIterator()
+        var reader = scripted.session.eventSource("relative").makeAsyncIterator()
         await #expect(throws: TrellisError.self) { try await reader.next() }
         #expect(try await reader.next() == nil)
     }

@@ -36,7 +36,7 @@ struct EventSourceWireTests {
             }
         }
         var events: [ServerSentEvent] = []
-        for try await event in Session().serverSentEvents(server.url(), reconnecting: Self.atOnce) {
+        for try await event in Session().eventSource(server.url(), reconnecting: Self.atOnce) {
             events.append(event)
         }
         #expect(events == [ServerSentEvent(data: "grün", id: "1"), ServerSentEvent(data: "blå", id: "2")])
@@ -52,7 +52,7 @@ struct EventSourceWireTests {
                     while true { try body.write("data: \(String(repeating: "x", count: 1000))\n\n") }
                 })
         }
-        for try await _ in Session().serverSentEvents(server.url()) { break }
+        for try await _ in Session().eventSource(server.url()) { break }
         try await server.waitUntilClosed(count: 1)
         #expect(server.requests.count == 1)
     }

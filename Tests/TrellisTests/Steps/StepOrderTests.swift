@@ -87,7 +87,7 @@ struct StepOrderTests {
         #expect(response.status == .accepted)
         #expect(response.headers[.server] == "none")
         var streamed = Data()
-        for try await chunk in try await session.stream(request).body { streamed += chunk }
+        for try await chunk in try await session.stream(request).chunks { streamed += chunk }
         #expect(String(decoding: streamed, as: UTF8.self) == "canned")
         #expect(transport.startedCount == 0)
     }
@@ -190,7 +190,7 @@ struct StepOrderTests {
         let response = try await session.stream(
             Request("http://a.example/").withRetrier(Retrier { _, _ in .retry }))
         var body = Data()
-        for try await chunk in response.body { body += chunk }
+        for try await chunk in response.chunks { body += chunk }
         #expect(String(decoding: body, as: UTF8.self) == "body")
         #expect(response.response.metrics.attemptCount == 3)
         try await flaky.waitUntilIdle()

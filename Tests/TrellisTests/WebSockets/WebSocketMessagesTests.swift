@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import Testing
 
@@ -168,6 +169,25 @@ struct WebSocketMessagesTests {
         try await mock.wire.state.wait { $0.hasReader }
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
+        await mock.shutDown()
+    }
+
+    /// A loop that stopped without an error would look like one whose conversation is over.
+    @Test func aLoopThatIsCancelledBetweenTwoMessagesThrows() async throws {
+        let mock = await MockSocket()
+        mock.wire.send(ServerFrame.text("a") + ServerFrame.text("b"))
+        let count = Locked(0)
+        let reader = Task {
+            for try await _ in mock.socket.messages {
+                count.withLock { $0 += 1 }
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        let read = count.withLock { $0 }
+        #expect(read == 1)
+        // The message that was not read is another reader's.
+        #expect(try await mock.socket.receive() == .text("b"))
         await mock.shutDown()
     }
 

@@ -108,7 +108,7 @@ struct WebLinkParser {
 }
 
 extension HTTPField.Name {
-    /// The name of the field with a response's links (RFC 8288, section 3): see ``Trellis/Response/links``.
     // The text is a token, so the fallback is never used.
+    /// The name of the field with a response's links (RFC 8288, section 3): see ``Trellis/Response/links``.
     public static let link = HTTPField.Name("Link") ?? .location
 }

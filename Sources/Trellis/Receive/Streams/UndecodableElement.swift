@@ -11,6 +11,8 @@ public struct UndecodableElement: Error, Sendable {
         case line
         /// The texts of a sequence (RFC 7464), without empty ones.
         case text
+        /// The events of a stream, including the one that ends it.
+        case event
     }
 
     /// The unit that ``number`` counts.

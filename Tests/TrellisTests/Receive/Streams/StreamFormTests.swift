@@ -250,12 +250,12 @@ struct StreamFormTests {
 
     @Test func aStreamThatIsNotReadDoesNotEndTheTransfer() async throws {
         let (stream, attempt) = try await open()
-        _ = stream.body
+        _ = stream.chunks
         await scripted.session.settle()
         attempt.receiveBody("element")
         attempt.end()
         var text = ""
-        for try await chunk in stream.body { text += String(decoding: chunk, as: UTF8.self) }
+        for try await chunk in stream.chunks { text += String(decoding: chunk, as: UTF8.self) }
         #expect(text == "element")
     }
 }

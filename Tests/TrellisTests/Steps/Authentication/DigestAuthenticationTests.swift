@@ -169,7 +169,7 @@ struct DigestAuthenticationTests {
     @Test func aStreamIsAnsweredBeforeItsHeadIsHandedOn() async throws {
         let world = World([Self.challenge("1"), .text("yes")])
         var body = Data()
-        for try await chunk in try await world.session.stream("http://a.example/").body { body += chunk }
+        for try await chunk in try await world.session.stream("http://a.example/").chunks { body += chunk }
         #expect(String(decoding: body, as: UTF8.self) == "yes")
         try await world.transport.waitUntilIdle()
     }

@@ -20,7 +20,7 @@ struct CacheCallTests {
     }
 
     private static func body(_ stream: StreamResponse) async throws -> Data {
-        try await stream.body.reduce(into: Data()) { $0.append($1) }
+        try await stream.chunks.reduce(into: Data()) { $0.append($1) }
     }
 
     // MARK: Hits
@@ -58,7 +58,7 @@ struct CacheCallTests {
                 for _ in 0..<1000 { try await writer.write(Data(count: 10_000)) }
             }
         }
-        for try await chunk in try await world.session.stream(Self.url).body {
+        for try await chunk in try await world.session.stream(Self.url).chunks {
             #expect(!chunk.isEmpty)
             break
         }

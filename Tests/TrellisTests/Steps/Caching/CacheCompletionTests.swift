@@ -235,7 +235,7 @@ struct CacheCompletionTests {
         let limited = request
         let error = await #expect(throws: TrellisError.self) {
             if isStream {
-                _ = try await world.session.stream(limited).body.reduce(into: Data()) { $0.append($1) }
+                _ = try await world.session.stream(limited).chunks.reduce(into: Data()) { $0.append($1) }
             } else {
                 _ = try await world.session.data(limited)
             }

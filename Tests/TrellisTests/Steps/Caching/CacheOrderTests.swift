@@ -213,7 +213,7 @@ struct CacheOrderTests {
         let world = World(storage: MemoryCacheStorage(maximumBodySize: 3)) { _ in World.response("large") }
         #expect(try await world.get() == ["large", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
         let stream = try await world.session.stream(World.url)
-        let body = try await stream.body.reduce(into: Data()) { $0.append($1) }
+        let body = try await stream.chunks.reduce(into: Data()) { $0.append($1) }
         #expect(body == Data("large".utf8))
         #expect(world.cache.statistics.failureCount == 0)
         #expect(world.cache.recordFailure(FileFailure(path: "/", reason: "full")))

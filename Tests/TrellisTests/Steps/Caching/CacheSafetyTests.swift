@@ -147,7 +147,7 @@ struct CacheSafetyTests {
             #expect(world.transport.requests.count == count)
         }
         let stream = try await world.session.stream(World.url)
-        let error = await #expect(throws: TrellisError.self) { for try await _ in stream.body {} }
+        let error = await #expect(throws: TrellisError.self) { for try await _ in stream.chunks {} }
         #expect(error?.kind == .truncatedBody && error?.isRetryable == true)
         #expect(try await world.storedCount == 0)
     }
@@ -159,7 +159,7 @@ struct CacheSafetyTests {
         var request = Request(World.url)
         request.maximumBodySize = .bytes(9)
         let stream = try await world.session.stream(request)
-        let error = await #expect(throws: TrellisError.self) { for try await _ in stream.body {} }
+        let error = await #expect(throws: TrellisError.self) { for try await _ in stream.chunks {} }
         #expect(error?.kind == .bodyTooLarge)
         #expect(try await world.storedCount == (isHit ? 1 : 0))
     }

@@ -101,7 +101,7 @@ struct CacheSharingTests {
         } else {
             gate.open()
             await #expect(throws: (any Error).self) {
-                for try await _ in try #require(stream).body {}
+                for try await _ in try #require(stream).chunks {}
             }
         }
         for other in others { #expect(try await other.value == "begin") }

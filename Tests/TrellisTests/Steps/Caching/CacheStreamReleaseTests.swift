@@ -21,7 +21,7 @@ struct CacheStreamReleaseTests {
         }
         var stream: StreamResponse? = try await world.session.stream(World.url)
         #expect(world.cache.exchanges.count == 1)
-        if isRead { for try await _ in try #require(stream).body {} }
+        if isRead { for try await _ in try #require(stream).chunks {} }
         stream = nil
         // The transfer of a stream that is dropped ends, although nothing was read.
         if !isRead { try await world.transport.waitUntilCancelled(count: 1) }

@@ -56,7 +56,7 @@ struct DiskCacheCallTests {
         for status in ["trellis; fwd=uri-miss; ttl=60; stored", "trellis; hit; ttl=60"] {
             let stream = try await world.session.stream(World.url)
             var read = Data()
-            for try await chunk in stream.body { read += chunk }
+            for try await chunk in stream.chunks { read += chunk }
             #expect(read == body)
             #expect(stream.response.cacheStatus?.description == status)
         }

@@ -58,7 +58,7 @@ struct HangingDiskCacheTests {
         let world = world(size: size)
         try await disk.hanging(at: Self.isWriting) {
             let call = Task {
-                for try await _ in try await world.session.stream(CacheWorld.url).body {}
+                for try await _ in try await world.session.stream(CacheWorld.url).chunks {}
             }
             try await disk.isReached.opened()
             call.cancel()

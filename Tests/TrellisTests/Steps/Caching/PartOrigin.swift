@@ -51,7 +51,7 @@ extension CacheWorld {
             return (String(decoding: data, as: UTF8.self), response)
         }
         let stream = try await session.stream(Self.request(range))
-        let data = try await stream.body.reduce(into: Data()) { $0.append($1) }
+        let data = try await stream.chunks.reduce(into: Data()) { $0.append($1) }
         return (String(decoding: data, as: UTF8.self), try await stream.finalResponse())
     }
 }

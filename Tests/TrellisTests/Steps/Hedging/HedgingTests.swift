@@ -312,7 +312,7 @@ struct HedgingTests {
         second.receiveBody("body")
         second.end()
         var body = Data()
-        for try await chunk in stream.body { body += chunk }
+        for try await chunk in stream.chunks { body += chunk }
         #expect(String(decoding: body, as: UTF8.self) == "body")
         #expect(try await stream.finalResponse().metrics.attemptCount == 2)
         #expect(second.count(of: .cancel) == 0)
