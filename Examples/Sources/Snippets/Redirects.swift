@@ -11,7 +11,7 @@ enum RedirectsPage {
 
     static func changeTheRules(_ configuration: inout SessionConfiguration, _ session: Session) async throws {
         configuration.redirects = RedirectPolicy(maximumRedirects: 5)
-        configuration.redirects?.secretFieldNames = [HTTPField.Name("X-Tenant")!]
+        if let tenant = HTTPField.Name("X-Tenant") { configuration.redirects?.secretFieldNames = [tenant] }
         let head = Request("https://example.com/old").withRedirectHandler(.doNotFollow)
         let (_, moved) = try await session.data(head)
         print(moved.status, moved.headers[.location] ?? "")  // 301 and the target
