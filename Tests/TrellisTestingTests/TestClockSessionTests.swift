@@ -13,7 +13,7 @@ struct TestClockSessionTests {
 
     private static func session(_ transport: any Transport, _ clock: TestClock) -> Session {
         var configuration = SessionConfiguration()
-        configuration.steps.intercept(with: RetryPolicy())
+        configuration.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .zero))
         return Session(configuration: configuration, transport: transport, clock: clock)
     }
 

@@ -11,7 +11,7 @@ private struct Client: Sendable {
 
     init(
         baseURL: String = "https://api.example.com/v2/", retry: RetryPolicy = RetryPolicy(),
-        transport: (any Transport)? = nil
+        transport: (any Transport)? = nil, clock: (any Clock<Duration>)? = nil
     ) {
         var configuration = SessionConfiguration()
         configuration.baseURL = baseURL
@@ -19,7 +19,7 @@ private struct Client: Sendable {
         configuration.retry = retry
         configuration.authentication = .interceptor(
             AuthenticationInterceptor(authenticator: OAuth(), credential: Tokens(access: "a")))
-        session = Session(configuration: configuration, transport: transport)
+        session = Session(configuration: configuration, transport: transport, clock: clock)
     }
 
     func user(_ id: Int) async throws -> User { try await session.decode(User.self, from: "users/\(id)") }
@@ -70,6 +70,17 @@ struct TestingPageTests {
         await clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.isTimeout == true)
+    }
+
+    @Test func aBusyServerIsAskedAgainWhenItSaid() async throws {
+        let clock = TestClock()
+        let busy = MockResponse(status: 503, headers: ["Retry-After": "2"])
+        let transport = MockTransport(responses: [busy, .json(#"{"name":"Ada"}"#)])
+        let client = Client(transport: transport, clock: clock)
+        let call = Task { try await client.user(7) }
+        await clock.waitForSleepers()
+        await clock.advance(by: .seconds(3))  // the two seconds, and a random part of the backoff
+        #expect(try await call.value.name == "Ada")
     }
 
     @Test func aBodyArrivesInPieces() async throws {

@@ -33,13 +33,3 @@ func useService(_ tokens: Tokens) async throws {
         print(error.response.status, error.body.message)
     }
 }
-
-func serve(_ urls: [String], with session: Session) async throws {
-    let executors = session.executors  // one for each engine
-    try await withThrowingTaskGroup(of: Void.self) { group in
-        for (index, url) in urls.enumerated() {
-            group.addTask(executorPreference: executors[index % executors.count]) { _ = try await session.bytes(url) }
-        }
-        try await group.waitForAll()
-    }
-}
