@@ -46,21 +46,23 @@ enum ProductionPages {
         configuration.tls.clientIdentity = ClientIdentity(certificate: .file("client.pem"), key: .file("client.key"))
     }
 
-    private static let token = "t"
+    struct Service {
+        let token: String
 
-    static func makeSession() throws -> Session {
-        var configuration = SessionConfiguration()
-        configuration.baseURL = "https://api.example.com/v2/"
-        configuration.userAgent = "orders/1.4 (team-orders@example.com)"
-        configuration.acceptLanguage = nil
-        configuration.timeouts = Timeouts(connect: .seconds(3), total: .seconds(20))
-        configuration.retry = RetryPolicy()
-        configuration.limits.requestsPerOrigin = 50
-        configuration.steps.circuitBreaker = CircuitBreaker()
-        configuration.maximumBodySize = .bytes(8 << 20)
-        configuration.authentication = try .bearer(token, origin: "https://api.example.com")
-        configuration.eventMonitors = [RequestLog()]
-        return Session(configuration: configuration)
+        func makeSession() throws -> Session {
+            var configuration = SessionConfiguration()
+            configuration.baseURL = "https://api.example.com/v2/"
+            configuration.userAgent = "orders/1.4 (team-orders@example.com)"
+            configuration.acceptLanguage = nil
+            configuration.timeouts = Timeouts(connect: .seconds(3), total: .seconds(20))
+            configuration.retry = RetryPolicy()
+            configuration.limits.requestsPerOrigin = 50
+            configuration.steps.circuitBreaker = CircuitBreaker()
+            configuration.maximumBodySize = .bytes(8 << 20)
+            configuration.authentication = try .bearer(token, origin: "https://api.example.com")
+            configuration.eventMonitors = [RequestLog()]
+            return Session(configuration: configuration)
+        }
     }
 
     static func watch(_ session: Session) async {
