@@ -54,6 +54,11 @@ def coloured(code, language):
     return "".join(result) + escape(code[end:])
 
 
+def breakable(name):
+    """A long name, which may be broken behind dots and colons."""
+    return re.sub(r"(?<=[a-zA-Z_)][.:(])(?=[a-zA-Z_])", "<wbr>", name)
+
+
 class Page:
     """A page of an archive: an article, a module, or a symbol."""
 
@@ -112,7 +117,7 @@ class Page:
     def link(self, identifier, text=None):
         title, address = self.target(identifier)
         reference = self.references.get(identifier, {})
-        text = text or (f"<code>{escape(title)}</code>" if reference.get("kind") == "symbol" else escape(title))
+        text = text or (f"<code>{breakable(escape(title))}</code>" if reference.get("kind") == "symbol" else escape(title))
         return f'<a href="{escape(address)}">{text}</a>' if address else text
 
     # Text
@@ -241,12 +246,11 @@ class Page:
         reference = self.references.get(identifier, {})
         abstract = self.quiet(reference.get("abstract", []))
         title = self.target(identifier)[0]
-        title = title.replace(":", ":\u200b") if len(title) > 60 else title
         fragments = reference.get("fragments")
         text = "".join(part["text"] for part in fragments) if fragments else title
         if len(text) > 110 or reference.get("kind") != "symbol":
             text = title
-        name = f"<code>{coloured(text, 'swift')}</code>" if reference.get("kind") == "symbol" else escape(title)
+        name = f"<code>{breakable(coloured(text, 'swift'))}</code>" if reference.get("kind") == "symbol" else escape(title)
         return f"<dt>{self.link(identifier, name)}</dt><dd>{abstract}</dd>"
 
     def quiet(self, items):
@@ -410,8 +414,8 @@ class Site:
         kind = "" if page.is_article or page is self.home else f'<p class="kind">{escape(page.metadata.get("roleHeading", ""))}</p>'
         if page is self.home:
             body += "".join(self.cards(page))
-        title = escape(page.title) if page.is_article else re.sub(r"(?<=[a-z(:.])(?=[A-Z_:])", "<wbr>", escape(page.title))
-        content = f'{self.breadcrumbs(page)}{kind}<h1>{title}</h1><p class="abstract">{abstract}</p>{body}'
+        long = "" if page.is_article or len(page.title) < 32 else ' class="long"'
+        content = f'{self.breadcrumbs(page)}{kind}<h1{long}>{breakable(escape(page.title))}</h1><p class="abstract">{abstract}</p>{body}'
         entries = [f'<li class="level{level}"><a href="#{anchor}">{escape(text)}</a></li>' for level, anchor, text in page.headings if level <= 3]
         aside = f'<nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>{"".join(entries)}</ul></nav>' if len(entries) > 2 else ""
         self.write(page, page.title, content, aside)
