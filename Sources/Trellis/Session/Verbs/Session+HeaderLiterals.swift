@@ -42,6 +42,20 @@ extension Session {
             timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 
+    /// Sends a request, decodes its response, and returns the value with the head.
+    ///
+    /// - Throws: As ``DataRequest/serialize(with:)``.
+    @_disfavoredOverload
+    public func response<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DataResponse<Value> {
+        try await response(
+            type, from: request, decoder: decoder, query: query, headers: headers.fields, timeout: timeout,
+            timeouts: timeouts, interceptor: interceptor)
+    }
+
     /// Sends a request and reads its response as text.
     ///
     /// - Throws: As ``DataRequest/serialize(with:)``.

@@ -15,7 +15,7 @@ extension Session {
     /// A link to another origin gets no credentials, as a redirect to another origin gets none: fields such as `Authorization` and `Cookie`,
     /// default query items, and the additions of adapters are left out, and so they are on the pages after it.
     ///
-    /// For the head of each page, use ``response(_:from:decoder:headers:timeouts:interceptor:)`` and ``Response/links``.
+    /// For the head of each page, use ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)`` and ``Response/links``.
     ///
     /// - Parameters:
     ///   - type: The type of a page.
@@ -29,17 +29,18 @@ extension Session {
     /// - Returns: The pages. Each loop over the sequence begins with the first page.
     public func pages<Value: Decodable & Sendable>(
         of type: Value.Type, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        maximumPages: Int = 1_000, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        maximumPages: Int = 1_000, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> PageSequence<Value> {
         PageSequence(
-            session: self, first: Result { try request.asRequest().adjusted(headers, timeouts, interceptor) },
+            session: self, first: Result { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             maximumPages: maximumPages
         ) { [self] in try await response(type, from: $0, decoder: decoder) }
     }
 }
 
-/// The pages of a list: see ``Session/pages(of:from:decoder:maximumPages:headers:timeouts:interceptor:)``.
+/// The pages of a list: see ``Session/pages(of:from:decoder:maximumPages:query:headers:timeout:timeouts:interceptor:)``.
 public struct PageSequence<Value: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Value

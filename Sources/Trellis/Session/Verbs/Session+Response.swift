@@ -1,7 +1,7 @@
 public import HTTPTypes
 
 /// Verbs that read the response as a value, and return it with the head. They check status and content type first, as
-/// ``decode(_:from:decoder:headers:timeouts:interceptor:)`` does.
+/// ``decode(_:from:decoder:query:headers:timeout:timeouts:interceptor:)`` does.
 extension Session {
     /// Sends a request, decodes its response, and returns the value with the request, the head and the bytes.
     ///
@@ -21,10 +21,11 @@ extension Session {
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func response<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
     }
 
@@ -43,11 +44,12 @@ extension Session {
     /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
-        decoder: some DataDecoder = .json, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
-            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
+            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             Reading(
                 serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation(),
                 errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
