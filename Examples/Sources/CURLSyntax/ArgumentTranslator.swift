@@ -76,6 +76,8 @@ public struct ArgumentTranslator {
     private mutating func apply(_ option: CommandOption, _ value: String) throws {
         switch option.meaning {
         case .usual: break
+        // The parser would take the next argument for the value of `--name=`.
+        case .own(let name) where option.takesValue && value.isEmpty: options += [name, ""]
         case .own(let name): options.append(option.takesValue ? "\(name)=\(value)" : name)
         case .kept(.configuration): try readConfiguration(value)
         case .kept(let option): kept[option, default: []].append(value)

@@ -1,7 +1,8 @@
-import FoundationEssentials
+public import FoundationEssentials
+import Glibc
 
 /// The values of curl's options about forms and data.
-enum FormText {
+public enum FormText {
     /// Returns the text that `--data-urlencode` sends: `content`, `=content`, `name=content`, `@file` or `name@file`.
     static func urlencoded(_ argument: String) throws -> String {
         guard let mark = argument.utf8.firstIndex(where: { "=@".utf8.contains($0) }) else {
@@ -46,11 +47,19 @@ enum FormText {
     }
 
     /// Returns the bytes of a file; `-` is standard input.
-    static func contents(of path: String) throws -> Data {
-        do {
-            return try Data(contentsOf: URL(filePath: path == "-" ? "/dev/stdin" : path))
-        } catch {
-            throw UsageFailure("The file \(path) cannot be read.")
+    public static func contents(of path: String) throws -> Data {
+        // FoundationEssentials reads regular files alone.
+        let descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+        let failure = { UsageFailure("The file \(path) cannot be read: \(String(cString: strerror(errno))).") }
+        guard descriptor >= 0 else { throw failure() }
+        defer { close(descriptor) }
+        var bytes = Data(), chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure() }
+            guard count > 0 else { return bytes }
+            bytes += chunk.prefix(count)
         }
     }
 }

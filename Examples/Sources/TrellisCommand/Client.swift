@@ -23,7 +23,9 @@ struct Client {
         let everyday = options.everyday
         wire =
             everyday.verbose || everyday.dumpHeader != nil
-            ? WireMonitor(isVerbose: everyday.verbose, showsSecrets: options.showSecrets) : nil
+            ? WireMonitor(
+                isVerbose: everyday.verbose, showsSecrets: options.showSecrets,
+                leavesOutAccept: options.removedNames.contains(.accept)) : nil
     }
 
     /// Sends the request and prints the response. Returns the exit status.
@@ -240,6 +242,13 @@ struct Client {
         case "invalid_url" where Options.usualMethod(url) != nil:
             return " (a method needs a URL: trellis -X \(Options.usualMethod(url) ?? url) URL)"
         case "proxy" where options.proxy != nil: return " (--proxy names it)"
+        case "timeout_connect": return " (--connect-timeout)"
+        case "timeout_idle": return " (--idle-timeout)"
+        case "timeout_deadline": return " (--deadline)"
+        case "body_too_large": return " (--max-body)"
+        case "too_many_redirects": return " (--redirects)"
+        case "untrusted" where options.cacert == nil:
+            return " (--cacert FILE trusts another authority, and --insecure anybody)"
         case "proxy": return " (the environment names it: http_proxy, https_proxy or all_proxy)"
         default: return nil
         }

@@ -6,6 +6,7 @@ import TerminalKit
 @main
 enum Main {
     static func main() async {
+        openStandardDescriptors()
         // If the reader of the output ends (`| head`), the write fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         if let status = await Subcommands.run(Array(CommandLine.arguments.dropFirst())) {
@@ -32,6 +33,15 @@ enum Main {
         // Without exit handlers: those of OpenSSL would run while the thread of an engine may still close a connection.
         fflush(nil)
         _exit(interruption.hasHappened ? ExitStatus.interrupted : status)
+    }
+}
+
+/// Opens `/dev/null` for each standard descriptor that the parent has closed. Otherwise the first files and sockets would get their
+/// numbers, and messages would go there.
+private func openStandardDescriptors() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+        // The system gives the lowest number that is free.
+        _ = open("/dev/null", descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY)
     }
 }
 

@@ -49,9 +49,7 @@ extension Options {
             case .text(let text): joined.append(contentsOf: text.utf8)
             case .standardInput: break
             case .file(let path):
-                do { joined.append(try Data(contentsOf: URL(filePath: path))) } catch {
-                    throw RequestFailure("file", "the file \(path) cannot be read")
-                }
+                do { joined.append(try FormText.contents(of: path)) } catch { throw RequestFailure("file", "\(error)") }
             }
         }
         return joined

@@ -5,6 +5,7 @@ import Trellis
 actor WireMonitor: EventMonitor {
     private let isVerbose: Bool
     private let showsSecrets: Bool
+    private let leavesOutAccept: Bool
     private let terminal = Terminal.error
     /// The heads of all responses, for `--dump-header`.
     private var heads = ""
@@ -13,8 +14,9 @@ actor WireMonitor: EventMonitor {
     private var ended: Set<UInt64> = []
     private var waiters: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
 
-    init(isVerbose: Bool, showsSecrets: Bool) {
+    init(isVerbose: Bool, showsSecrets: Bool, leavesOutAccept: Bool) {
         self.isVerbose = isVerbose
+        self.leavesOutAccept = leavesOutAccept
         self.showsSecrets = showsSecrets
     }
 
@@ -36,7 +38,8 @@ actor WireMonitor: EventMonitor {
         case .lookingUp(let host): remark("Looking up \(host)")
         case .connecting(let address): remark("Connecting to \(address)")
         case .handshaking(let host): remark("TLS handshake with \(host)")
-        case .proxySelected(let decision): remark("Proxy: \(decision)")
+        case .proxySelected(let decision):
+            if decision.proxies.contains(where: { $0 != .direct }) { remark("Proxy: \(decision)") }
         case .connected(let connection): begin(event, on: connection)
         case .requestSent(let size): if size > 0 { remark("Sent a body of \(size.inBytes)") }
         case .informational(let head), .head(let head): show(head)
@@ -66,6 +69,11 @@ actor WireMonitor: EventMonitor {
         let parts = Self.parts(of: request.url)
         line(">", "\(request.method.rawValue) \(parts.target) HTTP/\((connection.version ?? .http1_1).rawValue)", .cyan)
         if request.headers[.init("Host") ?? .accept] == nil { line(">", "Host: \(parts.authority)", .cyan) }
+        // libcurl writes these two lines itself.
+        if request.headers[.accept] == nil, !leavesOutAccept { line(">", "Accept: */*", .cyan) }
+        if request.headers[.acceptEncoding] == nil, request.decodesContent != false {
+            line(">", "Accept-Encoding: \(TrellisRuntime.contentCodings.joined(separator: ", "))", .cyan)
+        }
         for field in request.headers { line(">", "\(field.name.rawName): \(shown(field))", .cyan) }
         line(">", "", .cyan)
     }

@@ -14,11 +14,8 @@ struct WriteOut {
             template = WriteOutTemplate(argument)
             return
         }
-        do {
-            template = WriteOutTemplate(
-                String(decoding: try Data(contentsOf: URL(filePath: path == "-" ? "/dev/stdin" : path)), as: UTF8.self))
-        } catch {
-            throw RequestFailure("file", "the file \(path) cannot be read")
+        do { template = WriteOutTemplate(String(decoding: try FormText.contents(of: path), as: UTF8.self)) } catch {
+            throw RequestFailure("file", "\(error)")
         }
     }
 

@@ -76,13 +76,13 @@ import Testing
     }
 
     @Test func aResponseThatIsCutShortIsRecorded() async throws {
-        let entries = try await record(["\(url)/cut"], status: 1)
+        let entries = try await record(["\(url)/cut"], status: 18)
         #expect(entries.map { $0["response"].values("status", "content.text") } == [[200, "only this"]])
         #expect(entries.allSatisfy { $0["response"]["_error"].text.contains("cut short") })
     }
 
     @Test func aServerThatIsNotThereIsRecorded() async throws {
-        let entries = try await record(["http://127.0.0.1:1/"], status: 1)
+        let entries = try await record(["http://127.0.0.1:1/"], status: 7)
         #expect(entries.map { $0["response"]["status"] } == [0])
         #expect(entries.allSatisfy { $0["response"]["_error"].text.contains("no connection") })
     }

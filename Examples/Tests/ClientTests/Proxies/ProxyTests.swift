@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func aProxyThatIsGoneIsAFailureThatTellsWhereTheProxyWasNamed() async throws {
-        let run = try await report(["https://far.invalid/", "--proxy", "socks5h://127.0.0.1:1"], status: 1)
+        let run = try await report(["https://far.invalid/", "--proxy", "socks5h://127.0.0.1:1"], status: 7)
         #expect(run.report["error"]["kind"] == "proxy")
         #expect(run.errors.lines.filter { $0.hasSuffix("(--proxy names it)") }.count == 1)
 

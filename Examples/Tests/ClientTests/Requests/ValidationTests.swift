@@ -47,7 +47,7 @@ import Testing
 
     @Test func aRefusedBodyBeginsInTheErrorAndIsNoOutput() async throws {
         let run = try await client(["\(url)/nowhere", "--validate"])
-        #expect(run.status == 1)
+        #expect(run.status == 22)
         #expect(run.text == "")
         #expect(run.errors.lines.filter { $0.contains(/404.*nothing here/) }.count == 1)
     }
