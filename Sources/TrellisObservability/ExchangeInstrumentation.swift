@@ -28,7 +28,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
     func begin(_ request: Request, context: CallContext) -> (Request, (any ExchangeObservation)?) {
         let source = instruments.source()
         connections?.followFactory()
-        let logger = settings.logger(at: settings.logLevels.exchange)
+        let logger = settings.logger(at: settings.logLevels.highest)
         let instrument = settings.createsSpans || settings.propagatesContext ? settings.instrument : nil
         guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
         let observed = ObservedRequest(request, context, resendCount: context.countExchange(), profiles)

@@ -135,12 +135,14 @@ extension Observability {
 extension Observability {
     /// The levels of the lines in the log; a line without a level is not written.
     ///
-    /// Failures are thrown, so that the program decides on their level: by default, a library writes nothing above `info`, and `info` only
-    /// for what it cannot throw.
+    /// By default, a failure is a warning, so that a log at the usual level `info` shows it; the program may still recover from it.
     public struct LogLevels: Sendable, Hashable {
-        /// The level of the line about each response, failure and cancellation of a request on the wire, and about each response from a
-        /// cache; `debug` by default.
+        /// The level of the line about each response, of any status, and each cancellation of a request on the wire, and about each response
+        /// from a cache; `debug` by default.
         public var exchange: Logger.Level? = .debug
+        /// The level of the line about each request on the wire that fails without a complete response, whether it is retried or not;
+        /// `warning` by default.
+        public var failure: Logger.Level? = .warning
         /// The level of the line about each retry; `info` by default.
         public var retry: Logger.Level? = .info
         /// The level of the line about each circuit that opens or closes (``/Trellis/CircuitBreaker``); `info` by default.
@@ -149,10 +151,13 @@ extension Observability {
         /// Creates the default levels.
         public init() {}
 
+        /// The highest level of a line about a request on the wire; `nil` if there are no such lines.
+        var highest: Logger.Level? { [exchange, failure].compactMap(\.self).max() }
+
         /// The levels of a log without lines.
         public static var off: LogLevels {
             var levels = LogLevels()
-            (levels.exchange, levels.retry, levels.circuit) = (nil, nil, nil)
+            (levels.exchange, levels.failure, levels.retry, levels.circuit) = (nil, nil, nil, nil)
             return levels
         }
     }

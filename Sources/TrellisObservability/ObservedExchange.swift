@@ -77,7 +77,8 @@ final class ObservedExchange: ExchangeObservation {
     }
 
     private func log(_ outcome: ExchangeOutcome, _ duration: Int64) {
-        guard let logger, let level = instrumentation.settings.logLevels.exchange else { return }
+        let levels = instrumentation.settings.logLevels
+        guard let logger, let level = outcome.errorMessage == nil ? levels.exchange : levels.failure else { return }
         let message: Logger.Message =
             if outcome.isCancelled {
                 "HTTP request was cancelled"

@@ -39,9 +39,25 @@ struct LogTests {
         let transport = MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("refused"))) }
         _ = try? await backends { try await Session.observed(transport).bytes(Self.url) }
         let line = try #require(backends.log.entries.first)
-        #expect(line.level == .debug && line.message == "HTTP request has failed")
+        #expect(line.level == .warning && line.message == "HTTP request has failed")
         #expect(line["error.type"] == "connect" && line["exception.message"]?.contains("refused") == true)
         #expect(line.metadata.values.allSatisfy { !"\($0)".contains("abc") })
+    }
+
+    /// A log at its usual level shows failures, and nothing about responses.
+    @Test func aLogOfTheLevelInfoHasTheFailures() async throws {
+        let backends = Backends(level: .info)
+        let transport = MockTransport { request in
+            guard request.url.hasSuffix("/bad") else { return MockResponse(status: 500) }
+            throw TransportFailure(.connectionFailed(.unreachable("refused")))
+        }
+        let session = Session.observed(transport)
+        for path in ["good", "bad"] { _ = try? await backends { try await session.data("https://a.example/\(path)") } }
+        #expect(backends.log.entries.map(\.message) == ["HTTP request has failed"])
+        #expect(backends.log.entries.map(\.level) == [.warning])
+        let quiet = Session.observed(transport, .with { $0.logLevels.failure = nil })
+        _ = try? await backends { try await quiet.data("https://a.example/bad") }
+        #expect(backends.log.entries.count == 1)
     }
 
     @Test func aCancellationIsALineWithoutAnError() async throws {

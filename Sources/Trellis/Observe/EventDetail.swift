@@ -20,7 +20,8 @@ extension RequestEvent.Kind {
     var detail: EventDetail {
         switch self {
         case .created, .resumed, .suspended, .adapted, .upgraded, .redirected, .retrying, .rateLimited, .circuitOpened,
-            .circuitClosed, .hedging, .coalesced, .cacheUsed, .cacheFailed, .cookiesFailed, .finished, .validated,
+            .circuitClosed, .hedging, .coalesced, .cacheUsed, .cacheFailed, .cookiesFailed, .bodyReceived, .finished,
+            .validated,
             .serialized, .downloadContinued, .fileMoved, .failed, .eventsDropped:
             .calls
         case .alternativeSelected, .alternativeFailed, .proxySelected, .trustFilesChanged, .queued, .admitted,

@@ -49,7 +49,7 @@ public struct ClosureEventMonitor: EventMonitor {
 
 /// A monitor that passes each event to several monitors, in their order. Each of them gets the events of its own detail.
 public struct CompositeEventMonitor: EventMonitor {
-    private let monitors: [any EventMonitor]
+    let monitors: [any EventMonitor]
 
     /// Creates a monitor from several monitors.
     public init(_ monitors: [any EventMonitor]) { self.monitors = monitors }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 
 extension RequestEvent: CustomStringConvertible {
@@ -28,8 +29,10 @@ extension RequestEvent {
 
     /// Returns the event as one line of text, without secrets.
     ///
-    /// - Parameter hasHeaders: The line ends with the fields that are sent or were received, if the event has any.
-    func logLine(withHeaders hasHeaders: Bool = false) -> String {
+    /// - Parameters:
+    ///   - hasHeaders: The line has the fields that are sent or were received, if the event has any.
+    ///   - bodyLimit: The number of bytes of the body at the end of the line, if the event has one; 0 for none.
+    func logLine(withHeaders hasHeaders: Bool = false, bodyLimit: Int = 0) -> String {
         let (words, error) = logWords
         if callID == 0 { return words }
         var line = "\(method.rawValue) \(url) \(words) \(elapsed.rounded)"
@@ -37,6 +40,7 @@ extension RequestEvent {
         line += " (call \(callID))"
         if let error { line += ": \(Self.text(of: error))" }
         if hasHeaders, let headers { line += " [\(headers.map(Self.text(of:)).joined(separator: ", "))]" }
+        if bodyLimit > 0, let body = bodyText(upTo: bodyLimit) { line += ": \(body)" }
         return line.inOneLine
     }
 
@@ -93,6 +97,7 @@ extension RequestEvent {
         case .cacheUsed(let status): ("cache: \(status)", nil)
         case .cacheFailed(let error): ("cache failed", error)
         case .cookiesFailed(let error): ("cookies failed", error)
+        case .bodyReceived(_, let size, _): ("body of \(size) \(size == 1 ? "byte" : "bytes")", nil)
         case .finished(let response): ("\(response.status.code)", nil)
         case .validated(let error): (error == nil ? "accepted" : "refused", error)
         case .serialized(let time, let error): ("\(error == nil ? "read" : "not read") in \(time.rounded)", error)
@@ -147,5 +152,40 @@ extension String {
             }
         }
         return line
+    }
+}
+
+// MARK: Bodies
+
+extension RequestEvent {
+    /// Returns the beginning of the body that is sent or was received, without its secrets; `nil` if the event has none.
+    fileprivate func bodyText(upTo limit: Int) -> String? {
+        switch kind {
+        case .bodyReceived(let bytes, let size, let type):
+            bytes.isEmpty ? nil : Self.text(of: bytes, size: size, type: type, limit: limit)
+        case .queued(let request): request.body.flatMap { Self.text(of: $0, request.headers, limit: limit) }
+        default: nil
+        }
+    }
+
+    private static func text(of body: RequestBody, _ headers: HTTPFields, limit: Int) -> String? {
+        switch body.source {
+        case .data(let data):
+            if data.isEmpty { return nil }
+            if headers.contains(.contentEncoding) { return "\(data.count) coded bytes" }
+            return text(of: data, size: data.count, type: headers[.contentType] ?? body.contentType ?? "", limit: limit)
+        case .file(let path): return "the file \(path)"
+        case .stream: return "a stream"
+        case .multipart: return "a form"
+        }
+    }
+
+    private static func text(of bytes: Data, size: Int, type: String, limit: Int) -> String {
+        let kept = HARMessages.beginning(of: bytes, limit: limit)
+        let (redacted, remark) = BodyRedaction.redacted(kept, type: type)
+        guard let text = String(validating: redacted, as: UTF8.self), !redacted.contains(0) else {
+            return "\(size) bytes that are not text"
+        }
+        return text + (kept.count < size || remark != nil ? "…" : "")
     }
 }

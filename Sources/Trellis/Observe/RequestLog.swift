@@ -1,4 +1,6 @@
 import CurlEngine
+import FoundationEssentials
+import HTTPTypes
 
 /// A log of the calls of a session, for people: one line of text for each call, at its end.
 ///
@@ -12,8 +14,8 @@ import CurlEngine
 ///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
 /// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``.
-/// Bodies are not written, except for the parts of a body that an error quotes: an error of a decoder, of a step or of a source of
-/// your own is written as it describes itself. Control characters are escaped, so that one event is one line.
+/// Bodies are written only at the level ``Level/bodies(limit:)``, except for the parts of a body that an error quotes: an error of a decoder,
+/// of a step or of a source of your own is written as it describes itself. Control characters are escaped, so that one event is one line.
 ///
 /// The lines are written one after the other on threads that may wait, so that a slow reader delays neither the session nor other
 /// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last
@@ -21,7 +23,7 @@ import CurlEngine
 /// lost.
 public struct RequestLog: EventMonitor {
     /// The events that are written.
-    public enum Level: Sendable, Hashable, CaseIterable {
+    public enum Level: Sendable, Hashable {
         /// The ends of calls, the first of several failures of the cache or of a ``CookieFile``, and the number of lost events.
         case calls
         /// All events.
@@ -32,6 +34,19 @@ public struct RequestLog: EventMonitor {
         /// such as `Location`, `Referer` and `Link`. The fields that are only added on the wire are not written: `Host`,
         /// `Accept-Encoding`, the default `Accept` (`*/*`), and those that frame a body.
         case headers
+        /// All events, with fields, and with the bodies that are sent from memory or received, up to a number of bytes of each.
+        ///
+        /// ```swift
+        /// configuration.eventMonitors = [RequestLog(.bodies(limit: 4096))]
+        /// // POST https://example.com/b queued 0 ms (call 8) [Content-Type: application/json, …]: {"name":"Ada","password":"REDACTED"}
+        /// // POST https://example.com/b body of 9 bytes 12 ms (call 8): {"id":7}
+        /// ```
+        ///
+        /// The secrets of bodies are `REDACTED` by the rules of a ``HARRecorder``: secret items of forms, secret parts of multipart bodies, and
+        /// texts and numbers under secret names in JSON. Bytes that are not text, files, streams and forms that are sent are described.
+        /// For the logs of a session (``SessionConfiguration/eventMonitors``): a log of one request writes the bodies that are sent. Each call
+        /// of such a session is as slow as one with a step.
+        case bodies(limit: Int)
     }
 
     private let level: Level
@@ -59,12 +74,41 @@ public struct RequestLog: EventMonitor {
     /// Returns the log with another level, and with the same destination of its lines.
     package func withLevel(_ level: Level) -> RequestLog { RequestLog(level, writingWith: write) }
 
+    /// The number of bytes of each body that are written; 0 at the other levels.
+    var bodyLimit: Int { if case .bodies(let limit) = level { max(limit, 0) } else { 0 } }
+
     /// The detail of the events that are written.
     public var eventDetail: EventDetail { level == .calls ? .calls : .connections }
 
     /// Writes the line of an event, if the level has one.
     public func handle(_ event: RequestEvent) async {
         guard level != .calls || event.isEndOfCall || event.isOfStorageFailure || event.isOfLoss else { return }
-        await write(event.logLine(withHeaders: level == .headers))
+        if case .bodyReceived = event.kind, bodyLimit == 0 { return }
+        await write(event.logLine(withHeaders: level == .headers || bodyLimit > 0, bodyLimit: bodyLimit))
+    }
+}
+
+extension [any EventMonitor] {
+    /// The number of bytes of each body that the logs among the monitors write; 0 if none of them writes bodies.
+    private var bodyLimit: Int {
+        reduce(0) { limit, monitor in
+            switch monitor {
+            case let log as RequestLog: Swift.max(limit, log.bodyLimit)
+            case let all as CompositeEventMonitor: Swift.max(limit, all.monitors.bodyLimit)
+            default: limit
+            }
+        }
+    }
+
+    /// The step that sends the events of bodies, if a log among the monitors writes them.
+    var bodyStep: BodyCapturingStep? {
+        guard bodyLimit > 0 else { return nil }
+        return BodyCapturingStep(limit: bodyLimit) { context in
+            { body in
+                guard let body else { return }
+                context.call.observer?.tell(
+                    .bodyReceived(body.bytes, size: body.size, type: body.type), attempt: context.attempt)
+            }
+        }
     }
 }

@@ -68,9 +68,10 @@ public final class Session: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.preparation = preparation
-        steps = AttachedSteps(configuration.steps)
-        hasSteps =
-            !configuration.steps.isEmpty || configuration.steps.redirectHandler != nil || configuration.hasUpgrades
+        var all = configuration.steps
+        if let step = configuration.eventMonitors.bodyStep { all.network.append(step) }
+        steps = AttachedSteps(all)
+        hasSteps = !all.isEmpty || all.redirectHandler != nil || configuration.hasUpgrades
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         let life = life
         engines = SessionEngines(configuration.engines, limits: configuration.limits) { index, onSample in

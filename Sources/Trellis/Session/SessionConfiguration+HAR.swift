@@ -10,6 +10,6 @@ extension SessionConfiguration {
     /// Install the recorder after the other steps. A body is recorded as far as it is read. Several sessions may have the same recorder.
     public mutating func record(into recorder: HARRecorder) {
         eventMonitors.append(recorder)
-        if recorder.bodyLimit > 0 { steps.network.append(HARBodyStep(recorder: recorder)) }
+        if recorder.bodyLimit > 0 { steps.network.append(recorder.bodyStep) }
     }
 }

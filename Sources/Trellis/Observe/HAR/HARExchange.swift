@@ -104,6 +104,8 @@ struct HARBody: Sendable {
     var status: Int
     /// The time from the call to the first byte of the response, in nanoseconds, by which the exchange of the body is found.
     var firstByte: Int64
+    /// The content type; empty if the response has none.
+    let type: String
     /// The bytes that were kept.
     private(set) var bytes = Data()
     /// The number of bytes that were received.
@@ -113,6 +115,7 @@ struct HARBody: Sendable {
     init(_ response: Response) {
         status = response.status.code
         firstByte = response.metrics.firstByteTime
+        type = response.headers[.contentType] ?? ""
     }
 
     /// Adds bytes, of which at most as many are kept as the limit allows.

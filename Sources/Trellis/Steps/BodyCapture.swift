@@ -1,12 +1,18 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A network step that passes the bodies of responses to a recorder while their readers receive them.
-struct HARBodyStep: ResponseForwardingStep {
-    let recorder: HARRecorder
+/// A network step that passes the bodies of responses to a recorder or a log while their readers receive them.
+struct BodyCapturingStep: ResponseForwardingStep {
+    /// Handles the body that was received; `nil` if there is none.
+    typealias End = @Sendable (HARBody?) -> Void
+
+    /// The number of bytes of a body that are kept.
+    let limit: Int
+    /// Begins to capture the body of a response.
+    let begin: @Sendable (CallContext) -> End
 
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        let capture = HARCapture(recorder, context)
+        let capture = BodyCapture(limit: limit, begin(context))
         do {
             let answer = try await next(request)
             // The body of a stored response was on no wire, and a connection has no body.
@@ -20,7 +26,7 @@ struct HARBodyStep: ResponseForwardingStep {
                 capture.end(body, with: data)
                 return answer
             case .source(let token):
-                let source = HARBodySource(token, body, capture)
+                let source = CapturedBodySource(token, body, capture)
                 return answer.replacing(answer.response, .source(TransferToken(source)))
             }
         } catch {
@@ -30,19 +36,25 @@ struct HARBodyStep: ResponseForwardingStep {
     }
 }
 
+extension HARRecorder {
+    /// The step that passes the bodies of responses to the recorder.
+    var bodyStep: BodyCapturingStep {
+        BodyCapturingStep(limit: bodyLimit) { [self] context in
+            let id = beginCapture(callID: context.id, attempt: context.attempt, elapsed: context.elapsed)
+            return { [self] in endCapture(id, callID: context.id, body: $0) }
+        }
+    }
+}
+
 /// The capture of a response's body, which ends once.
-private final class HARCapture: Sendable {
-    private let recorder: HARRecorder
-    private let callID: UInt64
-    private let id: Int
+private final class BodyCapture: Sendable {
+    let limit: Int
+    private let finish: BodyCapturingStep.End
     private let hasEnded = Locked(false)
 
-    var limit: Int { recorder.bodyLimit }
-
-    init(_ recorder: HARRecorder, _ context: CallContext) {
-        self.recorder = recorder
-        callID = context.id
-        id = recorder.beginCapture(callID: context.id, attempt: context.attempt, elapsed: context.elapsed)
+    init(limit: Int, _ finish: @escaping BodyCapturingStep.End) {
+        self.limit = limit
+        self.finish = finish
     }
 
     deinit { end(nil) }
@@ -60,17 +72,17 @@ private final class HARCapture: Sendable {
         guard isFirst else { return }
         var body = body
         if let rest { body?.append(rest, limit: limit) }
-        recorder.endCapture(id, callID: callID, body: body)
+        finish(body)
     }
 }
 
-/// The body of a response that is received by its reader and, up to a limit, by a recorder.
-private final class HARBodySource: ChunkSource {
+/// The body of a response that is received by its reader and, up to a limit, captured.
+private final class CapturedBodySource: ChunkSource {
     private let token: TransferToken
     private let body: Locked<HARBody>
-    private let capture: HARCapture
+    private let capture: BodyCapture
 
-    init(_ token: TransferToken, _ body: HARBody, _ capture: HARCapture) {
+    init(_ token: TransferToken, _ body: HARBody, _ capture: BodyCapture) {
         self.token = token
         self.body = Locked(body)
         self.capture = capture
