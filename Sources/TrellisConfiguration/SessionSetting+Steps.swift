@@ -146,6 +146,7 @@ extension SessionSetting {
 
     private static let logLevels: [(String, RequestLog.Level?)] = [
         ("none", nil), ("calls", .calls), ("verbose", .verbose), ("headers", .headers),
+        ("bodies", .bodies(limit: 4096)),
     ]
 
     /// The settings of logs and events.
