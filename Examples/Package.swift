@@ -78,7 +78,7 @@ let package = Package(
         .target(
             name: "Snippets",
             dependencies: [
-                trellis, service, .product(name: "TrellisConfiguration", package: "trellis"),
+                trellis, service, testing, .product(name: "TrellisConfiguration", package: "trellis"),
                 .product(name: "Configuration", package: "swift-configuration"),
             ] + lifecycle,
             swiftSettings: snippetSettings),
