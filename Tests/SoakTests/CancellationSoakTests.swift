@@ -124,7 +124,7 @@ struct CancellationSoakTests {
                 handle.suspend()
                 await Task.yield()
                 handle.resume()
-                return try await handle.data().0.count
+                return try await handle.data().count
             }
         case 3:
             let request = Request(url).withInterceptor(RetryPolicy(retryLimit: 1))

@@ -72,7 +72,7 @@ struct BodySizeTests {
             let stream = try await backends { try await session.stream(server.url("/")) }
             received = try await stream.chunks.collect(upTo: 1 << 20)
         } else {
-            received = try await backends { try await session.bytes(server.url("/")) }
+            received = try await backends { try await session.data(server.url("/")).0 }
         }
         await Self.waitForResponses(1, backends)
         #expect(received == plain && coded.count < plain.count)
@@ -151,7 +151,7 @@ struct BodySizeTests {
         let session = Session.observed(
             MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("refused"))) })
         let request = Request(Self.url, method: .post, body: .string("abc"))
-        await #expect(throws: TrellisError.self) { try await backends { try await session.bytes(request) } }
+        await #expect(throws: TrellisError.self) { try await backends { try await session.data(request) } }
         #expect(Self.sizes("request", backends) == [] && Self.sizes("response", backends) == [])
     }
 }

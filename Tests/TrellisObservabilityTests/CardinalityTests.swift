@@ -53,7 +53,7 @@ struct CardinalityTests {
         let backends = Backends()
         let session = Session.observed(MockTransport(statuses: [200]), .with { $0.maximumServerCount = 2 })
         for host in ["a", "b", "c", "d", "a", "c"] {
-            _ = try await backends { try await session.bytes("https://\(host).example/") }
+            _ = try await backends { try await session.data("https://\(host).example/") }
         }
         #expect(backends.values(of: "server.address") == ["a.example", "b.example", "_OTHER"])
         let counts = backends.metrics.timers(label: "http.client.request.duration").map { timer in
@@ -70,7 +70,7 @@ struct CardinalityTests {
             MockTransport(statuses: [200]), .with { ($0.maximumSeriesCount, $0.metrics) = (3, .requestDuration) })
         for id in 1...5 {
             let request = Request("https://a.example/").withURLTemplate("/\(id)")
-            _ = try await backends { try await session.bytes(request) }
+            _ = try await backends { try await session.data(request) }
         }
         // The beginnings of requests are series as well.
         #expect(backends.values(of: "url.template") == ["/1", "_OTHER"])
@@ -85,7 +85,7 @@ struct CardinalityTests {
         let factory = backends.metrics.withLabelAndDimensionsMapping { ($0, $1) }
         let session = Session.observed(MockTransport(statuses: [200]), .with { $0.maximumServerCount = 1 })
         for host in ["a", "b", "a", "c"] {
-            _ = try await withMetricsFactory(factory) { try await session.bytes("https://\(host).example/") }
+            _ = try await withMetricsFactory(factory) { try await session.data("https://\(host).example/") }
         }
         #expect(backends.values(of: "server.address") == ["a.example", "_OTHER"])
         #expect(
@@ -100,9 +100,9 @@ struct CardinalityTests {
             MockTransport(statuses: [200]), .with { if isFixed { $0.metricsFactory = factory } })
         for _ in 1...3 {
             if isFixed {
-                _ = try await session.bytes("https://a.example/")
+                _ = try await session.data("https://a.example/")
             } else {
-                _ = try await withMetricsFactory(factory) { try await session.bytes("https://a.example/") }
+                _ = try await withMetricsFactory(factory) { try await session.data("https://a.example/") }
             }
         }
         #expect(

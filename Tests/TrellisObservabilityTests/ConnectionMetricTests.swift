@@ -20,7 +20,7 @@ struct ConnectionMetricTests {
             try connection.readRequest()
         }
         let (session, url) = (Session.observed(nil), server.url("/"))
-        async let bytes = backends { try await session.bytes(url) }
+        async let bytes = backends { try await session.data(url).0 }
         try await asked.opened()
         await backends.wait(for: server, active: 1, idle: 0)
         #expect(backends.metrics.timers(label: "http.client.connection.duration").isEmpty)
@@ -41,7 +41,7 @@ struct ConnectionMetricTests {
         let backends = Backends()
         let server = try LoopbackServer.http { _ in .text("hello") }
         let session = Session.observed(nil)
-        for _ in 1...5 { _ = try await backends { try await session.bytes(server.url("/")) } }
+        for _ in 1...5 { _ = try await backends { try await session.data(server.url("/")) } }
         await backends.wait(for: server, active: 0, idle: 1)
         await session.shutdown()
         await backends.wait(for: server, active: 0, idle: 0)
@@ -58,7 +58,7 @@ struct ConnectionMetricTests {
             try connection.wait(for: end)
         }
         let session = Session.observed(nil)
-        _ = try await backends { try await session.bytes(server.url("/")) }
+        _ = try await backends { try await session.data(server.url("/")) }
         await backends.wait(for: server, active: 0, idle: 1)
         end.open()
         await backends.wait(for: server, active: 0, idle: 0)
@@ -68,7 +68,7 @@ struct ConnectionMetricTests {
         let backends = Backends()
         let servers = try (1...3).map { _ in try LoopbackServer.http { _ in .text("hello") } }
         let session = Session.observed(nil, .with { $0.maximumServerCount = 1 })
-        for server in servers { _ = try await backends { try await session.bytes(server.url("/")) } }
+        for server in servers { _ = try await backends { try await session.data(server.url("/")) } }
         await backends.wait(for: servers[0], active: 0, idle: 1)
         await backends.wait { backends.open(("_OTHER", ""), "idle") == 2 }
         let idle = backends.metrics.meters(label: "http.client.open_connections")
@@ -82,9 +82,9 @@ struct ConnectionMetricTests {
         let (first, second) = (Backends(), Backends())
         let server = try LoopbackServer.http { _ in .text("hello") }
         let session = Session.observed(nil)
-        _ = try await first { try await session.bytes(server.url("/")) }
+        _ = try await first { try await session.data(server.url("/")) }
         await first.wait(for: server, active: 0, idle: 1)
-        _ = try await second { try await session.bytes(server.url("/")) }
+        _ = try await second { try await session.data(server.url("/")) }
         await second.wait(for: server, active: 0, idle: 1)
         await first.wait(for: server, active: 0, idle: 0)
     }
@@ -94,7 +94,7 @@ struct ConnectionMetricTests {
         let server = try LoopbackServer.http { _ in .text("hello") }
         let metrics = Observability.MetricSet.all.subtracting([.openConnections, .connectionDuration])
         let session = Session.observed(nil, .with { $0.metrics = metrics })
-        _ = try await backends { try await session.bytes(server.url("/")) }
+        _ = try await backends { try await session.data(server.url("/")) }
         await session.shutdown()
         #expect(session.configuration.steps.exchangeObserver?.connectionObserver == nil)
         #expect(backends.metrics.meters(label: "http.client.open_connections").isEmpty)

@@ -37,7 +37,7 @@ struct LogTests {
     @Test func aFailureIsALineWithItsKindAndItsWords() async throws {
         let backends = Backends()
         let transport = MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("refused"))) }
-        _ = try? await backends { try await Session.observed(transport).bytes(Self.url) }
+        _ = try? await backends { try await Session.observed(transport).data(Self.url) }
         let line = try #require(backends.log.entries.first)
         #expect(line.level == .warning && line.message == "HTTP request has failed")
         #expect(line["error.type"] == "connect" && line["exception.message"]?.contains("refused") == true)
@@ -68,7 +68,7 @@ struct LogTests {
             return .text("x")
         }
         let session = Session.observed(transport)
-        let task = Task { try await backends { try await session.bytes(Self.url) } }
+        let task = Task { try await backends { try await session.data(Self.url).0 } }
         try await transport.waitUntilRequested(count: 1)
         task.cancel()
         _ = try? await task.value
@@ -105,7 +105,7 @@ struct LogTests {
             MockResponse(headers: [.cacheControl: "max-age=60"], body: Data("x".utf8))
         }
         let session = Session.observed(transport) { $0.steps.cache = HTTPCache() }
-        for _ in 1...2 { _ = try await backends { try await session.bytes(Self.url) } }
+        for _ in 1...2 { _ = try await backends { try await session.data(Self.url) } }
         #expect(
             backends.log.entries.map(\.message)
                 == ["HTTP response was received", "HTTP response comes from the cache"])
@@ -141,7 +141,7 @@ struct LogTests {
             MockTransport(statuses: [503, 200]),
             .with { ($0.logLevels.exchange, $0.logLevels.retry) = (.notice, .warning) }
         ) { $0.steps.intercept(with: RetryPolicy.once) }
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(backends.log.entries.map(\.level) == [.notice, .warning, .notice])
     }
 
@@ -150,7 +150,7 @@ struct LogTests {
         let session = Session.observed(MockTransport(statuses: [503, 200]), .with { $0.logLevels = .off }) {
             $0.steps.intercept(with: RetryPolicy.once)
         }
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(backends.log.entries.isEmpty && backends.spans.count == 2)
     }
 
@@ -159,7 +159,7 @@ struct LogTests {
             ServiceContext.current?.inMemorySpanContext.map { ["span": "\($0.spanID)"] } ?? [:]
         }
         let backends = Backends(metadataProvider: provider)
-        _ = try await backends { try await Session.observed(MockTransport(statuses: [200])).bytes(Self.url) }
+        _ = try await backends { try await Session.observed(MockTransport(statuses: [200])).data(Self.url) }
         #expect(backends.log.entries.first?["span"] == backends.spans.first?.spanID)
         #expect(backends.spans.count == 1)
     }

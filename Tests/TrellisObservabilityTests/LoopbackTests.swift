@@ -15,7 +15,7 @@ struct LoopbackTests {
         let backends = Backends()
         let server = try LoopbackServer.http { _ in .text("hello") }
         let session = Session.observed(nil)
-        for _ in 1...2 { _ = try await backends { try await session.bytes(server.url("/")) } }
+        for _ in 1...2 { _ = try await backends { try await session.data(server.url("/")) } }
         #expect(backends.spans.count == 2)
         for span in backends.spans {
             #expect(span["network.peer.address"] == .string("127.0.0.1"))
@@ -31,7 +31,7 @@ struct LoopbackTests {
         let server = try LoopbackServer.http { _ in .text("hello") }
         let url = server.url("/")
         server.stop()
-        await #expect(throws: TrellisError.self) { try await backends { try await Session.observed(nil).bytes(url) } }
+        await #expect(throws: TrellisError.self) { try await backends { try await Session.observed(nil).data(url) } }
         #expect(backends.spans.map { $0["error.type"] } == [.string("connect")])
         #expect(backends.metrics.meters.map(\.lastValue) == [0])
     }
@@ -43,7 +43,7 @@ struct LoopbackTests {
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
         }
         let url = server.url("/")
-        await #expect(throws: TrellisError.self) { try await backends { try await Session.observed(nil).bytes(url) } }
+        await #expect(throws: TrellisError.self) { try await backends { try await Session.observed(nil).data(url) } }
         #expect(backends.spans.map { $0["error.type"] } == [.string("truncated_body")])
         #expect(backends.spans.first?.status?.code == .error)
     }
@@ -53,7 +53,7 @@ struct LoopbackTests {
         let server = try LoopbackServer.http { request in
             request.path == "/a" ? .init(302, headers: [("Location", "/b")]) : .text("there")
         }
-        _ = try await backends { try await Session.observed(nil).bytes(server.url("/a")) }
+        _ = try await backends { try await Session.observed(nil).data(server.url("/a")) }
         #expect(backends.spans.map { $0["http.response.status_code"] } == [.int64(302), .int64(200)])
         #expect(server.requests.map { $0[InMemoryTracer.spanIDKey] } == backends.spans.map(\.spanID))
     }

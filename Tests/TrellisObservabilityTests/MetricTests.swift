@@ -31,7 +31,7 @@ struct MetricTests {
         var configuration = SessionConfiguration()
         configuration.observe()
         let session = Session(configuration: configuration, transport: transport, clock: clock)
-        async let answer = backends { try await session.bytes(Self.url) }
+        async let answer = backends { try await session.data(Self.url).0 }
         let attempt = try await transport.nextAttempt()
         attempt.connect()
         await session.settle()
@@ -71,10 +71,10 @@ struct MetricTests {
         configuration.observe()
         configuration.limits.perOrigin = 1
         let session = Session(configuration: configuration, transport: transport, clock: clock)
-        async let first = backends { try await session.bytes(Self.url) }
+        async let first = backends { try await session.data(Self.url).0 }
         let one = try await transport.nextAttempt()
         one.connect()
-        async let second = backends { try await session.bytes(Self.url) }
+        async let second = backends { try await session.data(Self.url).0 }
         while backends.tracer.activeSpans.count < 2, !Task.isCancelled { await Task.yield() }
         await session.settle()
         clock.move(by: .seconds(2))
@@ -92,7 +92,7 @@ struct MetricTests {
         let backends = Backends()
         let transport = ScriptedTransport()
         let session = Session.observed(transport)
-        let task = Task { try await backends { try await session.bytes(Self.url) } }
+        let task = Task { try await backends { try await session.data(Self.url).0 } }
         _ = try await transport.nextAttempt()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -106,7 +106,7 @@ struct MetricTests {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in .text("hello world") })
         let request = Request(Self.url, method: .post, body: .data(Data("abcde".utf8)))
-        _ = try await backends { try await session.bytes(request) }
+        _ = try await backends { try await session.data(request) }
         #expect(backends.metrics.recorders(label: "http.client.request.body.size").map(\.values) == [[5]])
         #expect(backends.metrics.recorders(label: "http.client.response.body.size").map(\.values) == [[11]])
     }
@@ -114,7 +114,7 @@ struct MetricTests {
     @Test func dimensionsWithoutAValueCanBeLeftOut() async throws {
         let backends = Backends()
         let session = Session.observed(MockTransport(statuses: [200]), .with { $0.omitsEmptyDimensions = true })
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(backends.time("http.client.request.duration", Self.end("200").filter { !$0.1.isEmpty }) != nil)
     }
 
@@ -160,7 +160,7 @@ struct MetricTests {
                 $0.steps.intercept(with: RetryPolicy.once)
                 $0.steps.cache = HTTPCache()
             }
-            _ = try await backends { try await session.bytes(Request(Self.url, method: .put, body: .string("x"))) }
+            _ = try await backends { try await session.data(Request(Self.url, method: .put, body: .string("x"))) }
             let metrics = backends.metrics
             let found =
                 metrics.timers.map(\.label) + metrics.recorders.map(\.label) + metrics.meters.map(\.label)

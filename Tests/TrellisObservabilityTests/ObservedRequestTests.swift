@@ -87,7 +87,7 @@ struct NothingInstalledTests {
                 #expect(context.countExchange() == 0)
                 return request
             })
-        _ = try await Session(configuration: configuration, transport: transport).bytes("http://example.com/")
+        _ = try await Session(configuration: configuration, transport: transport).data("http://example.com/")
         #expect(transport.startedCount == 1)
     }
 }

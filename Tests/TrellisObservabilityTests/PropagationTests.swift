@@ -17,7 +17,7 @@ struct PropagationTests {
         let backends = Backends()
         let server = try LoopbackServer.http { _ in .text("x") }
         let session = Session.observed(nil)
-        _ = try await backends { try await session.bytes(server.url("/")) }
+        _ = try await backends { try await session.data(server.url("/")) }
         let (span, request) = (try #require(backends.spans.first), try #require(server.requests.first))
         #expect(request[Self.traceField] == span.traceID && request[Self.spanField] == span.spanID)
     }
@@ -28,7 +28,7 @@ struct PropagationTests {
         let server = try LoopbackServer.http { _ in .text("x") }
         let session = Session.observed(nil)
         let name = try #require(HTTPField.Name(Self.spanField))
-        _ = try await backends { try await session.bytes(server.url("/"), headers: [name: "mine"]) }
+        _ = try await backends { try await session.data(server.url("/"), headers: [name: "mine"]) }
         #expect(server.requests.first?.values(of: Self.spanField) == backends.spans.map(\.spanID))
     }
 
@@ -37,7 +37,7 @@ struct PropagationTests {
         let redirect = MockResponse(status: 302, headers: [.location: "/b"])
         let transport = MockTransport(responses: [redirect, .text("there")])
         let session = Session.observed(transport)
-        _ = try await backends { try await session.bytes("https://api.example.com/a") }
+        _ = try await backends { try await session.data("https://api.example.com/a") }
         #expect(transport.requests.map { $0[Self.spanField] } == backends.spans.map(\.spanID))
         #expect(Set(backends.spans.map(\.spanID)).count == 2)
     }
@@ -46,7 +46,7 @@ struct PropagationTests {
         let backends = Backends()
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport, .with { $0.propagatesContext = false })
-        _ = try await backends { try await session.bytes("https://api.example.com/") }
+        _ = try await backends { try await session.data("https://api.example.com/") }
         #expect(backends.spans.count == 1 && transport.requests.first?[Self.spanField] == nil)
     }
 
@@ -57,7 +57,7 @@ struct PropagationTests {
         let transport = MockTransport(responses: [redirect, .text("there")])
         let session = Session.observed(
             transport, .with { $0.propagatesContextToHost = { $0 == "api.example.com" } })
-        _ = try await backends { try await session.bytes("https://api.example.com/a") }
+        _ = try await backends { try await session.data("https://api.example.com/a") }
         #expect(transport.requests.map { $0[Self.spanField] } == [backends.spans.first?.spanID, nil])
         #expect(backends.spans.count == 2)
     }
@@ -67,7 +67,7 @@ struct PropagationTests {
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport, .with { $0.createsSpans = false })
         _ = try await backends {
-            try await backends.tracer.withSpan("work") { _ in try await session.bytes("https://api.example.com/") }
+            try await backends.tracer.withSpan("work") { _ in try await session.data("https://api.example.com/").0 }
         }
         #expect(backends.spans.map(\.operationName) == ["work"])
         #expect(transport.requests.first?[Self.spanField] == backends.spans.first?.spanID)
@@ -81,7 +81,7 @@ struct PropagationTests {
                 headers: [.cacheControl: "max-age=60", .vary: Self.spanField], body: Data("x".utf8))
         }
         let session = Session.observed(transport) { $0.steps.cache = HTTPCache() }
-        for _ in 1...2 { _ = try await backends { try await session.bytes("https://api.example.com/") } }
+        for _ in 1...2 { _ = try await backends { try await session.data("https://api.example.com/") } }
         #expect(transport.startedCount == 1 && backends.spans.count == 1)
         #expect(transport.requests.first?[Self.spanField] == backends.spans.first?.spanID)
     }

@@ -55,7 +55,7 @@ struct ProxySecretTests {
             $0.steps.intercept(with: RetryPolicy.once)
         }
         for url in ["http://origin.invalid/a", "https://origin.invalid/a"] {
-            _ = try? await backends { try await session.bytes(url) }
+            _ = try? await backends { try await session.data(url) }
         }
         await session.shutdown()
         let text = Self.text(of: backends)

@@ -31,11 +31,11 @@ struct RequestObservationTests {
         let backends = Backends()
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport, .with { $0.createsCallSpans = true })
-        _ = try await backends { try await session.bytes(Self.request(Self.nothing)) }
+        _ = try await backends { try await session.data(Self.request(Self.nothing)) }
         #expect(transport.startedCount == 1)
         #expect(backends.spans.isEmpty && backends.log.entries.isEmpty)
         #expect(backends.metrics.timers.isEmpty && backends.metrics.meters.isEmpty)
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(backends.spans.map(\.operationName) == ["GET", "trellis.call"])
     }
 
@@ -44,7 +44,7 @@ struct RequestObservationTests {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in .text("x") }, .with { $0.createsCallSpans = true })
         let request = Self.request(.with { $0.createsCallSpans = isCreated })
-        _ = try await backends { try await session.bytes(request) }
+        _ = try await backends { try await session.data(request) }
         #expect(backends.spans.map(\.operationName) == (isCreated ? ["GET", "trellis.call"] : ["GET"]))
     }
 
@@ -53,7 +53,7 @@ struct RequestObservationTests {
         var settings = Self.nothing
         settings.createsCallSpans = true
         let session = Session.observed(MockTransport { _ in .text("x") }, settings)
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(backends.spans.map(\.operationName) == ["trellis.call"] && backends.log.entries.isEmpty)
     }
 
@@ -72,7 +72,7 @@ struct RequestObservationTests {
             MockTransport { _ in .text("x") }, .with { $0.createsCallSpans = true }
         ) { $0.steps.adapters.append(adapter) }
         let error = await #expect(throws: TrellisError.self) {
-            try await backends { try await session.bytes(Self.url) }
+            try await backends { try await session.data(Self.url).0 }
         }
         #expect(error?.description.contains("t0ken") == true)
         let span = try #require(backends.spans.first)

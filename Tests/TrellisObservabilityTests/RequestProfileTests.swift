@@ -40,7 +40,7 @@ struct RequestProfileTests {
         let hosts = (0..<40).map { "h\($0).example" } + ["h0.example", "h1.example"]
         let backends = Backends()
         let session = Session.observed(MockTransport(statuses: [200]))
-        for host in hosts { _ = try await backends { try await session.bytes("https://\(host)/") } }
+        for host in hosts { _ = try await backends { try await session.data("https://\(host)/") } }
         #expect(backends.spans.compactMap { $0["server.address"] } == hosts.map { SpanAttribute.string($0) })
         #expect(backends.values(of: "server.address") == Set(hosts))
     }
@@ -49,7 +49,7 @@ struct RequestProfileTests {
         let (one, two) = (ObjectTracer(), ObjectTracer())
         let session = Session.observed(MockTransport(statuses: [200]))
         for tracer in [one, two, one] {
-            _ = try await withTracer(tracer) { try await session.bytes("https://api.example.com/") }
+            _ = try await withTracer(tracer) { try await session.data("https://api.example.com/") }
         }
         #expect(one.inner.finishedSpans.count == 2 && two.inner.finishedSpans.count == 1)
     }

@@ -33,7 +33,7 @@ struct ResendTests {
         let session = Session.observed(MockTransport(statuses: [503, 200])) {
             $0.steps.intercept(with: RetryPolicy.once)
         }
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(Self.numbers(backends, "http.response.status_code") == [.int64(503), .int64(200)])
         #expect(Self.numbers(backends, "http.request.resend_count") == [nil, .int64(1)])
         #expect(Self.numbers(backends, "trellis.retry.count") == [nil, .int64(1)])
@@ -52,7 +52,7 @@ struct ResendTests {
         let backends = Backends()
         let transport = MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("lost"))) }
         let session = Session.observed(transport) { $0.steps.intercept(with: RetryPolicy.once) }
-        _ = try? await backends { try await session.bytes(Self.url) }
+        _ = try? await backends { try await session.data(Self.url) }
         #expect(Self.numbers(backends, "error.type") == [.string("receive"), .string("receive")])
         let counters = backends.metrics.counters(label: "trellis.client.retries")
         #expect(counters.map(\.totalValue) == [1])
@@ -64,7 +64,7 @@ struct ResendTests {
         let redirect = MockResponse(status: 302, headers: [.location: "/b?sig=1"])
         let transport = MockTransport(responses: [redirect, .text("there")])
         let session = Session.observed(transport)
-        _ = try await backends { try await session.bytes(Request(Self.url).withURLTemplate("/{name}")) }
+        _ = try await backends { try await session.data(Request(Self.url).withURLTemplate("/{name}")) }
         #expect(backends.spans.map(\.operationName) == ["GET /{name}", "GET"])
         #expect(backends.spans.first?.status == nil)
         #expect(
@@ -90,7 +90,7 @@ struct ResendTests {
     @Test func aRepetitionByAStepHasASpanOfItsOwn() async throws {
         let backends = Backends()
         let session = Session.observed(MockTransport(statuses: [200])) { $0.steps.network.append(Twice()) }
-        _ = try await backends { try await session.bytes(Request(Self.url).withSteps { $0.network = [Twice()] }) }
+        _ = try await backends { try await session.data(Request(Self.url).withSteps { $0.network = [Twice()] }) }
         #expect(
             Self.numbers(backends, "http.request.resend_count") == [nil, .int64(1), .int64(2), .int64(3)])
     }
@@ -102,7 +102,7 @@ struct ResendTests {
         configuration.observe()
         configuration.steps.hedging = HedgingPolicy(after: .seconds(1))
         let session = Session(configuration: configuration, transport: transport, clock: clock)
-        async let answer = backends { try await session.bytes(Self.url) }
+        async let answer = backends { try await session.data(Self.url).0 }
         let slow = try await transport.nextAttempt()
         slow.connect()
         while transport.attempts.count < 2 {

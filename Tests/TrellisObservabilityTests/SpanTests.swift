@@ -23,7 +23,7 @@ struct SpanTests {
     @Test func aSpanHasTheAttributesOfTheConventions() async throws {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in Self.response() })
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         let span = try #require(backends.spans.first)
         #expect(backends.spans.count == 1)
         #expect(span.operationName == "GET" && span.kind == .client && span.status == nil && span.errors.isEmpty)
@@ -42,7 +42,7 @@ struct SpanTests {
         let session = Session.observed(MockTransport { _ in Self.response() })
         let request = Request(Self.url).withURLTemplate("/users/{id}")
         #expect(request.urlTemplate == "/users/{id}" && Request(Self.url).urlTemplate == nil)
-        _ = try await backends { try await session.bytes(request) }
+        _ = try await backends { try await session.data(request) }
         #expect(backends.spans.map(\.operationName) == ["GET /users/{id}"])
         #expect(backends.spans.first?["url.template"] == .string("/users/{id}"))
     }
@@ -52,7 +52,7 @@ struct SpanTests {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in Self.response() })
         let request = Request(Self.url, method: try #require(HTTPRequest.Method(name))).withURLTemplate("/users/{id}")
-        _ = try await backends { try await session.bytes(request) }
+        _ = try await backends { try await session.data(request) }
         let span = try #require(backends.spans.first)
         #expect(span.operationName == "HTTP /users/{id}")
         #expect(span["http.request.method"] == .string("_OTHER"))
@@ -64,7 +64,7 @@ struct SpanTests {
         let session = Session.observed(
             MockTransport { _ in Self.response() }, .with { $0.knownMethods = ["PURGE"] })
         let request = Request(Self.url, method: try #require(HTTPRequest.Method("PURGE")))
-        _ = try await backends { try await session.bytes(request) }
+        _ = try await backends { try await session.data(request) }
         #expect(backends.spans.map(\.operationName) == ["PURGE"])
         #expect(backends.spans.first?["http.request.method_original"] == nil)
     }
@@ -94,7 +94,7 @@ struct SpanTests {
         let session = Session.observed(
             MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("refused"))) })
         let error = await #expect(throws: TrellisError.self) {
-            try await backends { try await session.bytes(Self.url) }
+            try await backends { try await session.data(Self.url).0 }
         }
         let span = try #require(backends.spans.first)
         #expect(span["error.type"] == .string("connect") && span["http.response.status_code"] == nil)
@@ -132,8 +132,8 @@ struct SpanTests {
         let session = Session.observed(
             MockTransport { _ in Self.response() }, .with { $0.recordsUserAgent = true }
         ) { $0.userAgent = "backup/2" }
-        _ = try await backends { try await session.bytes(Self.url) }
-        _ = try await backends { try await session.bytes(Self.url, headers: [.userAgent: "mine"]) }
+        _ = try await backends { try await session.data(Self.url) }
+        _ = try await backends { try await session.data(Self.url, headers: [.userAgent: "mine"]) }
         #expect(backends.spans.map { $0["user_agent.original"] } == [.string("backup/2"), .string("mine")])
     }
 
@@ -141,7 +141,7 @@ struct SpanTests {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in Self.response() })
         _ = try await backends {
-            try await backends.tracer.withSpan("work") { _ in try await session.bytes(Self.url) }
+            try await backends.tracer.withSpan("work") { _ in try await session.data(Self.url).0 }
         }
         #expect(backends.spans.map(\.operationName) == ["GET", "work"])
         #expect(backends.spans.first?.parentSpanID == backends.spans.last?.spanID)
@@ -152,7 +152,7 @@ struct SpanTests {
         let session = Session.observed(
             MockTransport(statuses: [503, 200]), .with { $0.createsCallSpans = true }
         ) { $0.steps.intercept(with: RetryPolicy.once) }
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         #expect(backends.spans.map(\.operationName) == ["GET", "GET", "trellis.call"])
         let call = try #require(backends.spans.last)
         #expect(call.kind == .internal && call.status == nil)
@@ -165,7 +165,7 @@ struct SpanTests {
         let session = Session.observed(
             MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("lost"))) },
             .with { $0.createsCallSpans = true })
-        _ = try? await backends { try await session.bytes(Self.url) }
+        _ = try? await backends { try await session.data(Self.url) }
         #expect(backends.spans.map(\.operationName) == ["GET", "trellis.call"])
         #expect(backends.spans.allSatisfy { $0.status?.code == .error && $0["error.type"] == .string("receive") })
     }

@@ -34,7 +34,7 @@ struct TaskLocalTests {
         let session = Session.observed(transport)
         let all = [Backends(), Backends()]
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for backends in all { group.addTask { try await backends { _ = try await session.bytes(Self.url) } } }
+            for backends in all { group.addTask { try await backends { _ = try await session.data(Self.url) } } }
             try await transport.waitUntilRequested(count: 2)
             #expect(all.map { $0.tracer.activeSpans.count } == [1, 1])
             gate.open()
@@ -47,8 +47,8 @@ struct TaskLocalTests {
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport)
         let backends = Backends()
-        _ = try await session.bytes(Self.url)
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await session.data(Self.url)
+        _ = try await backends { try await session.data(Self.url) }
         Self.expectOne(backends)
     }
 
@@ -64,8 +64,8 @@ struct TaskLocalTests {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in .text("x") })
         let handle = session.request(Self.url)
-        _ = try await backends { try await handle.bytes() }
-        _ = try await handle.bytes()
+        _ = try await backends { try await handle.data() }
+        _ = try await handle.data()
         Self.expectOne(backends)
     }
 
@@ -74,7 +74,7 @@ struct TaskLocalTests {
         let backends = Backends(metadataProvider: .init { ["engine": "\(CallingThread.isEngine)"] })
         let session = Session.observed(MockTransport { _ in .text("x") })
         _ = try await backends {
-            try await withTaskExecutorPreference(session.executor) { try await session.bytes(Self.url) }
+            try await withTaskExecutorPreference(session.executor) { try await session.data(Self.url).0 }
         }
         Self.expectOne(backends)
         #expect(backends.log.entries.first?["engine"] == "false")
@@ -88,9 +88,9 @@ struct TaskLocalTests {
         }
         let session = Session.observed(transport) { $0.steps.application.append(RequestCoalescing()) }
         let (first, second) = (Backends(), Backends())
-        async let one = first { try await session.bytes(Self.url) }
+        async let one = first { try await session.data(Self.url).0 }
         try await transport.waitUntilRequested(count: 1)
-        async let two = second { try await session.bytes(Self.url) }
+        async let two = second { try await session.data(Self.url).0 }
         await session.settle()
         gate.open()
         _ = try await (one, two)
@@ -106,7 +106,7 @@ struct TaskLocalTests {
         }
         let session = Session.observed(transport) { $0.steps.cache = HTTPCache() }
         for count in 1...2 {
-            _ = try await backends { try await session.bytes(Self.url) }
+            _ = try await backends { try await session.data(Self.url) }
             await backends.waitForSpans(count)
         }
         #expect(backends.spans.map(\.operationName) == ["GET", "GET"])
@@ -129,7 +129,7 @@ struct TaskLocalTests {
                     return request
                 })
         }
-        _ = try await backends { try await session.bytes(Self.url) }
+        _ = try await backends { try await session.data(Self.url) }
         Self.expectOne(backends)
     }
 
@@ -138,7 +138,7 @@ struct TaskLocalTests {
         let session = Session.observed(
             MockTransport { _ in .text("x") },
             .with { ($0.logger, $0.tracer, $0.metricsFactory) = (fixed.logger, fixed.tracer, fixed.metrics) })
-        _ = try await others { try await session.bytes(Self.url) }
+        _ = try await others { try await session.data(Self.url) }
         Self.expectOne(fixed)
         #expect(others.spans.isEmpty && others.log.entries.isEmpty && others.metrics.timers.isEmpty)
     }
@@ -147,7 +147,7 @@ struct TaskLocalTests {
         let backends = Backends()
         let session = Session.observed(MockTransport { _ in .text("x") })
         let request = Request(Self.url).withSteps { steps in steps.observe(with: .with { $0.createsSpans = false }) }
-        _ = try await backends { try await session.bytes(request) }
+        _ = try await backends { try await session.data(request) }
         #expect(backends.spans.isEmpty && backends.log.entries.count == 1)
     }
 }

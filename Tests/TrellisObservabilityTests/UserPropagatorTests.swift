@@ -26,7 +26,7 @@ struct UserPropagatorTests {
     @Test func theSpanAndTheBaggageReachTheWire() async throws {
         let server = try LoopbackServer.http { _ in .text("x") }
         let session = Session.observed(nil)
-        try await Self.within("tenant=7,plan=gold") { _ = try await session.bytes(server.url("/")) }
+        try await Self.within("tenant=7,plan=gold") { _ = try await session.data(server.url("/")) }
         let request = try #require(server.requests.first)
         #expect(request["traceparent"] == W3CTracer.child)
         #expect(request["baggage"] == "tenant=7,plan=gold")
@@ -35,7 +35,7 @@ struct UserPropagatorTests {
     @Test func withoutSpansTheContextOfTheTaskIsSent() async throws {
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport, .with { $0.createsSpans = false })
-        try await Self.within("tenant=7") { _ = try await session.bytes(Self.url) }
+        try await Self.within("tenant=7") { _ = try await session.data(Self.url) }
         #expect(transport.requests.map { $0["traceparent"] } == [W3CTracer.parent])
         #expect(transport.requests.map { $0["baggage"] } == ["tenant=7"])
     }
@@ -44,7 +44,7 @@ struct UserPropagatorTests {
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport)
         for tenant in ["tenant=1", "tenant=2"] {
-            try await Self.within(tenant) { _ = try await session.bytes(Self.url) }
+            try await Self.within(tenant) { _ = try await session.data(Self.url) }
         }
         #expect(transport.requests.map { $0["baggage"] } == ["tenant=1", "tenant=2"])
     }
@@ -55,7 +55,7 @@ struct UserPropagatorTests {
             request.path == "/a" ? MockResponse(status: 302, headers: [.location: "/b"]) : .text("there")
         }
         let session = Session.observed(transport)
-        try await Self.within("tenant=7") { _ = try await session.bytes(Self.url + "a") }
+        try await Self.within("tenant=7") { _ = try await session.data(Self.url + "a") }
         #expect(transport.requests.map { $0["baggage"] } == ["tenant=7", "tenant=7"])
     }
 
@@ -64,7 +64,7 @@ struct UserPropagatorTests {
         let transport = MockTransport { _ in .text("x") }
         let session = Session.observed(transport)
         let name = try #require(HTTPField.Name("baggage"))
-        try await Self.within(nil) { _ = try await session.bytes(Self.url, headers: [name: "mine=1"]) }
+        try await Self.within(nil) { _ = try await session.data(Self.url, headers: [name: "mine=1"]) }
         #expect(transport.requests.map { $0["baggage"] } == ["mine=1"])
     }
 }

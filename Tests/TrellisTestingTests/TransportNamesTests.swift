@@ -30,7 +30,7 @@ struct TransportNamesTests {
                     let text = try await session.string("http://name.example/")
                     #expect(text == "operation")
                 }
-                let bytes = try await session.request("http://name.example/").bytes()
+                let bytes = try await session.request("http://name.example/").data()
                 #expect(bytes.count == 9)
             }
             #expect(resolver.count == count)

@@ -10,7 +10,7 @@ private enum Shop {
 
     static func order(_ item: String) async throws -> Int {
         let request = try Request("https://shop.example/orders", method: .post, body: .json(Order(item: item)))
-        return try await session.request(request).validate().data().1.status.code
+        return try await session.request(request).validate().response(of: .data).status.code
     }
 }
 

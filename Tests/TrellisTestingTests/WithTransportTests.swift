@@ -64,11 +64,11 @@ struct WithTransportTests {
             for try await line in try await session.stream(url).lines { return line }
             return "none"
         },
-        Path(description: "a handle") { String(decoding: try await $0.request(url).bytes(), as: UTF8.self) },
+        Path(description: "a handle") { String(decoding: try await $0.request(url).data(), as: UTF8.self) },
         Path(description: "a handle with steps") {
             $0.steps.application.append(RequestCoalescing())
         } send: {
-            String(decoding: try await $0.request(url).bytes(), as: UTF8.self)
+            String(decoding: try await $0.request(url).data(), as: UTF8.self)
         },
         Path(description: "a handle on a stream") { session in
             var text = ""
@@ -205,7 +205,7 @@ struct WithTransportTests {
         let transport = makeTransport()
         let inside = try await withTransport(transport) {
             for handle in outside {
-                let bytes = try await handle.bytes()
+                let bytes = try await handle.data()
                 #expect(bytes == Data("own".utf8))
             }
             let path = try await download.value.path
@@ -217,7 +217,7 @@ struct WithTransportTests {
             )
         }
         #expect(transport.startedCount == 0)
-        for handle in inside.0 { #expect(try await handle.bytes() == Data("operation".utf8)) }
+        for handle in inside.0 { #expect(try await handle.data() == Data("operation".utf8)) }
         for try await chunk in try await inside.1.response.chunks { #expect(chunk == Data("operation".utf8)) }
         let saved = try await inside.2.value.path
         #expect(try Data(contentsOf: URL(filePath: saved)) == Data("operation".utf8))

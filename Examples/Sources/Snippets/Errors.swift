@@ -49,7 +49,7 @@ func unpluggedEnd() -> TransportEnd {
 
 func fastest(of urls: [String], session: Session) async throws -> Data? {
     try await withThrowingTaskGroup(of: Data.self) { group in
-        for url in urls { group.addTask { try await session.bytes(url) } }
+        for url in urls { group.addTask { try await session.data(url).0 } }
         defer { group.cancelAll() }  // the others end with a CancellationError, and their connections are closed
         return try await group.next()
     }

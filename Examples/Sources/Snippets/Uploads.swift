@@ -4,7 +4,7 @@ import Trellis
 /// The code of the article about uploads.
 func uploadFilm(with session: Session) async throws {
     let (data, response) = try await session.upload(fileAt: "/tmp/film.mp4", to: "https://example.com/films")
-    print(response.status.code, data.count)
+    print(response.status.code, response.value.count)
 }
 
 func replaceFilm(with session: Session) async throws {
@@ -33,7 +33,7 @@ func uploadTable(with session: Session) async throws {
 func watchUpload(with session: Session) async throws {
     let upload = session.uploadRequest(fileAt: "/tmp/film.mp4", to: "https://example.com/films").validate()
     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }  // starts the request
-    let (data, response) = try await upload.data()
+    let response = try await upload.response(of: .data)
     print(await upload.state, response.status.code, data.count)
 }
 

@@ -30,8 +30,8 @@ extension Session {
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DownloadedFile {
         try await downloadRequest(
@@ -60,8 +60,8 @@ extension Session {
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         handle(
@@ -75,8 +75,9 @@ extension Session {
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DownloadedFile {
         try await download(
             request, to: destination, checksum: checksum, options: options, query: query, headers: headers.fields,
@@ -89,8 +90,9 @@ extension Session {
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         downloadRequest(
             request, to: destination, checksum: checksum, options: options, query: query, headers: headers.fields,
@@ -111,8 +113,7 @@ extension Session {
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
         options: DownloadOptions = DownloadOptions(), query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         let base: any RequestConvertible = request ?? resumeData.url

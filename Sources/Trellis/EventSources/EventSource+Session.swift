@@ -20,8 +20,7 @@ extension Session {
     public func eventSource(
         _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
@@ -38,8 +37,9 @@ extension Session {
     public func eventSource(
         _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
-        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
         eventSource(

@@ -18,8 +18,9 @@ extension Session {
     ///   an error in a cancelled task, because that error mostly says only that the connection closes.
     public func withWebSocket<Result>(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         _ body: (WebSocket) async throws -> Result
     ) async throws -> Result {
         let socket = try await webSocket(
@@ -55,8 +56,9 @@ extension Session {
     ///   cancelled task.
     public func webSocket(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> WebSocket {
         let opening = try opening(
             of: request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor), options)
@@ -71,8 +73,9 @@ extension Session {
     @_disfavoredOverload
     public func webSocket(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
-        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> WebSocket {
         try await webSocket(
             request, options: options, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,

@@ -125,8 +125,8 @@ extension Session {
     public func reconnectingWebSockets(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         reconnecting reconnection: ReconnectionPolicy = .init(), query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> WebSocketSequence {
         reconnectingWebSockets(reconnection, random: { Double.random(in: 0..<1) }) {
             try await self.webSocket(

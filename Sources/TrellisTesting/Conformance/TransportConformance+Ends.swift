@@ -136,7 +136,7 @@ extension TransportConformance {
                     handle.resume()
                     await host.session.settle()
                 }
-                try expect("bytes", try await handle.data().0.count, 64 * chunk.count)
+                try expect("bytes", try await handle.data().count, 64 * chunk.count)
             },
         ]
     }

@@ -73,7 +73,7 @@ struct ProxyListTests {
         let proxy = try Proxy(server.url())
         let session = Self.session(.always(proxy))
         let request = session.request(Self.origin).validate()
-        let error = await #expect(throws: TrellisError.self) { _ = try await request.bytes() }
+        let error = await #expect(throws: TrellisError.self) { _ = try await request.data() }
         #expect(error?.description.hasSuffix("; through the proxy \(proxy.url)") == true, "\(error.debugDescription)")
         await session.shutdown()
     }

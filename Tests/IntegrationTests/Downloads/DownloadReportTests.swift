@@ -177,7 +177,7 @@ struct DownloadReportTests {
         let server = try LoopbackServer.http { _ in .init(404) }
         let gateway = try gateway(to: server.url("/b"))
         let error = try await #require(throws: TrellisError.self) {
-            _ = try await session.request(gateway.url("/a")).validate().bytes()
+            _ = try await session.request(gateway.url("/a")).validate().data()
         }
         #expect(error.kind == .unacceptableStatus && error.redirects.map(\.to) == [server.url("/b")])
     }

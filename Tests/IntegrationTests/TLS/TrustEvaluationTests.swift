@@ -223,7 +223,7 @@ struct TrustEvaluationTests {
         let words = Words()
         let session = session(Asked()) { $0.eventMonitors = [words] }
         let request = session.request(try peer.url("chain"))
-        let (_, response) = try await request.data()
+        let response = try await request.response(of: .data)
         #expect(response.metrics.attemptCount == 1)
         await session.shutdown()
         #expect(

@@ -138,7 +138,7 @@ struct TrustReloadTests {
         let session = Self.session(TLSConfiguration(authorities: .only([.file("/nonexistent.pem")])), nil)
         #expect(try await session.string(server.url("/")) == "plain")
         let handle = session.request(server.url("/"))
-        #expect(try await handle.data().0 == Data("plain".utf8))
+        #expect(try await handle.data() == Data("plain".utf8))
         await expectFailure([.file]) { try await session.data("https://127.0.0.1:9/") }
         await session.shutdown()
     }
@@ -151,7 +151,7 @@ struct TrustReloadTests {
         configuration.hsts = HSTSStore()
         let session = Session(configuration: configuration)
         #expect(try await session.string(server.url("/")) == "plain")
-        #expect(try await session.request(server.url("/")).data().0 == Data("plain".utf8))
+        #expect(try await session.request(server.url("/")).data() == Data("plain".utf8))
         await session.shutdown()
     }
 
@@ -164,7 +164,7 @@ struct TrustReloadTests {
         #expect(try await session.string(peer.url("valid")).hasPrefix("- "))
         let handle = session.request(try peer.url("second"))
         try await Self.copy("second.pem", to: path)
-        #expect(try await handle.data().0.isEmpty == false)
+        #expect(try await handle.data().isEmpty == false)
         await session.shutdown()
     }
 

@@ -32,7 +32,7 @@ struct SuspensionTests {
         }
         let session = Session()
         let download = session.request(Request(server.url("/large")).withMaximumBodySize(.unlimited))
-        let answer = Task { try await download.bytes().count }
+        let answer = Task { try await download.data().count }
         try await begun.opened()
         download.suspend()
         #expect(await download.state == .suspended)
@@ -70,7 +70,7 @@ struct SuspensionTests {
         }
         let session = Session()
         let upload = try session.uploadRequest(body(kind), to: server.url("/large"))
-        let answer = Task { try await upload.data().1.status.code }
+        let answer = Task { try await upload.response(of: .data).status.code }
         try await begun.opened()
         upload.suspend()
         #expect(await upload.state == .suspended)

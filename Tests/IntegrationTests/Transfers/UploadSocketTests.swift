@@ -120,9 +120,9 @@ struct UploadSocketTests {
         }
         let request = server.request.withInterceptor(Second())
         let upload = try server.session.uploadRequest(body(kind), to: request)
-        let (data, response) = try await upload.data()
+        let response = try await upload.response(of: .data)
         #expect(response.status == .ok)
-        let count = try #require(Int(String(decoding: data, as: UTF8.self)))
+        let count = try #require(Int(String(decoding: response.value, as: UTF8.self)))
         #expect(kind == .form ? count > Self.size : count == Self.size)
         #expect(await upload.uploadProgress.reduce(nil) { $1 }?.completedBytes == Int64(count))
         try await server.isHealthyAndLeavesNothing()

@@ -94,7 +94,7 @@ struct WebSocketStepsTests {
     func credentialsAnswerAChallenge(_ scheme: String) async throws {
         let server = try Self.server { Self.challenge($0, scheme) }
         let session = session()
-        let request = Request(server.url("/private?a=b", scheme: "ws")).withCredentials(
+        let request = Request(server.url("/private?a=b", scheme: "ws")).respondingToChallenges(
             username: "ada", password: "secret")
         try await check(try await session.webSocket(request))
         let sent = server.requests.map { $0["Authorization"] ?? "" }

@@ -57,7 +57,7 @@ struct LoopbackTLSTests {
         let body = Data((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         let server = try LoopbackServer.https { _ in .init(200, body: body) }
         let session = Session(configuration: server.sessionConfiguration())
-        #expect(try await session.bytes(server.url()) == body)
+        #expect(try await session.data(server.url()).0 == body)
         await session.shutdown()
     }
 

@@ -41,7 +41,7 @@ struct ExchangeMemoryTests {
     @Test func aFailedRequestThatIsKeptKeepsNoBody() async throws {
         let scripted = Scripted()
         let handle = scripted.session.request("http://a.example/")
-        let task = outcome { "\(try await handle.data().0.count)" }
+        let task = outcome { "\(try await handle.data().count)" }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         attempt.receiveHead()

@@ -70,7 +70,7 @@ struct StaleConnectionTests {
     /// A suspended request stays suspended: the second attempt waits until the user resumes the request.
     @Test func aSuspendedRequestGoesOutOnceMoreWhenItIsResumed() async throws {
         let request = session.request("http://stale.example/")
-        let answer = Task { try await request.data().1.status.code }
+        let answer = Task { try await request.response(of: .data).status.code }
         let first = try await transport.nextAttempt()
         first.connect()
         request.suspend()
@@ -89,7 +89,7 @@ struct StaleConnectionTests {
 
     @Test func aSuspendedRequestThatWouldGoOutOnceMoreCanBeCancelled() async throws {
         let request = session.request("http://stale.example/")
-        let answer = Task { _ = try await request.bytes() }
+        let answer = Task { _ = try await request.data() }
         let first = try await transport.nextAttempt()
         first.connect()
         request.suspend()

@@ -37,7 +37,7 @@ struct ObservedCallTests {
         let monitor = EventWords(.calls)
         let transport = MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) }
         let session = Self.session(monitor, transport)
-        let error = await #expect(throws: TrellisError.self) { try await session.bytes("a") }
+        let error = await #expect(throws: TrellisError.self) { try await session.data("a") }
         await session.shutdown()
         let words = monitor.words
         #expect(words.count == 2 && words.first == "created" && words.last?.hasPrefix("failed ") == true)
@@ -155,7 +155,7 @@ struct ObservedCallTests {
     @Test func aRequestThatCannotBeSentHasTheEventsOfACall() async throws {
         let monitor = EventWords()
         let session = Self.session(monitor, MockTransport { _ in .text("hello") }, baseURL: nil)
-        let error = await #expect(throws: TrellisError.self) { try await session.bytes("users") }
+        let error = await #expect(throws: TrellisError.self) { try await session.data("users") }
         await session.shutdown()
         let words = monitor.words
         #expect(error?.kind == .invalidURL && words == ["created", "failed invalid_url"])

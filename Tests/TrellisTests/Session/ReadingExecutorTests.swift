@@ -68,7 +68,7 @@ struct ReadingExecutorTests {
         let request = session.request("http://a.example/").validate { _, _, _ in note() }
         #expect(try await request.decode([Int].self, decoder: decoder) == [1])
         #expect(try await request.response(of: [Int].self, decoder: decoder).value == [1])
-        #expect(try await request.bytes() == Data("[1]".utf8))
+        #expect(try await request.data() == Data("[1]".utf8))
         #expect(try await session.decode([Int].self, from: "http://a.example/", decoder: decoder) == [1])
         #expect(
             try await session.request("http://a.example/").decode(

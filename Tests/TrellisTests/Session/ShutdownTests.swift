@@ -298,7 +298,7 @@ struct ShutdownTests {
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
         let handle = session.request("http://localhost/")
         handle.resume()
-        #expect(try await handle.data().1.status == .ok)
+        #expect(try await handle.response(of: .data).status == .ok)
         // The clock stands still: the shutdown returns because no request is in flight.
         await session.shutdown(drainingFor: .seconds(1_000))
     }
@@ -313,7 +313,7 @@ struct ShutdownTests {
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
         await scripted.waitUntilRefusing()
         #expect(
-            await outcome { "\(try await handle.data().1.status.code)" }.value
+            await outcome { "\(try await handle.response(of: .data).status.code)" }.value
                 == .failed(.cancelled(.sessionShutDown)))
         first.respond(status: 204)
         #expect(await task.value == .answer(""))

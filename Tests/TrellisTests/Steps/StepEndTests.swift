@@ -31,7 +31,7 @@ struct StepEndTests {
         var request = Request("http://a.example/").withAdapter(adapter)
         request.timeouts = Timeouts(total: .seconds(5))
         let answer = Task { [request] in
-            isHandle ? try await session.request(request).data() : try await session.data(request)
+            isHandle ? try await session.request(request).data() : try await session.data(request).0
         }
         try await adapter.begun.opened()
         await session.settle()
@@ -149,7 +149,7 @@ struct StepEndTests {
         handle.resume()
         let second = try await scripted.transport.nextAttempt()
         second.respond()
-        #expect(try await handle.data().1.metrics.attemptCount == 2)
+        #expect(try await handle.response(of: .data).metrics.attemptCount == 2)
     }
 
     @Test func taskLocalValuesReachTheSteps() async throws {

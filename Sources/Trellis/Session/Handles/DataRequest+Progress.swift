@@ -14,7 +14,7 @@ extension DataRequest {
     /// ```swift
     /// let upload = session.uploadRequest(.file("/tmp/film.mp4"), to: url)
     /// for await progress in upload.uploadProgress { bar.update(progress.fraction ?? 0) }
-    /// let (data, response) = try await upload.data()
+    /// let response = try await upload.response(of: .data)
     /// ```
     ///
     /// Progress is only measured if it is asked for.

@@ -7,18 +7,11 @@ public import FoundationEssentials
 /// leaves the response to the other readers; with the last of them the request ends. The checks before each reading are in
 /// <doc:Validation>.
 extension DataRequest {
-    /// Returns the body and the response. Any status is a response, not an error, unless the request was told to validate.
+    /// Returns the body. Any status is a response, not an error, unless the request was told to validate. `response(of: .data)` has the head
+    /// too.
     ///
     /// - Throws: ``TrellisError``; an error that a validator throws; `CancellationError` in a cancelled task.
-    public func data() async throws -> (Data, Response) {
-        let answer = try await validated()
-        return (answer.body ?? Data(), answer.response)
-    }
-
-    /// Returns the body. Any status is a response, not an error, unless the request was told to validate.
-    ///
-    /// - Throws: As ``data()``.
-    public func bytes() async throws -> Data { try await validated().body ?? Data() }
+    public func data() async throws -> Data { try await validated().body ?? Data() }
 
     /// Returns the body as text.
     ///

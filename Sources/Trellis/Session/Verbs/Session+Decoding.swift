@@ -16,8 +16,8 @@ extension Session {
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
@@ -31,8 +31,7 @@ extension Session {
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
         decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         let serializer = DecodableResponseSerializer(type, decoder: decoder)
@@ -51,8 +50,8 @@ extension Session {
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
         _ request: some RequestConvertible, encoding: String.Encoding? = nil,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(

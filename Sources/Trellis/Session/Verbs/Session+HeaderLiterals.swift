@@ -8,8 +8,9 @@ extension Session {
     /// - Throws: As ``data(_:query:headers:timeout:timeouts:interceptor:)-(_,_,HTTPFields,_,_,_)``.
     @_disfavoredOverload
     public func data(
-        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await pair(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
     }
@@ -20,8 +21,9 @@ extension Session {
     @_disfavoredOverload
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral, timeout: Duration? = nil,
-        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await decode(
             type, from: request, decoder: decoder, query: query, headers: headers.fields, timeout: timeout,
@@ -34,8 +36,9 @@ extension Session {
     @_disfavoredOverload
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
-        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await decode(
             type, from: request, orError: errorType, decoder: decoder, query: query, headers: headers.fields,
@@ -76,8 +79,9 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
     @_disfavoredOverload
     public func stream(
-        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
         try await open(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
     }
@@ -99,8 +103,9 @@ extension Session {
     /// Returns a handle on a request that has not started yet.
     @_disfavoredOverload
     public func request(
-        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
         self.request(
             request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
@@ -110,8 +115,9 @@ extension Session {
     /// Returns a handle on a request whose response is read as a stream.
     @_disfavoredOverload
     public func streamRequest(
-        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:], headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> StreamRequest {
         streamRequest(
             request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,

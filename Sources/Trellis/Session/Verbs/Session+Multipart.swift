@@ -12,8 +12,8 @@ extension Session {
     ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
         multipart form: MultipartFormData, to request: some RequestConvertible,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await upload(
@@ -31,8 +31,7 @@ extension Session {
     /// ```
     public func upload(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) async throws -> (Data, Response) {
         var form = MultipartFormData()

@@ -15,8 +15,8 @@ extension Session {
     ///   - modifier: Changes the request before it is sent.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -41,7 +41,8 @@ extension Session {
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -63,7 +64,8 @@ extension Session {
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
         encoding: some ParameterEncoding = URLEncoding.default, headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -80,8 +82,8 @@ extension Session {
     @_disfavoredOverload
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
-        headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -95,7 +97,8 @@ extension Session {
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -108,8 +111,9 @@ extension Session {
     @_disfavoredOverload
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
-        encoding: some ParameterEncoding = URLEncoding.default, headers: HeaderLiteral,
-        timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil,
+        encoding: some ParameterEncoding = URLEncoding.default, headers: HeaderLiteral, timeout: Duration? = nil,
+        timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(

@@ -19,8 +19,7 @@ extension Session {
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     public func uploadRequest(
         _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         self.request(
@@ -33,8 +32,7 @@ extension Session {
     /// ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func uploadRequest(
         _ data: Data, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         uploadRequest(
@@ -46,8 +44,8 @@ extension Session {
     /// ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func uploadRequest(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         uploadRequest(
@@ -61,8 +59,8 @@ extension Session {
     /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest where Chunks.Element: DataProtocol {
         uploadRequest(
@@ -75,8 +73,8 @@ extension Session {
     /// ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func uploadRequest(
         multipart form: MultipartFormData, to request: some RequestConvertible,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         uploadRequest(
@@ -89,8 +87,7 @@ extension Session {
     /// response is asked for.
     public func uploadRequest(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) -> UploadRequest {
         var form = MultipartFormData()

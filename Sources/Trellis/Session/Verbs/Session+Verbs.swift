@@ -22,8 +22,7 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await pair(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
@@ -36,8 +35,7 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
     public func stream(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
         try await open(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
@@ -53,8 +51,7 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
         _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await pair(
@@ -66,8 +63,7 @@ extension Session {
     /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func upload(
         _ data: Data, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await upload(
@@ -79,8 +75,8 @@ extension Session {
     /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func upload(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await upload(
@@ -94,8 +90,8 @@ extension Session {
     /// - Parameter length: The number of bytes, if it is known.
     public func upload<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
-        query: KeyValuePairs<String, String> = [:], headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        query: KeyValuePairs<String, String> = [:],
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) where Chunks.Element: DataProtocol {
         try await upload(
@@ -110,8 +106,7 @@ extension Session {
     /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
     ) async throws -> Value {
         let stream = try await open(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
@@ -123,8 +118,7 @@ extension Session {
     /// for, or with ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
     public func request(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
         DataRequest(
@@ -137,8 +131,7 @@ extension Session {
     /// of its ``StreamRequest/downloadProgress`` is asked for, or ``StreamRequest/resume()`` is called.
     public func streamRequest(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(),
-        timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> StreamRequest {
         StreamRequest(

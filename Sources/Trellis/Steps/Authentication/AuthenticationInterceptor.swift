@@ -21,7 +21,7 @@
 ///   more.
 ///
 /// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that
-/// request alone. A request that proves a name and a password of its own (``Request/withCredentials(username:password:)``) gets
+/// request alone. A request that proves a name and a password of its own (``Request/respondingToChallenges(username:password:)``) gets
 /// no credential.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {

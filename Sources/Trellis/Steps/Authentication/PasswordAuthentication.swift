@@ -4,7 +4,7 @@
 /// configuration.authentication = try .password("ada", password, origin: "https://api.example.com")
 /// ```
 ///
-/// For a single request, use ``Request/withCredentials(username:password:)``.
+/// For a single request, use ``Request/respondingToChallenges(username:password:)``.
 ///
 /// The step sends nothing before the server has refused a request with a challenge. It answers Digest if the server offers it,
 /// in whatever order, and Basic if the server offers no Digest that is understood; other schemes are not answered. Credentials
@@ -75,7 +75,7 @@ extension Request {
     /// credentials leave the request as it is.
     ///
     /// ``withAuthorization(username:password:)`` sends the password at once, and saves a request.
-    public func withCredentials(username: String, password: String) -> Request {
+    public func respondingToChallenges(username: String, password: String) -> Request {
         withSteps { steps in
             steps.network.removeAll { $0 is PasswordAuthentication }
             steps.network.append(PasswordAuthentication(username: username, password: password))

@@ -83,7 +83,7 @@ struct FileSizeTests {
         let upload = Task { [request = kind.request, session = scripted.session] in
             defer { isOver.open() }
             return kind == .handle
-                ? try await session.request(request).data().1.status.code
+                ? try await session.request(request).response(of: .data).status.code
                 : try await session.data(request).1.status.code
         }
         while !isOver.isOpen, !Task.isCancelled { await scripted.advance(by: .seconds(5)) }

@@ -75,7 +75,7 @@ struct AttemptValidationTests {
             try await session.request("http://a.example/").validate { _, _, _ in
                 count.withLock { $0 += 1 }
                 throw Stale()
-            }.bytes()
+            }.data()
         }
         #expect(route.requests.count == 2)
         // The validator runs once for each attempt: the reader uses the validationResult of the last one.
@@ -94,7 +94,7 @@ struct AttemptValidationTests {
         let (session, route) = session(RetryPolicy(random: { 0 })) { .text("", status: $0 == 1 ? 503 : 200) }
         _ = try await session.request("http://a.example/").validate { _, response, _ in
             if response.status.code != 200 { throw Stale() }
-        }.bytes()
+        }.data()
         #expect(route.requests.count == 2)
     }
 
@@ -102,8 +102,8 @@ struct AttemptValidationTests {
         let asked = Asked()
         let (session, _) = session(asked) { _ in .text("x", status: 404) }
         let handle = session.request("http://a.example/")
-        await #expect(throws: TrellisError.self) { try await handle.validate().bytes() }
-        #expect(try await handle.bytes() == Data("x".utf8))
+        await #expect(throws: TrellisError.self) { try await handle.validate().data() }
+        #expect(try await handle.data() == Data("x".utf8))
     }
 
     // MARK: Interceptors
@@ -178,7 +178,7 @@ struct AttemptValidationTests {
         let error = await #expect(throws: TrellisError.self) {
             switch way {
             case "decoding": _ = try await session.request(request).decode([Int].self)
-            case "validate": _ = try await session.request(request).validate(statusCode: [200]).bytes()
+            case "validate": _ = try await session.request(request).validate(statusCode: [200]).data()
             default: _ = try await session.decode([Int].self, from: request)
             }
         }
@@ -203,7 +203,7 @@ struct AttemptValidationTests {
     func aReaderThatAcceptsAnythingGetsAllOfIt() async throws {
         let (session, body) = (try #require(Session.current), Self.large)
         #expect(try await session.data("http://a.example/").0 == body)
-        #expect(try await session.request("http://a.example/").bytes() == body)
+        #expect(try await session.request("http://a.example/").data() == body)
         #expect(try await session.request("http://a.example/").withoutValidation().string().utf8.count == body.count)
         #expect(MockTransport.current?.cancelledCount == 0)
     }
@@ -212,8 +212,8 @@ struct AttemptValidationTests {
     func aLaterReaderOfACutBodyIsToldThatItIsCut() async throws {
         let session = try #require(Session.current)
         let handle = session.request("http://a.example/")
-        await #expect(throws: TrellisError.self) { try await handle.validate().bytes() }
-        let error = await #expect(throws: TrellisError.self) { try await handle.bytes() }
+        await #expect(throws: TrellisError.self) { try await handle.validate().data() }
+        let error = await #expect(throws: TrellisError.self) { try await handle.data() }
         #expect(error?.kind == .truncatedBody)
     }
 

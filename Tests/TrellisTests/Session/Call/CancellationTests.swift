@@ -44,7 +44,7 @@ struct CancellationTests {
         let scripted = Scripted.narrow
         let blocker = point == .queued ? try await scripted.block() : nil
         let handle = scripted.session.request("http://localhost/")
-        let task = outcome { String(decoding: try await handle.data().0, as: UTF8.self) }
+        let task = outcome { String(decoding: try await handle.data(), as: UTF8.self) }
         let attempt = try await Self.advance(scripted, handle, to: point)
         if means != .task { handle.cancel() }
         if means != .handle { task.cancel() }
@@ -114,7 +114,7 @@ struct CancellationTests {
         attempt.respond("hello")
         _ = try await answer.value
         handle.cancel()
-        #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello")
+        #expect(String(decoding: try await handle.data(), as: UTF8.self) == "hello")
         #expect(await handle.state == .finished)
         #expect(attempt.commands.isEmpty)
     }
@@ -122,8 +122,8 @@ struct CancellationTests {
     @Test func aCancelledReaderLeavesTheAnswerToTheOthers() async throws {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
-        let first = outcome { "\(try await handle.data().1.status.code)" }
-        let second = outcome { "\(try await handle.data().1.status.code)" }
+        let first = outcome { "\(try await handle.response(of: .data).status.code)" }
+        let second = outcome { "\(try await handle.response(of: .data).status.code)" }
         let attempt = try await scripted.transport.nextAttempt()
         await scripted.session.settle()
         first.cancel()
@@ -136,7 +136,7 @@ struct CancellationTests {
     @Test func theRequestEndsWithItsLastReader() async throws {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
-        let readers = (1...3).map { _ in outcome { "\(try await handle.data().1.status.code)" } }
+        let readers = (1...3).map { _ in outcome { "\(try await handle.response(of: .data).status.code)" } }
         let attempt = try await scripted.transport.nextAttempt()
         await scripted.session.settle()
         for reader in readers {
@@ -146,8 +146,8 @@ struct CancellationTests {
         }
         try await attempt.wait(for: .cancel)
         // A later reader has not been cancelled, and throws the cancellation of the request.
-        #expect(
-            await outcome { "\(try await handle.data().1.status.code)" }.value == .failed(.cancelled(.explicitly)))
+        let later = outcome { "\(try await handle.response(of: .data).status.code)" }
+        #expect(await later.value == .failed(.cancelled(.explicitly)))
         try await Self.expectThatTheSlotIsFree(scripted)
     }
 

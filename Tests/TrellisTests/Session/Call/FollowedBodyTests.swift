@@ -46,7 +46,7 @@ struct FollowedBodyTests {
         let (data, response) = try await session.data(Self.url)
         #expect(data == Data("there".utf8))
         #expect(response.redirects.count == 1)
-        #expect(try await session.request(Self.url).bytes() == Data("there".utf8))
+        #expect(try await session.request(Self.url).data() == Data("there".utf8))
         #expect(transport.requests.count >= 3)
     }
 
@@ -126,7 +126,7 @@ struct FollowedBodyTests {
     func theLastResponseHasTheLimit(isHandle: Bool) async throws {
         let (session, transport) = session([MockResponse(status: 503, body: Self.page)], Self.retrying)
         let error = await #expect(throws: TrellisError.self) {
-            _ = isHandle ? try await session.request(Self.url).data().0 : try await session.data(Self.url).0
+            _ = isHandle ? try await session.request(Self.url).data() : try await session.data(Self.url).0
         }
         #expect(error?.reason == .invalidResponse(.bodyTooLarge(limit: 1_000)))
         #expect(error?.url == Self.url && error?.method == .get)

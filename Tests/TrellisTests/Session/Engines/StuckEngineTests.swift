@@ -40,7 +40,7 @@ struct StuckEngineTests {
             if kind == .steps || kind == .stream { request = request.withSteps { $0.network = [Passing()] } }
             switch kind {
             case nil, .steps: return "\(try await session.data(request).1.status.code)"
-            case .handle: return "\(try await session.request(request).data().1.status.code)"
+            case .handle: return "\(try await session.request(request).response(of: .data).status.code)"
             case .stream: return "\(try await session.stream(request).response.status.code)"
             }
         }

@@ -88,9 +88,9 @@ struct DataRequestTests {
         handle.resume()
         let attempt = try await scripted.transport.nextAttempt()
         attempt.respond("hello")
-        #expect(String(decoding: try await answer.value.0, as: UTF8.self) == "hello")
+        #expect(String(decoding: try await answer.value, as: UTF8.self) == "hello")
         #expect(await handle.state == .finished)
-        #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello", "as often as one likes")
+        #expect(String(decoding: try await handle.data(), as: UTF8.self) == "hello", "as often as one likes")
         #expect(scripted.transport.attempts.count == 1)
     }
 

@@ -12,7 +12,7 @@ struct ManyExchangesTests {
         let count = 1_010
         let retrier = Retrier { _, context in context.attempt <= count ? .retry : .doNotRetry }
         let handle = session.request(Request("http://a.example/").withRetrier(retrier))
-        #expect(try await handle.data().1.status.code == 503)
+        #expect(try await handle.response(of: .data).status.code == 503)
         #expect(handle.exchanges.count <= 1_000)
         #expect(handle.exchanges.last?.attempt == count + 1)
         #expect(handle.retryCount == count)

@@ -52,11 +52,11 @@ struct StreamRequestTests {
         let session = try #require(Session.current)
         let retrier = Retrier { _, context in context.attempt < 3 ? .retry : .doNotRetry }
         let request = session.request(Request("http://a.example/").withRetrier(retrier))
-        let (_, response) = try await request.data()
+        let response = try await request.response(of: .data)
         #expect(request.retryCount == 2)
         #expect(request.exchanges.map(\.attempt) == [1, 2, 3])
         #expect(request.exchanges.allSatisfy { $0.request.url == "http://a.example/" })
-        #expect(request.callID == response.callID)
+        #expect(request.callID == response.response.callID)
         #expect(response.metrics.attemptCount == 3)
     }
 
@@ -70,7 +70,11 @@ struct StreamRequestTests {
         let events = session.requestEvents
         let request = session.request("http://a.example/")
         let id: UInt64?
-        do { id = try await request.data().1.callID } catch let error as TrellisError { id = error.callID }
+        do {
+            id = try await request.response(of: .data).response.callID
+        } catch let error as TrellisError {
+            id = error.callID
+        }
         #expect(id == request.callID)
         for await event in events {
             #expect(event.callID == id)

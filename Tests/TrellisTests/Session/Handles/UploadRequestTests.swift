@@ -36,7 +36,7 @@ struct UploadRequestTests {
         let count = kind == .small ? 1000 : 300_000
         let upload = upload(kind, count)
         let progress = last(upload.uploadProgress)
-        let answer = Task { try await upload.data().1.status.code }
+        let answer = Task { try await upload.response(of: .data).status.code }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         // The transport asks for more until the source has delivered the whole body.
@@ -63,7 +63,7 @@ struct UploadRequestTests {
         let upload = retrying.session.uploadRequest(Data(count: 100_000), to: "http://upload.example/")
         var progress = upload.uploadProgress.makeAsyncIterator()
         #expect(await progress.next()?.completedBytes == 0)
-        let answer = Task { try await upload.data().1.status.code }
+        let answer = Task { try await upload.response(of: .data).status.code }
         let first = try await retrying.transport.nextAttempt()
         first.connect()
         try await first.wait { $0.contains(.finishSending) }
@@ -88,7 +88,7 @@ struct UploadRequestTests {
         let retrying = Scripted { $0.steps.retriers.append(Once()) }
         let chunks = AsyncStream<Data> { $0.finish() }
         let upload = retrying.session.uploadRequest(chunks, to: "http://upload.example/")
-        let answer = Task { try await upload.data().1.status.code }
+        let answer = Task { try await upload.response(of: .data).status.code }
         let first = try await retrying.transport.nextAttempt()
         first.connect()
         first.fail(.exchangeFailed(.receive("gone")))
@@ -98,7 +98,7 @@ struct UploadRequestTests {
 
     @Test func progressCanBeAskedForAtAnyTime() async throws {
         let upload = scripted.session.uploadRequest(Data(count: 100_000), to: "http://upload.example/")
-        let answer = Task { try await upload.data().1.status.code }
+        let answer = Task { try await upload.response(of: .data).status.code }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         try await attempt.wait { $0.contains(.finishSending) }

@@ -131,7 +131,7 @@ struct AuthenticationInterceptorTests {
         }
         let early = world.session.request("http://a.example/early")
         await #expect(throws: TokenWorld.RefreshFailed()) { try await world.get() }
-        #expect(try await early.data().1.status == .ok)
+        #expect(try await early.response(of: .data).status == .ok)
         #expect(world.authenticator.refreshes == 2)
     }
 

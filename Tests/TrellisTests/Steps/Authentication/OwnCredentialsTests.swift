@@ -46,7 +46,7 @@ struct OwnCredentialsTests {
         _ = try await session.data("http://a.example/")
         #expect(transport.requests.last?.request.headers[.authorization]?.isEmpty == false)
         let count = transport.startedCount
-        let request = Request("http://a.example/").withCredentials(username: "ada", password: "secret")
+        let request = Request("http://a.example/").respondingToChallenges(username: "ada", password: "secret")
         #expect(try await session.data(request).1.status == .ok)
         let hasField = transport.requests.dropFirst(count).map { $0.request.headers[.authorization] != nil }
         #expect(hasField == [false, true])

@@ -31,7 +31,8 @@ struct PasswordAuthenticationTests {
 
         /// Sends a request with credentials, and returns the status of the response.
         func get(_ url: String = "http://a.example/x") async throws -> Int {
-            try await session.data(Request(url).withCredentials(username: "ada", password: "secret")).1.status.code
+            try await session.data(Request(url).respondingToChallenges(username: "ada", password: "secret")).1.status
+                .code
         }
     }
 
@@ -56,7 +57,7 @@ struct PasswordAuthenticationTests {
 
     @Test func basicIsAnsweredEachTime() async throws {
         let world = World([Self.refusal(Self.basic), .text("yes"), Self.refusal(Self.basic), .text("yes")])
-        let request = Request("http://a.example/").withCredentials(username: "ada", password: "secret")
+        let request = Request("http://a.example/").respondingToChallenges(username: "ada", password: "secret")
         for _ in 0..<2 { #expect(try await world.session.data(request).1.status == .ok) }
         #expect(world.schemes == ["-", "Basic", "-", "Basic"])
         #expect(world.transport.requests[1].request.headers[.authorization] == "Basic YWRhOnNlY3JldA==")
@@ -64,7 +65,7 @@ struct PasswordAuthenticationTests {
 
     @Test func digestIsAnsweredAndThenSentAtOnce() async throws {
         let world = World([Self.refusal(Self.digest), .text("yes")])
-        let request = Request("http://a.example/").withCredentials(username: "ada", password: "secret")
+        let request = Request("http://a.example/").respondingToChallenges(username: "ada", password: "secret")
         for _ in 0..<2 { #expect(try await world.session.data(request).1.status == .ok) }
         #expect(world.schemes == ["-", "Digest", "Digest"])
     }
@@ -123,7 +124,7 @@ struct PasswordAuthenticationTests {
     /// A server whose Digest challenge was answered by an earlier request does not get the password either.
     @Test func aLaterChallengeDoesNotFetchThePassword() async throws {
         let world = World([Self.refusal(Self.digest), .text("yes"), Self.refusal(Self.basic), .text("yes")])
-        let request = Request("http://a.example/x").withCredentials(username: "ada", password: "secret")
+        let request = Request("http://a.example/x").respondingToChallenges(username: "ada", password: "secret")
         #expect(try await world.session.data(request).1.status.code == 200)
         #expect(try await world.session.data(request).1.status.code == 401)
         #expect(world.schemes == ["-", "Digest", "Digest"])
@@ -189,7 +190,7 @@ struct PasswordAuthenticationTests {
     @Test func aRequestWithCredentialsOfItsOwnKeepsThem() async throws {
         let world = World([Self.refusal(Self.basic)])
         let request = Request("http://a.example/").withAuthorization(bearerToken: "own")
-            .withCredentials(username: "ada", password: "secret")
+            .respondingToChallenges(username: "ada", password: "secret")
         #expect(try await world.session.data(request).1.status.code == 401)
         #expect(world.schemes == ["Bearer"])
         #expect(try await world.get("http://user:password@a.example/") == 401)
@@ -198,8 +199,8 @@ struct PasswordAuthenticationTests {
 
     @Test func theLastCredentialsCount() async throws {
         let world = World([Self.refusal(Self.basic)])
-        let request = Request("http://a.example/").withCredentials(username: "bob", password: "other")
-            .withCredentials(username: "ada", password: "secret")
+        let request = Request("http://a.example/").respondingToChallenges(username: "bob", password: "other")
+            .respondingToChallenges(username: "ada", password: "secret")
         _ = try await world.session.data(request)
         #expect(world.transport.requests.map { $0.request.headers[.authorization] } == [nil, "Basic YWRhOnNlY3JldA=="])
     }
@@ -208,7 +209,7 @@ struct PasswordAuthenticationTests {
         let world = World([Self.refusal(Self.basic)])
         let chunks = AsyncStream<Data> { $0.finish() }
         let request = Request("http://a.example/", method: .put, body: .stream(chunks))
-            .withCredentials(username: "ada", password: "secret")
+            .respondingToChallenges(username: "ada", password: "secret")
         let error = await #expect(throws: TrellisError.self) { try await world.session.data(request) }
         #expect(error?.kind == .bodyNotReplayable)
         #expect(error?.response?.status.code == 401)
@@ -217,14 +218,14 @@ struct PasswordAuthenticationTests {
 
     @Test func aStreamIsAnsweredBeforeItsHeadIsHandedOn() async throws {
         let world = World([Self.refusal(Self.basic), .text("yes")])
-        let request = Request("http://a.example/").withCredentials(username: "ada", password: "secret")
+        let request = Request("http://a.example/").respondingToChallenges(username: "ada", password: "secret")
         let answer = try await world.session.stream(request)
         #expect(try await answer.chunks.collect(upTo: 100) == Data("yes".utf8))
     }
 
     @Test func aNameThatBasicCannotHoldIsAnError() async throws {
         let world = World([Self.refusal(Self.basic)])
-        let request = Request("http://a.example/").withCredentials(username: "a:b", password: "secret")
+        let request = Request("http://a.example/").respondingToChallenges(username: "a:b", password: "secret")
         let error = await #expect(throws: TrellisError.self) { try await world.session.data(request) }
         #expect(error?.kind == .invalidRequest)
         #expect(world.schemes == ["-"])

@@ -133,7 +133,7 @@ struct SignerTests {
                 ? MockResponse(status: 401, headers: [.wwwAuthenticate: "Basic realm=\"r\""]) : .text("ok")
         })
         _ = try await world.session.data(
-            Request("http://a.example/").withCredentials(username: "ann", password: "pw"))
+            Request("http://a.example/").respondingToChallenges(username: "ann", password: "pw"))
         #expect(world.seals == [1, 2])
     }
 

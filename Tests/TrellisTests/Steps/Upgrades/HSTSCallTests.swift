@@ -149,7 +149,7 @@ struct HSTSCallTests {
         let response =
             switch way {
             case "stream": try await session.stream(url).response
-            case "handle": try await session.request(url).data().1
+            case "handle": try await session.request(url).response(of: .data).response
             default: try await session.data(url).1
             }
         #expect(response.url == "https://a.example/x")
