@@ -65,7 +65,7 @@ struct TestingPageTests {
         let clock = TestClock()
         let transport = ScriptedTransport(clock: clock)
         let session = Session(transport: transport, clock: clock)
-        let call = Task { try await session.data("http://example.com/", timeouts: Timeouts(total: .seconds(5))).0 }
+        let call = Task { try await session.data("http://example.com/", timeout: .seconds(5)).0 }
         _ = try await transport.nextAttempt()
         await clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }

@@ -12,7 +12,7 @@ public import FoundationEssentials
 ///
 ///     func asRequest() throws -> Request {
 ///         switch self {
-///         case .list(let page): Request("users").addingQuery(["page": "\(page)"])
+///         case .list(let page): Request("users", query: ["page": "\(page)"])
 ///         case .create(let user): try Request("users").withMethod(.post).withParameters(user, encoder: .json)
 ///         case .delete(let id): Request("users/\(id)").withMethod(.delete)
 ///         }

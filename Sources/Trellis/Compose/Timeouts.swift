@@ -8,6 +8,8 @@
 /// request.timeouts = Timeouts(idle: nil)            // no limit on time without a byte
 /// ```
 ///
+/// The verbs and handles of a session take the ``total`` alone too: `session.data(url, timeout: .seconds(5))`.
+///
 /// A limit of zero or less is over as soon as its phase begins; `nil` is the way to have no limit.
 ///
 /// The framework's own timers enforce all limits. The following delays of a transfer do not count as idle, but count towards
