@@ -19,7 +19,9 @@ extension Pipeline {
         if first == nil { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange =
-            if let first { first } else { try makeExchange(await signed(asked(request), sizes), permit, sizes) }
+            if mustSign { try await makeSignedExchange(request, permit, sizes) } else {
+                try first ?? makeExchange(asked(request), permit, sizes)
+            }
         note(exchange.prepared)
         do {
             let answer = try await response(to: exchange)
@@ -39,11 +41,16 @@ extension Pipeline {
         call.delivery == .connection ? request.withKeyOfConnection : request
     }
 
-    /// Returns a request with the changes of its signers, which sign for the origin of the call alone.
-    @inline(__always)
-    private func signed(_ request: Request, _ sizes: FileSizes?) async throws -> Request {
-        if steps.signers.isEmpty || context.hasLeftOrigin { return request }
-        return try await session.preparation.signed(request, by: steps.signers, context, sizes)
+    /// Indicates whether the request is signed: signers sign for the origin of the call alone.
+    private var mustSign: Bool { !steps.signers.isEmpty && !context.hasLeftOrigin }
+
+    /// Makes the exchange of a request with the changes of its signers.
+    @inline(never)
+    private func makeSignedExchange(
+        _ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?
+    ) async throws -> ExchangeActor {
+        let signed = try await session.preparation.signed(asked(request), by: steps.signers, context, sizes)
+        return try makeExchange(signed, permit, sizes)
     }
 
     /// Reads the certificates for a request, if they must be read.
