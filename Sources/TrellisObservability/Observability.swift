@@ -43,7 +43,7 @@ public struct Observability: Sendable {
     public var recordsUserAgent = false
     /// The metrics that are recorded. The default is ``MetricSet/all``.
     public var metrics = MetricSet.all
-    /// The levels of the lines in the log.
+    /// The levels of the lines in the log; `LogLevels()` by default.
     public var logLevels = LogLevels()
     /// The methods that spans and metrics name; any other method is `_OTHER`. The default is the value of the environment's variable
     /// `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, methods separated by commas, or else the methods of RFC 9110, section 9.3, `PATCH`

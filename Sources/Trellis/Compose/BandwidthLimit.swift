@@ -5,7 +5,7 @@
 public struct BandwidthLimit: Sendable, Hashable {
     /// The speed in bytes per second; at least 1.
     public let bytesPerSecond: Int
-    /// The number of bytes that may go at once after a pause; at least 1.
+    /// The number of bytes that may go at once after a pause; at least 1, and a tenth of ``bytesPerSecond`` unless given.
     public let burst: Int
 
     /// Creates a limit.

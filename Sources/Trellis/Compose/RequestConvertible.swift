@@ -64,6 +64,8 @@ public protocol URLConvertible: RequestConvertible {
 
 extension URLConvertible {
     /// Returns the text of ``asURL()``.
+    ///
+    /// - Throws: As ``asURL()``.
     public func asURLString() throws -> String { try asURL().absoluteString }
 
     /// Returns a `GET` request for the URL.

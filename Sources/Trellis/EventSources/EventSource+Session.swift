@@ -14,6 +14,11 @@ extension Session {
     ///   - reconnection: The rules for opening the stream again.
     ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event is
     ///     an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is
     ///     validated: also that of the 204 which ends the sequence, and that of a response that is refused. An error that the
     ///     closure throws ends the sequence.

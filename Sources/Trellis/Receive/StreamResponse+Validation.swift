@@ -43,6 +43,8 @@ extension StreamResponse {
     }
 
     /// Checks for one of several content types: see ``Validator/contentType(_:)``.
+    ///
+    /// - Throws: As ``validate()``.
     @discardableResult
     public func validate(contentType types: some Sequence<String>) async throws -> StreamResponse {
         try await validate(.contentType(types))

@@ -42,6 +42,8 @@ public struct Adapter: RequestInterceptor {
     }
 
     /// Returns the request that the closure returns.
+    ///
+    /// - Throws: The error of the closure.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         switch change {
         case .waiting(let change): try await change(request, context)

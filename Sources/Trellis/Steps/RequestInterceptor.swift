@@ -31,6 +31,8 @@ public struct Interceptor: RequestInterceptor {
     }
 
     /// Returns the request after all adapters have changed it, one after the other.
+    ///
+    /// - Throws: The first error of an adapter.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, context: context) }

@@ -54,6 +54,8 @@ public struct NextStep: Sendable {
 
     /// Runs the rest of the call with a request.
     ///
+    /// - Parameter request: The request, which the step may have changed.
+    /// - Returns: The response, with any status.
     /// - Throws: ``TrellisError``: at the deadline of the call, of kind ``TrellisError/Kind/totalTimeout``; after a shutdown of the session,
     ///   of kind ``TrellisError/Kind/cancelled``. `CancellationError` if the caller's task was cancelled.
     public func callAsFunction(_ request: Request) async throws -> StepResponse {

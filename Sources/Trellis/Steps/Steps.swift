@@ -11,18 +11,18 @@
 ///
 /// <doc:CallStages> lists the order in which the steps run.
 public struct Steps: Sendable {
-    /// The application steps; the first is the outermost.
+    /// The application steps; the first is the outermost. None by default.
     public var application: [any RequestStep] = []
     /// The policy that sends another attempt while the response to the first is slow to arrive; if `nil`, the session's, and
     /// for a session none.
     public var hedging: HedgingPolicy?
-    /// The adapters that change the request before each attempt, in this order.
+    /// The adapters that change the request before each attempt, in this order. None by default.
     ///
     /// A ``RequestInterceptor`` that is added only here is installed in both lists: it is also asked about failed attempts, after
     /// the ``retriers``.
     public var adapters: [any RequestAdapter] = []
     /// The retriers that are asked about each failed attempt, in this order, until one returns a result other than
-    /// ``RetryResult/doNotRetry``.
+    /// ``RetryResult/doNotRetry``. None by default.
     ///
     /// A ``RequestInterceptor`` that is added only here, such as a ``RetryPolicy``, is installed in both lists: it also adapts
     /// requests, after the ``adapters``.
@@ -33,7 +33,7 @@ public struct Steps: Sendable {
     /// The handler that is asked about each redirect that would be followed; if `nil`, the session's, and for a session
     /// ``RedirectHandler/follow``.
     public var redirectHandler: (any RedirectHandler)?
-    /// The network steps; the first is the outermost.
+    /// The network steps; the first is the outermost. None by default.
     public var network: [any RequestStep] = []
     /// The storage that cookies are read from and saved to, inside of the steps of ``network``; if `nil`, the session's, and
     /// for a session none, so that no cookies are kept.
@@ -46,7 +46,8 @@ public struct Steps: Sendable {
     public var cachedResponseHandler: (any CachedResponseHandler)?
     /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
-    /// The rate limiters that delay each request on the wire until its turn, inside of all other steps.
+    /// The rate limiters that delay each request on the wire until its turn, inside of all other steps. None by
+    /// default.
     public var rateLimiters: [RateLimiter] = []
     /// The signers of each request on the wire, innermost of all: see ``RequestSigner``. The cache of a session does not see what they add, so
     /// that the signers of a session must sign for one identity. A request with signers of its own does not use the session's cache.

@@ -63,9 +63,13 @@ public final class WebSocket: Sendable {
     public func send(_ message: WebSocketMessage) async throws { try await connection.send(message) }
 
     /// Sends a text, as ``send(_:)-(WebSocketMessage)`` does.
+    ///
+    /// - Throws: As ``send(_:)-(WebSocketMessage)``.
     public func send(_ text: String) async throws { try await connection.send(.text(text)) }
 
     /// Sends bytes, as ``send(_:)-(WebSocketMessage)`` does.
+    ///
+    /// - Throws: As ``send(_:)-(WebSocketMessage)``.
     public func send(_ data: Data) async throws { try await connection.send(.binary(data)) }
 
     /// Sends a ping, and returns the time until the server's answer.

@@ -122,6 +122,12 @@ extension Session {
     ///   - request: The request of the handshake, converted for each connection.
     ///   - options: The settings of each connection.
     ///   - reconnection: The rules for opening the connection again.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The open connections, one after the other.
     public func reconnectingWebSockets(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         reconnecting reconnection: ReconnectionPolicy = .init(), query: KeyValuePairs<String, String> = [:],

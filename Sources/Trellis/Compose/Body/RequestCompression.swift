@@ -41,14 +41,14 @@ public struct RequestCompression: Sendable {
         case skip
     }
 
-    /// The content coding.
+    /// The content coding; gzip by default.
     public var algorithm: Algorithm
     /// The compression level, in the coding's own scale: 1 to 9 for gzip and deflate, 0 to 11 for br, 1 to 19 for zstd; if `nil`, a
     /// medium level.
     public var level: Int?
-    /// The treatment of a request that has a `Content-Encoding` already.
+    /// The treatment of a request that has a `Content-Encoding` already; an error by default.
     public var duplicateHeaderBehavior: DuplicateHeaderBehavior
-    /// The closure that returns whether a request with a body is to be compressed.
+    /// The closure that returns whether a request with a body is to be compressed; each one is by default.
     public var shouldCompress: @Sendable (Request) -> Bool
 
     /// Creates a compression.

@@ -12,22 +12,25 @@ public struct CURLDescriptionOptions: Sendable {
     /// Indicates whether each option is on a line of its own; `false` by default.
     public var isMultiline = false
     /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
+    /// None by default.
     public var defaultHeaders: HTTPFields = HTTPFields()
-    /// The limits on time that apply if the request sets none; `nil` if limits are shown only for a request that sets some.
+    /// The limits on time that apply if the request sets none; `nil`, the default, if limits are shown only for a request that
+    /// sets some.
     public var timeouts: Timeouts?
-    /// The versions of HTTP for a request that does not set its own.
+    /// The versions of HTTP for a request that does not set its own; ``HTTPVersionPolicy/automatic`` by default.
     public var httpVersion = HTTPVersionPolicy.automatic
     /// Indicates whether compressed responses are requested if the request does not set its own choice; `false` by default.
     public var decodesContent = false
-    /// The limits on the speed of bodies besides the request's own: the limits of the session.
+    /// The limits on the speed of bodies besides the request's own: the limits of the session. None by default.
     public var bandwidth = BandwidthLimits()
     /// The size limit of a body in memory that is shown. A larger body is named in a remark instead; the parts of a form that are
-    /// in memory count together.
+    /// in memory count together. There is no limit by default.
     public var maximumBodySize = ByteLimit.unlimited
-    /// Additional curl arguments, such as `["--unix-socket", "/run/api.sock"]`; the arguments are quoted.
+    /// Additional curl arguments, such as `["--unix-socket", "/run/api.sock"]`; the arguments are quoted. None
+    /// by default.
     public var furtherArguments: [String] = []
     /// Additional comments after the command, for details that the command cannot express, such as
-    /// `"the digest of the file is not checked"`.
+    /// `"the digest of the file is not checked"`. None by default.
     public var furtherRemarks: [String] = []
     /// The route of the session.
     var route = Route()

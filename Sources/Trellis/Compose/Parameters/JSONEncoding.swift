@@ -17,6 +17,8 @@ public struct JSONEncoding: ParameterEncoding {
     fileprivate init(_ encoder: JSONParameterEncoder) { self.encoder = encoder }
 
     /// Replaces the body of the request with the encoded parameters.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: [String: any Sendable], into request: inout Request) throws {
         try encoder.encode(DynamicParameters(parameters), into: &request)
     }

@@ -21,6 +21,8 @@ public struct JSONParameterEncoder: ParameterEncoder {
     }
 
     /// Replaces the body of the request with the encoded parameters.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
         do {
             request.body = .data(try encoder.encode(parameters), contentType: RequestBody.jsonType)

@@ -22,6 +22,8 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     public init(encoder: PropertyListEncoder) { self.encoder = encoder }
 
     /// Replaces the body of the request with the encoded parameters.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
         do {
             request.body = .data(try encoder.encode(parameters), contentType: RequestBody.propertyListType)

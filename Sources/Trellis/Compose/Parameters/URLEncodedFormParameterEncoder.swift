@@ -11,7 +11,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     /// An encoder with the default options.
     public static let `default` = URLEncodedFormParameterEncoder()
 
-    /// The encoder that makes the form.
+    /// The encoder that makes the form; one with default settings unless given.
     public var encoder: URLEncodedFormEncoder
     /// The place of the form; ``ParameterDestination/methodDependent`` by default.
     public var destination: Destination
@@ -25,6 +25,8 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
     }
 
     /// Puts the parameters into the query or the body of the request.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
         let isQuery = destination.isQuery(for: request.method)
         do {

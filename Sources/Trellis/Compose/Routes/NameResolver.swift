@@ -28,6 +28,7 @@ public protocol NameResolver: Sendable {
     ///   - name: The host of a URL in lower case and in ASCII form. Never an address, and never `localhost` or a name that ends in
     ///     `.localhost`, which are this machine (RFC 6761, section 6.3).
     ///   - family: The versions of IP that can be used. Other addresses are left out by the caller.
+    /// - Throws: Any error, which becomes the ``TrellisError/underlying`` of one of kind ``TrellisError/Kind/dns``.
     func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses
 }
 

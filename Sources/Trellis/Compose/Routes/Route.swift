@@ -37,9 +37,9 @@ public struct Route: Sendable, Hashable {
     /// The versions of IP that are used. The default is ``AddressFamily/any``. A literal address of another version in a URL is an error of
     /// kind ``TrellisError/Kind/invalidRequest``, a name without an address of the version one of kind ``TrellisError/Kind/dns``.
     public var addressFamily = AddressFamily.any
-    /// The hosts and ports to which connections are made in place of those of the URL. The first one that matches counts.
+    /// The hosts and ports to which connections are made instead of the URL's. The first one that matches counts. None by default.
     public var connectTo: [ConnectTo] = []
-    /// The addresses of names that are not looked up.
+    /// The addresses of names that are not looked up. None by default.
     public var addresses = StaticAddresses()
 
     /// Creates a route without restrictions.

@@ -19,7 +19,8 @@ public struct ClientIdentity: Sendable {
     /// The key in PEM; `nil` if it is with the certificate.
     public let key: CertificateSource?
     /// The time within which the passphrase has to be returned. Afterwards the closure's task is cancelled and not waited for, and the
-    /// files count as unreadable for now: requests fail, or continue with the earlier identity, and later ones ask again.
+    /// files count as unreadable for now: requests fail, or continue with the earlier identity, and later ones ask again. One
+    /// minute unless given.
     public let passphraseTimeout: Duration
     /// Returns the passphrase of an encrypted key.
     package let passphrase: (@Sendable () async throws -> String)?

@@ -31,6 +31,8 @@ public struct URLEncoding: ParameterEncoding {
     public init(encoder: URLEncodedFormParameterEncoder) { self.encoder = encoder }
 
     /// Puts the parameters into the query or the body of the request.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: [String: any Sendable], into request: inout Request) throws {
         try encoder.encode(DynamicParameters(parameters), into: &request)
     }

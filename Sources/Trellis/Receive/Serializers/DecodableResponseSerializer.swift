@@ -66,6 +66,8 @@ extension ResponseSerializer {
 /// A decoder that makes values of bytes: `JSONDecoder`, `PropertyListDecoder`, or a decoder for another format.
 public protocol DataDecoder: Sendable {
     /// Returns the value that the bytes represent.
+    ///
+    /// - Throws: Any error, which becomes the ``TrellisError/underlying`` of one of kind ``TrellisError/Kind/serialization``.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

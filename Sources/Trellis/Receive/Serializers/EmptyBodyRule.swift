@@ -4,9 +4,9 @@ public import HTTPTypes
 public struct EmptyBodyRule: Sendable, Hashable {
     /// Indicates whether every response may have no body.
     private var isAlways = false
-    /// The statuses with which a response may have no body.
+    /// The statuses with which a response may have no body; 204 and 205 by default.
     public var statusCodes: Set<Int>
-    /// The methods after which a response may have no body.
+    /// The methods after which a response may have no body; `HEAD` by default.
     public var methods: Set<HTTPRequest.Method>
 
     /// Creates a rule.

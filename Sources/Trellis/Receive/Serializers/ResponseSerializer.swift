@@ -46,6 +46,8 @@ public struct CustomResponseSerializer<Value: Sendable>: ResponseSerializer {
     public init(_ body: @escaping Body) { self.body = body }
 
     /// Returns the value that the closure returns.
+    ///
+    /// - Throws: The error of the closure.
     public func serialize(request: Request, response: Response, data: Data) async throws -> Value {
         try await body(request, response, data)
     }

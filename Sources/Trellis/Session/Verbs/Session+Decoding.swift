@@ -13,6 +13,12 @@ extension Session {
     ///   - type: The type of the value. An ``EmptyResponse``, such as an optional, may be made of an empty body.
     ///   - request: The request.
     ///   - decoder: The decoder of the body; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The value. For the head too, use ``response(_:from:decoder:headers:timeouts:interceptor:)``.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
@@ -27,6 +33,17 @@ extension Session {
 
     /// Sends a request and decodes its response, or throws it as the server's own error type if the status is not accepted.
     ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - request: The request.
+    ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
+    ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The value.
     /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
@@ -47,6 +64,12 @@ extension Session {
     /// - Parameters:
     ///   - request: The request.
     ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The text, empty if there is no body.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
         _ request: some RequestConvertible, encoding: String.Encoding? = nil,

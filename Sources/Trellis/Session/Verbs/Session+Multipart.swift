@@ -8,6 +8,12 @@ extension Session {
     /// - Parameters:
     ///   - form: The form.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent if a part's file is missing,
     ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
@@ -21,7 +27,7 @@ extension Session {
             interceptor: interceptor)
     }
 
-    /// Sends a form that a closure builds. Everything else is as in ``upload(multipart:to:query:headers:timeout:timeouts:interceptor:)``.
+    /// Sends a form that a closure builds, streamed from its parts, and collects the response in memory.
     ///
     /// ```swift
     /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in
@@ -29,6 +35,17 @@ extension Session {
     ///     form.append(fileAt: "/tmp/rose.jpg", withName: "picture")
     /// }
     /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    ///   - build: Adds the parts to the form.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
+    /// - Throws: As ``upload(multipart:to:query:headers:timeout:timeouts:interceptor:)``; the error that `build` throws.
     public func upload(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,

@@ -23,7 +23,9 @@ extension Session {
     ///   - decoder: The decoder of the bodies; a `JSONDecoder` unless given.
     ///   - maximumPages: The limit on the pages, as a guard against a server that never ends; 1,000 unless given. A further page is an error
     ///     of kind ``TrellisError/Kind/other``. To read fewer, leave the loop.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits, for each page; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The pages. Each loop over the sequence begins with the first page.

@@ -14,7 +14,9 @@ extension Session {
     ///   - type: The type of the value. An ``EmptyResponse``, such as an optional, may be made of an empty body.
     ///   - request: The request.
     ///   - decoder: The decoder of the body; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The value, with the response's head, its body and its metrics.
@@ -37,7 +39,9 @@ extension Session {
     ///   - request: The request.
     ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
     ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The value, with the response's head, its body and its metrics.

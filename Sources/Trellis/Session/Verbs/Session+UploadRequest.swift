@@ -17,6 +17,12 @@ extension Session {
     /// - Parameters:
     ///   - body: The body: bytes, a file, a form, or an asynchronous sequence of chunks.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The handle. An error of the request's conversion is thrown by its readers.
     public func uploadRequest(
         _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,

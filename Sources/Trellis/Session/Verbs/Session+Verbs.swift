@@ -5,20 +5,21 @@ extension Session {
     /// Sends a request and collects the response in memory.
     ///
     /// ```swift
-    /// let (data, response) = try await session.data("https://example.com/search", query: ["q": "swift"], timeout: .seconds(5))
+    /// let (data, response) = try await session.data("https://api.example.com/users")
+    /// try response.validate(body: data)
     /// ```
     ///
-    /// Any status is a response, not an error. The decoded body is limited by ``Request/maximumBodySize`` or
-    /// ``SessionConfiguration/maximumBodySize``.
+    /// Any status is a response, not an error: see ``Response/validate(body:)``. The decoded body is limited by
+    /// ``Request/maximumBodySize`` or ``SessionConfiguration/maximumBodySize``.
     ///
     /// - Parameters:
     ///   - request: The request, or its URL.
-    ///   - query: The items that are added to the query of the URL, percent-encoded and in this order; none by default.
-    ///   - headers: The fields that replace the request's fields of the same name; none by default. Names can be text, see ``HeaderLiteral``.
-    ///   - timeout: The limit on the time from the call to the last byte of the body, ``Timeouts/total``; if `nil`, the one of `timeouts`,
-    ///     the request or the session, or five minutes.
-    ///   - timeouts: The limits on time that replace the request's limits of the same name; none by default.
-    ///   - interceptor: An adapter and retrier that runs after those of the session and of the request; none by default.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body, empty if there is none, and the response.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
@@ -30,8 +31,21 @@ extension Session {
 
     /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
     ///
-    /// Releasing the result, or leaving the loop over its body, ends the transfer.
+    /// ```swift
+    /// for try await line in try await session.stream("https://example.com/log").validate().lines { print(line) }
+    /// ```
     ///
+    /// Any status is a response, not an error: see ``StreamResponse/validate()``. Releasing the result, or leaving the loop over its body,
+    /// ends the transfer.
+    ///
+    /// - Parameters:
+    ///   - request: The request, or its URL.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The response up to its head, with the body to be read.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
     public func stream(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
@@ -48,6 +62,12 @@ extension Session {
     /// - Parameters:
     ///   - body: The body: bytes, a file, or an asynchronous sequence of chunks.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
         _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
@@ -59,8 +79,18 @@ extension Session {
                 query, headers, timeout, timeouts, interceptor))
     }
 
-    /// Sends a request with bytes in memory as its body. Everything else is as in
-    /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
+    /// Sends a request with bytes in memory as its body, and collects the response in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The bytes.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
+    /// - Throws: As ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     public func upload(
         _ data: Data, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
@@ -71,8 +101,19 @@ extension Session {
             interceptor: interceptor)
     }
 
-    /// Sends a request with a file as its body. Everything else is as in
-    /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
+    /// Sends a request with a file as its body, and collects the response in memory.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
+    /// - Throws: As ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``, and of kind
+    ///   ``TrellisError/Kind/file`` before anything is sent if the file is missing, unreadable or a directory.
     public func upload(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible,
         query: KeyValuePairs<String, String> = [:],
@@ -84,10 +125,20 @@ extension Session {
             interceptor: interceptor)
     }
 
-    /// Sends a request with chunks from an asynchronous sequence as its body. Everything else is as in
-    /// ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
+    /// Sends a request with chunks from an asynchronous sequence as its body, and collects the response in memory.
     ///
-    /// - Parameter length: The number of bytes, if it is known.
+    /// - Parameters:
+    ///   - chunks: The chunks, each asked for when there is room for it.
+    ///   - length: The number of bytes, if it is known.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
+    /// - Throws: As ``upload(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``. An error that
+    ///   the sequence throws is the ``TrellisError/underlying`` one.
     public func upload<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
         query: KeyValuePairs<String, String> = [:],
@@ -103,6 +154,22 @@ extension Session {
     /// Sends a request and passes the head and the body of its response to `handle`. A transfer that has not ended is
     /// cancelled when `handle` returns or throws; its connection is closed shortly after this method returns.
     ///
+    /// ```swift
+    /// let size = try await session.withResponse(to: url) { response, body in
+    ///     try response.validate()
+    ///     return try await body.reduce(0) { $0 + $1.count }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request, or its URL.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    ///   - handle: Reads the response, whatever its status is, and its body.
+    /// - Returns: The value that `handle` returns.
     /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
@@ -116,6 +183,19 @@ extension Session {
 
     /// Returns a handle on a request that has not started yet. The request starts when its response or a value of its progress is asked
     /// for, or with ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
+    ///
+    /// ```swift
+    /// let user = try await session.request("https://api.example.com/users/7").validate().decode(User.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request, or its URL.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The handle. An error of the request's conversion is thrown by its readers.
     public func request(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
@@ -129,6 +209,15 @@ extension Session {
 
     /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` or a value
     /// of its ``StreamRequest/downloadProgress`` is asked for, or ``StreamRequest/resume()`` is called.
+    ///
+    /// - Parameters:
+    ///   - request: The request, or its URL.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The handle. An error of the request's conversion is thrown by its readers.
     public func streamRequest(
         _ request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,

@@ -50,6 +50,8 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     }
 
     /// Sends the request with an answer to the challenge that is known, or that arrives with the response.
+    ///
+    /// - Throws: As ``NextStep/callAsFunction(_:)``.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard !request.hasCredentials, !context.hasOwnCredentials(besides: self) else { return try await next(request) }
         return try await perform(request, context, next).answer

@@ -45,6 +45,8 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
     }
 
     /// Sends the request, and sends it again with the credentials if the response asks for them.
+    ///
+    /// - Throws: As ``NextStep/callAsFunction(_:)``.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard !request.hasCredentials, !context.hasOwnCredentials(besides: self) else { return try await next(request) }
         let (answer, hasAnswered) = try await digest.perform(request, context, next)

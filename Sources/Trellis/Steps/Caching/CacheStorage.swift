@@ -9,29 +9,42 @@ private import Synchronization
 /// and its response is not stored. Several tasks call a storage at the same time.
 public protocol CacheStorage: Sendable {
     /// Returns all entries of a key, which counts as their use.
+    ///
+    /// - Throws: Any error; the request is then sent, and its response is not stored.
     func entries(for key: CacheKey) async throws -> [CacheEntry]
 
     /// Begins an entry. Nothing of it is visible before ``CacheWriter/commit()``.
     ///
     /// - Parameter length: The length of the body in bytes, if it is known.
+    /// - Throws: Any error; the response is then not stored.
     func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
+    ///
+    /// - Throws: Any error; the entry keeps its head.
     func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws
 
     /// Removes an entry, unless the entry has been removed or replaced.
+    ///
+    /// - Throws: Any error; the cache then does not use the entry.
     func remove(_ entry: CacheEntry, for key: CacheKey) async throws
 
     /// Removes all entries of a key.
+    ///
+    /// - Throws: Any error; the cache then does not use the entries.
     func removeEntries(for key: CacheKey) async throws
 
     /// Removes all entries.
+    ///
+    /// - Throws: Any error; the cache then uses nothing that is stored.
     func removeAll() async throws
 
     /// The keys that have entries, in any order. Entries that are added or removed meanwhile may or may not be among them.
     var keys: AsyncThrowingStream<CacheKey, any Error> { get }
 
     /// The number of entries, and of their bytes.
+    ///
+    /// - Throws: Any error, which the caller of ``HTTPCache`` gets.
     var usage: CacheUsage { get async throws }
 }
 
@@ -145,6 +158,8 @@ public protocol CacheWriter: Sendable {
     func write(_ bytes: Data) async throws
 
     /// Makes the entry visible, in place of the one with the same key and variant.
+    ///
+    /// - Throws: Any error; the response is then not stored.
     func commit() async throws
 
     /// Drops the entry.

@@ -19,11 +19,11 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
     /// The largest number of variants of a key. The oldest one is removed first.
     static let maximumVariantCount = 32
 
-    /// The largest number of bytes of all entries together, and of the bodies that are being written.
+    /// The largest number of bytes of all entries together, and of the bodies that are being written. 64 MiB unless given.
     public let maximumSize: Int
-    /// The largest number of entries.
+    /// The largest number of entries. 10,000 unless given.
     public let maximumCount: Int
-    /// The largest number of bytes of one body.
+    /// The largest number of bytes of one body. An eighth of ``maximumSize`` unless given.
     public let maximumBodySize: Int
     private let state = Locked(State())
 

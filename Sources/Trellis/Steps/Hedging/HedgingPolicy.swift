@@ -17,7 +17,8 @@
 /// Each attempt goes through adapters, redirects and limits separately, and has a number of its own in events, errors and
 /// ``Metrics/attemptCount``.
 public struct HedgingPolicy: Sendable {
-    /// The time without a response after which another attempt begins, and each further one.
+    /// The time without a response after which another attempt begins, and each further one. There is no default: it follows from the
+    /// usual time of the server's responses.
     public var delay: Duration
     /// The number of further attempts of a call, not counting its retries. The default is 1.
     public var maximumExtraAttempts: Int

@@ -3,9 +3,11 @@
 /// A host may get ``burst`` requests at once, and ``requestsPerSecond`` from then on. Further requests wait, first come, first
 /// served, including those that a retry or a redirect adds. A ``RateLimiter`` enforces the limit.
 public struct RateLimit: Sendable, Hashable {
-    /// The number of tokens that are added in a second; fractions are allowed: 0.5 is a request every two seconds.
+    /// The number of tokens that are added in a second; fractions are allowed: 0.5 is a request every two seconds. There is
+    /// no default.
     public var requestsPerSecond: Double
-    /// The largest number of tokens, which is the number of requests that are sent at once after a pause. 1 at least.
+    /// The largest number of tokens, which is the number of requests that are sent at once after a pause. 1 by default, and at
+    /// least.
     public var burst: Int
     /// The longest time that a request may have to wait; a request that would have to wait longer fails at once with
     /// ``TrellisError/Kind/rateLimited``. `nil`, the default: as long as the deadline of the request allows.

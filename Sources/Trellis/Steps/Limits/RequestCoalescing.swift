@@ -61,6 +61,8 @@ public final class RequestCoalescing: ResponseForwardingStep {
     public init() {}
 
     /// Returns the response to the request, or to an equal request that is under way.
+    ///
+    /// - Throws: The errors of the request, or of the equal request.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard let depth = next.depth, let origin = next.origin, context.call.delivery == .memory,
             let requestKey = CoalescingKey(request)

@@ -38,6 +38,8 @@ public struct Redirector: RedirectHandler {
     public var followsRedirects: Bool { if case .doNotFollow = behavior { false } else { true } }
 
     /// Returns the request that the behavior makes of the request that would be sent.
+    ///
+    /// - Throws: The error of the closure, if the behavior has one.
     public func redirect(to request: Request, for response: Response, context: CallContext) async throws -> Request? {
         switch behavior {
         case .follow: request

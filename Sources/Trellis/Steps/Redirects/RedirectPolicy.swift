@@ -30,7 +30,7 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// request and the response. `false` by default.
     public var allowsDowngrade = false
     /// The names of fields that are not sent to another origin than the one they were written for, in addition to the fields that
-    /// are known to be secret.
+    /// are known to be secret. None by default.
     public var secretFieldNames: Set<HTTPField.Name> = []
 
     /// Creates a policy with the defaults for the values that are not given.

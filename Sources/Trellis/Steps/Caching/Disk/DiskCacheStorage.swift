@@ -19,7 +19,7 @@ private import Synchronization
 /// nothing stops storing after an eighth of ``maximumSize``. The folder should be on a local disk, because the owner is decided by a lock
 /// (`flock`). The folder and the one that it is in must belong to users whom the process trusts.
 ///
-/// All work with files is done on threads that may wait for a disk. The folder is created when it is needed, and again if it is removed.
+/// Threads that may wait for a disk do the work, and throw ``Failure``. The folder is created when it is needed, and again if it is removed.
 public final class DiskCacheStorage: CacheStorage {
     /// The error of a body that is larger than the storage takes, or of a head of more than 4 MiB.
     public struct TooLarge: Error, Sendable {}
@@ -50,11 +50,11 @@ public final class DiskCacheStorage: CacheStorage {
     /// The path of the folder.
     public let directory: String
     /// The largest number of bytes of all files together. Bodies that are being received, and entries of other processes that the owner has
-    /// not seen, come on top.
+    /// not seen, come on top. 4 GiB unless given.
     public let maximumSize: Int64
-    /// The largest number of entries.
+    /// The largest number of entries. 1,000,000 unless given.
     public let maximumCount: Int
-    /// The largest number of bytes of one body.
+    /// The largest number of bytes of one body. Half of ``maximumSize`` unless given.
     public let maximumBodySize: Int64
     private let folder: DiskCacheFolder
     private let state = Locked(State())
