@@ -19,7 +19,7 @@ private import Synchronization
 /// nothing stops storing after an eighth of ``maximumSize``. The folder should be on a local disk, because the owner is decided by a lock
 /// (`flock`). The folder and the one that it is in must belong to users whom the process trusts.
 ///
-/// Threads that may wait for a disk do the work, and throw ``Failure``. The folder is created when it is needed, and again if it is removed.
+/// Threads that may wait for a disk do the work, and throw ``Failure``. The folder is created at need, and again if it is removed.
 public final class DiskCacheStorage: CacheStorage {
     /// The error of a body that is larger than the storage takes, or of a head of more than 4 MiB.
     public struct TooLarge: Error, Sendable {}
