@@ -4,7 +4,7 @@ import Testing
 /// Every code block of the README and of the framework's articles is compiled, by the target `Snippets` of the package in `Examples`.
 struct SnippetTests {
     /// The articles whose examples are tests, or are not compiled yet.
-    static let exceptions = ["Cassettes", "ComingFromAlamofire", "Faults", "Testing", "Validation"]
+    static let exceptions = ["Cassettes", "ComingFromAlamofire", "Faults", "Testing"]
 
     static let articles: [String] = {
         let folders = ["Trellis", "TrellisService", "TrellisConfiguration"].map { "Sources/\($0)/\($0).docc" }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// An attempt that ended with an error, with a response that its reader refuses, or with a status of 400 or more.
 ///
 /// Responses in memory are validated before retriers are asked, by the conditions of the first reader: the conditions of
-/// ``DataRequest/validate()`` and its like, and the default conditions of a reading (<doc:Validation>). Streams are validated
+/// ``DataRequest/validate()`` and its like, and the default conditions of a reading (<doc:Responses>). Streams are validated
 /// after their head was delivered, and responses that calls share (``RequestCoalescing``) by each call for itself.
 public struct FailedAttempt: Sendable {
     /// The last request of the attempt, adapted and with the session's defaults, before libcurl adds its own fields. If the

@@ -5,7 +5,7 @@ public import FoundationEssentials
 ///
 /// All methods throw ``TrellisError`` if no response is received, and `CancellationError` in a cancelled task. A task that is cancelled
 /// leaves the response to the other readers; with the last of them the request ends. The checks before each reading are in
-/// <doc:Validation>.
+/// <doc:Responses>.
 extension DataRequest {
     /// Returns the body. Any status is a response, not an error, unless the request was told to validate. `response(of: .data)` has the head
     /// too.

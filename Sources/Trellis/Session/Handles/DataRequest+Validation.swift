@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Conditions that the response has to meet. Each method returns a handle on the same request with one more condition; conditions are
-/// checked in their order, and the first failure wins. <doc:Validation> lists the methods that validate the response even if no
+/// checked in their order, and the first failure wins. <doc:Responses> lists the methods that validate the response even if no
 /// condition was added.
 extension DataRequest {
     /// Requires a status of 200 to 299, and then a content type that the request's `Accept` includes.

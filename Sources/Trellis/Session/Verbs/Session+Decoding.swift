@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Verbs that send a request and read the response as a value. They check status and content type first: see <doc:Validation>.
+/// Verbs that send a request and read the response as a value. They check status and content type first: see <doc:Responses>.
 extension Session {
     /// Sends a request and decodes its response.
     ///

@@ -62,7 +62,7 @@ public struct RefreshSession: Sendable {
         try await send(request.asRequest()).pair
     }
 
-    /// Sends a request and decodes the response, after a check of its status and content type: see <doc:Validation>.
+    /// Sends a request and decodes the response, after a check of its status and content type: see <doc:Responses>.
     ///
     /// - Parameters:
     ///   - type: The type of the value.

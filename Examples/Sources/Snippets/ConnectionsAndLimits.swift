@@ -1,0 +1,35 @@
+import Foundation
+import Trellis
+
+/// The code of the article.
+struct ConnectionsAndLimitsPage {
+    struct User: Decodable, Sendable { var name: String }
+
+    func limitRequests() -> Session {
+        var configuration = SessionConfiguration()
+        configuration.limits.requestsPerOrigin = 8  // requests in flight to one origin, over any number of connections
+        configuration.limits.perOrigin = 4  // connections to one origin
+        configuration.limits.total = 100  // connections in all
+        return Session(configuration: configuration)
+    }
+
+    func loadUsers(_ urls: [String], _ session: Session) async throws -> [User] {
+        try await session.map(urls, concurrency: 8) { session, url in
+            try await session.decode(User.self, from: url)
+        }
+    }
+
+    func checkLinks(_ urls: [String], _ session: Session) async throws -> [Result<Int, any Error>] {
+        try await session.map(urls) { session, url in
+            do {
+                return .success(try await session.data(url).1.status.code)
+            } catch {
+                return .failure(error)  // the others go on
+            }
+        }
+    }
+
+    func end(_ session: Session) async {
+        await session.shutdown(drainingFor: .seconds(10))
+    }
+}

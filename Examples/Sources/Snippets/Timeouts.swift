@@ -1,0 +1,24 @@
+import Foundation
+import Trellis
+
+/// The code of the article.
+struct TimeoutsPage {
+    func limitTime(_ session: Session, _ url: String) async throws {
+        let (data, _) = try await session.data(url, timeouts: Timeouts(total: .seconds(5)))
+        print(data.count)
+    }
+
+    func setLimits() async throws {
+        var configuration = SessionConfiguration()
+        configuration.timeouts = Timeouts(connect: .seconds(3), total: .seconds(30))  // of every request
+        let session = Session(configuration: configuration)
+
+        var request = Request("https://api.example.com/report")
+        request.timeouts = Timeouts(responseHead: .seconds(300), total: .seconds(600))  // a slow report
+        let (report, _) = try await session.data(request)
+        print(report.count)
+
+        let log = try await session.stream("https://example.com/log", timeouts: .endless)
+        for try await line in log.lines { print(line) }
+    }
+}
