@@ -326,7 +326,16 @@ class Site:
             module.error(f"the group '{section['title']}' mixes articles and symbols")
         name = section.get("title", "Topics")
         title = name if module is self.home else f"{module.title}: {name}"
-        (self.sections if articles else self.reference).append((module, title, members))
+        if articles:
+            # A product's articles stand in the framework's section of the same name.
+            title = name
+            known = next((others for _, other, others in self.sections if other == name), None)
+            if known is not None:
+                known += members
+            else:
+                self.sections.append((module, title, members))
+        else:
+            self.reference.append((module, title, members))
         for page in members:
             page.group = page.group or title
 
