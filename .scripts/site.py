@@ -427,7 +427,7 @@ class Site:
         content = f'{self.breadcrumbs(page)}{kind}<h1{long}>{breakable(escape(page.title))}</h1><p class="abstract">{abstract}</p>{body}'
         entries = [f'<li class="level{level}"><a href="#{anchor}">{escape(text)}</a></li>' for level, anchor, text in page.headings if level <= 3]
         aside = f'<nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>{"".join(entries)}</ul></nav>' if len(entries) > 2 else ""
-        self.write(page, page.title, content, aside)
+        self.write(page, page.title, content, aside, wide=not aside)
 
     def cards(self, page):
         for _, title, members in self.sections:
