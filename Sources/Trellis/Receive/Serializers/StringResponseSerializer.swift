@@ -6,8 +6,9 @@ public import FoundationEssentials
 /// mark, the `charset` of the response, UTF-8, and ISO-8859-1, in which any bytes are text. A byte order mark is not part of the
 /// text.
 ///
-/// A `charset` that is not supported, such as `gbk`, is an error unless there is a byte order mark: in any other encoding the text would be
-/// another one. UTF-8, UTF-16, UTF-32, US-ASCII, ISO-8859-1 and windows-1252 are supported.
+/// The encodings of the WHATWG Encoding Standard are supported, and UTF-32. The C library converts the legacy ones, such as GBK, Shift_JIS
+/// and windows-1251, with U+FFFD for each byte that begins no character. Another `charset` is an error unless there is a byte order mark:
+/// in any other encoding the text would be another one.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let preprocessor: any DataPreprocessor

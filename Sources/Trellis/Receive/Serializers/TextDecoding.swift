@@ -1,13 +1,18 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The conversion of bytes to text in the encodings that are common on the web. FoundationEssentials supports few of them.
+/// The conversion of bytes to text in the encodings of the web. FoundationEssentials supports few of them.
 enum TextDecoding {
     /// Returns the text in the first of these encodings in which the bytes are text: the encoding of the byte order mark (which the
     /// WHATWG Encoding Standard puts before the charset of the response), the charset, UTF-8, ISO-8859-1; `nil` if the charset is not
     /// supported and there is no byte order mark, because the bytes would become other text in any other encoding.
+    ///
+    /// In a legacy charset of the standard, such as GBK, any bytes are text: U+FFFD takes the place of a byte that begins no character.
     static func text(_ data: Data, charset: String?) -> String? {
         let (mark, declared) = (ByteOrderMark(data)?.encoding, charset.flatMap(String.Encoding.init(charset:)))
+        if mark == nil, declared == nil, let legacy = charset.flatMap({ Charset(label: $0.lowercasedASCII()) }) {
+            return legacy.text([UInt8](data))
+        }
         if charset != nil, mark == nil, declared == nil { return nil }
         let candidates = [mark, declared, .utf8]
         for case .some(let encoding) in candidates {
