@@ -79,6 +79,7 @@ public struct ArgumentTranslator {
         // The parser would take the next argument for the value of `--name=`.
         case .own(let name) where option.takesValue && value.isEmpty: options += [name, ""]
         case .own(let name): options.append(option.takesValue ? "\(name)=\(value)" : name)
+        case .kept(.command): try readCommand(value)
         case .kept(.configuration): try readConfiguration(value)
         case .kept(let option): kept[option, default: []].append(value)
         case .means(let arguments):
@@ -90,6 +91,15 @@ public struct ArgumentTranslator {
                 }
             }
         }
+    }
+
+    /// Reads the arguments of a copied command, whose first word is the name of its program.
+    private mutating func readCommand(_ command: String) throws {
+        let words = try ShellWords.words(command)
+        guard let program = words.first, program == "curl" || program.hasSuffix("/curl") else {
+            throw UsageFailure("--from-curl: the command does not begin with curl.")
+        }
+        try read(Array(words.dropFirst()))
     }
 
     private mutating func readConfiguration(_ path: String) throws {

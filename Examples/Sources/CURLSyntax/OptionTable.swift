@@ -12,7 +12,7 @@ enum OptionMeaning: Sendable {
 
 /// The options whose meaning depends on others.
 enum KeptOption: Sendable {
-    case output, remoteName, remoteHeaderName, outputFolder, cookie, configuration
+    case output, remoteName, remoteHeaderName, outputFolder, cookie, configuration, command
 }
 
 /// An option with its names, such as `-k` and `--insecure`.
@@ -57,7 +57,7 @@ enum OptionTable {
             "--abstract-unix-socket", "--resolve", "--connect-to", "--interface", "--doh", "--hsts", "--alt-svc",
             "--stream", "--limit", "--connections", "--checksum", "--cancel-after", "--report", "--har",
             "--upload-file", "--netrc-file", "--dump-header", "--write-out", "--limit-rate", "--repeat",
-            "--concurrency", "--from-curl", "--generate-completion-script")
+            "--concurrency", "--generate-completion-script")
 
     /// The options of curl that have another name here.
     private static let renamed: [CommandOption] =
@@ -150,6 +150,7 @@ enum OptionTable {
         CommandOption(names: ["-J", "--remote-header-name"], takesValue: false, meaning: .kept(.remoteHeaderName)),
         CommandOption(names: ["--output-dir"], takesValue: true, meaning: .kept(.outputFolder)),
         CommandOption(names: ["-b", "--cookie"], takesValue: true, meaning: .kept(.cookie)),
+        CommandOption(names: ["--from-curl"], takesValue: true, meaning: .kept(.command)),
         CommandOption(names: ["-K", "--config"], takesValue: true, meaning: .kept(.configuration)),
     ]
 }

@@ -30,6 +30,7 @@ struct Client {
 
     /// Sends the request and prints the response. Returns the exit status.
     func run() async -> CInt {
+        if options.everyday.swift { return await printSwiftCode() }
         if options.printsCURLCommand { return await printCURLCommand() }
         options.printWarnings()
         cacheWarning?.check()
@@ -216,6 +217,19 @@ struct Client {
             return failure.exitStatus
         }
         return ExitStatus.done
+    }
+
+    private func printSwiftCode() async -> CInt {
+        do {
+            try await StandardOutput.write(try SwiftCode(options: options).text())
+            return ExitStatus.done
+        } catch is ReaderHasGone {
+            return ExitStatus.done
+        } catch {
+            let failure = RequestFailure(error)
+            complain(failure)
+            return failure.exitStatus
+        }
     }
 
     /// Prints the message about a failure on standard error, on one line.

@@ -24,6 +24,13 @@ struct EverydayOptions: ParsableArguments {
     @Flag(help: "Fail if the status is 400 or more, and print the body.")
     var failWithBody = false
 
+    @Flag(help: "Print the Swift code for the request, and send nothing. Secrets are REDACTED in it.")
+    var swift = false
+
+    @Option(
+        help: ArgumentHelp("Read the options of this curl command, as browsers copy it.", valueName: "COMMAND"))
+    var fromCurl: String?
+
     @Flag(help: "Send the texts of --data in the query of the URL: GET unless a method is given.")
     var get = false
 

@@ -266,8 +266,8 @@ struct Options: ParsableCommand {
         }
         try validateBody()
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
-        guard !showSecrets || printsCURLCommand || recording.har != nil else {
-            throw ValidationError("--show-secrets goes with --curl and with --har.")
+        guard !showSecrets || printsCURLCommand || recording.har != nil || everyday.verbose || everyday.swift else {
+            throw ValidationError("--show-secrets goes with --curl, --swift, --har and --verbose.")
         }
         guard recording.har == nil || !printsCURLCommand else {
             throw ValidationError("--har and --curl do not go together: nothing is sent.")

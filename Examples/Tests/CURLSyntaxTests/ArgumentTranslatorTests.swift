@@ -145,6 +145,17 @@ import Testing
     ])
     func wordsOfAShell(_ command: String, _ words: [String]) throws { #expect(try ShellWords.words(command) == words) }
 
+    @Test func aCopiedCommandIsPartOfTheArguments() throws {
+        let command =
+            "curl 'https://h/a?b=c' \\\n  -H 'X: it'\\''s' \\\n  --data-raw $'{\"a\":\"\\u0021\"}' --compressed"
+        #expect(
+            try ArgumentTranslator.translate(["--from-curl", command, "--swift"])
+                == ["--header=X: it's", "--data=\u{0}{\"a\":\"!\"}", "--swift", "--", "https://h/a?b=c"])
+        #expect(throws: UsageFailure("--from-curl: the command does not begin with curl.")) {
+            try ArgumentTranslator.translate(["--from-curl", "wget x"])
+        }
+    }
+
     @Test func aQuoteNeedsItsEnd() { #expect(throws: UsageFailure.self) { try ShellWords.words("curl 'a") } }
 
     @Test(arguments: [("500", 500), ("200k", 204_800), ("1.5M", 1_572_864), ("1B", 1)])

@@ -1,5 +1,5 @@
-"""Runs a program on a terminal: progress_terminal.py COLUMNS COUNT TEXT PROGRAM ARGUMENT… It waits until the terminal shows COUNT lines, each
-of which has the text, and presses Ctrl-C. Prints a line of JSON: `shown`, these lines, `left`, the lines at the end, and `status`."""
+"""Runs a program on a terminal: progress_terminal.py COLUMNS COUNT TEXT PROGRAM ARGUMENT… It waits until the terminal shows COUNT lines that
+have the text, and presses Ctrl-C. Prints a line of JSON: `shown`, these lines, `left`, the lines at the end, and `status`."""
 
 import fcntl, json, os, pty, re, signal, struct, sys, termios
 
@@ -38,8 +38,8 @@ shown = None
 try:
     while more := os.read(terminal, 65536):
         written += more
-        lines = screen()
-        if shown is None and len(lines) == count and all(text in line for line in lines):
+        lines = [line for line in screen() if text in line]
+        if shown is None and len(lines) == count:
             shown = lines
             os.kill(pid, signal.SIGINT)
 except OSError:

@@ -1,0 +1,154 @@
+import Trellis
+
+/// The Swift code for the request of the command line, for `--swift`.
+struct SwiftCode {
+    let options: Options
+
+    /// Returns the code.
+    ///
+    /// - Throws: ``RequestFailure`` for options that no request can express.
+    func text() throws -> String {
+        let request = try options.makeRequest()
+        var lines = ["import Trellis", ""] + configuration
+        lines.append("var request = Request(\(Self.literal(request.url)), method: \(Self.name(of: request.method)))")
+        var names: Set<HTTPField.Name> = []
+        for field in request.headers {
+            let isFirst = names.insert(field.name).inserted
+            let name = Self.literal(field.name.rawName)
+            let value = Self.literal(isSecret(field) ? "REDACTED" : field.value)
+            lines.append(
+                "request = request."
+                    + (isFirst ? "withHeader(\(name), \(value))" : "addingHeader(.init(\(name))!, \(value))"))
+        }
+        lines += credentials + body(request)
+        if request.decodesContent == false { lines.append("request.decodesContent = false") }
+        if request.compression != nil { lines.append("request.compression = .gzip") }
+        return (lines + call).joined(separator: "\n") + "\n"
+    }
+
+    /// The lines that make the session.
+    private var configuration: [String] {
+        var lines: [String] = []
+        if let retries = options.retries, retries > 0 {
+            lines.append("configuration.retry = RetryPolicy(retryLimit: \(retries))")
+        }
+        if options.noRedirects { lines.append("configuration.steps.redirectHandler = .doNotFollow") }
+        if let redirects = options.redirects {
+            lines.append("configuration.redirects = RedirectPolicy(maximumRedirects: \(redirects))")
+        }
+        if options.insecure { lines.append("configuration.tls = .insecureWithoutAnyVerification()") }
+        if let file = options.cacert, !options.insecure {
+            lines.append(
+                "configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: \(Self.literal(file)))")
+        }
+        if let proxy = options.proxy?.proxy {
+            lines.append("configuration.proxy = .always(try Proxy(\(Self.literal(proxy.url))))")
+        }
+        if options.http != .auto { lines.append("configuration.httpVersion = .\(options.http.policy)") }
+        if let jar = options.cookieJar {
+            lines.append("configuration.cookies = CookieFile(path: \(Self.literal(jar)))")
+        }
+        guard !lines.isEmpty else { return ["let session = Session()"] }
+        return ["var configuration = SessionConfiguration()"] + lines + [
+            "let session = Session(configuration: configuration)"
+        ]
+    }
+
+    /// The line that adds the credentials of `--user`.
+    private var credentials: [String] {
+        guard let user = options.user else { return [] }
+        let parts = user[...].cut(at: ":")
+        let name = Self.literal(String(parts?.before ?? user[...]))
+        let secret = Self.literal(options.showSecrets ? String(parts?.after ?? "") : "REDACTED")
+        switch options.auth ?? .basic {
+        case .bearer:
+            let token = Self.literal(options.showSecrets ? user : "REDACTED")
+            return ["request = request.withAuthorization(bearerToken: \(token))"]
+        case .basic: return ["request = request.withAuthorization(username: \(name), password: \(secret))"]
+        case .digest, .any: return ["// The server asks for the credentials first: \(name), \(secret)."]
+        }
+    }
+
+    /// The lines that set the body.
+    private func body(_ request: Request) -> [String] {
+        let type = request.body?.contentType.map(Self.literal)
+        if !options.parts.isEmpty {
+            return ["var form = MultipartFormData()"]
+                + options.parts.map { part in
+                    var arguments = "\(Self.source(part.content)), withName: \(Self.literal(part.name))"
+                    if let name = part.fileName { arguments += ", fileName: \(Self.literal(name))" }
+                    return "form.append(\(arguments))"
+                } + ["request.body = .multipart(form)"]
+        }
+        let pieces = options.everyday.get ? [] : options.data
+        if let json = options.json { return ["request.body = \(Self.source(json, type))"] }
+        if let file = options.everyday.uploadFile { return ["request.body = \(Self.source(.file(file), type))"] }
+        if !options.form.isEmpty {
+            let text = Request("?").addingQuery(options.form.items).url.dropFirst()
+            return ["request.body = \(Self.source(.text(String(text)), type))"]
+        }
+        if pieces.count == 1 { return ["request.body = \(Self.source(pieces[0], type))"] }
+        let texts = pieces.compactMap { if case .text(let text) = $0 { text } else { nil } }
+        return pieces.isEmpty ? [] : ["request.body = \(Self.source(.text(texts.joined(separator: "&")), type))"]
+    }
+
+    /// The lines that send the request.
+    private var call: [String] {
+        let limit = options.deadline.map { ", timeout: .seconds(\($0))" } ?? ""
+        if let folder = options.outputFolder {
+            return [
+                "let file = try await session.downloadRequest(request, to: .directory(\(Self.literal(folder)))).file"
+            ]
+        }
+        if case .file = options.place {
+            let path = Self.literal(options.output ?? "")
+            return ["let file = try await session.downloadRequest(request, to: .file(\(path))).value"]
+        }
+        return [
+            "let (data, response) = try await session.data(request\(limit))",
+            "print(response.status, String(decoding: data, as: UTF8.self))",
+        ]
+    }
+
+    private func isSecret(_ field: HTTPField) -> Bool {
+        !options.showSecrets && [.authorization, .proxyAuthorization, .cookie].contains(field.name)
+    }
+
+    /// Returns the expression of a body.
+    private static func source(_ content: BodyArgument, _ type: String? = nil) -> String {
+        let typed = type.map { ", contentType: \($0)" } ?? ""
+        switch content {
+        case .text(let text): return ".string(\(literal(text)), contentType: \(type ?? "nil"))"
+        case .file(let path): return ".file(\(literal(path))\(typed))"
+        case .standardInput: return ".file(\"/dev/stdin\"\(typed))"
+        }
+    }
+
+    private static func name(of method: HTTPRequest.Method) -> String {
+        let known: [HTTPRequest.Method] = [.get, .head, .post, .put, .delete, .options, .trace, .patch]
+        guard known.contains(method) else { return "HTTPRequest.Method(\(literal(method.rawValue)))!" }
+        return ".\(method.rawValue.lowercasedASCII())"
+    }
+
+    /// Returns a string literal. A text with quotes or backslashes is a raw one.
+    static func literal(_ text: String) -> String {
+        let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+        if isPlain, text.utf8.contains(where: { "\"\\".utf8.contains($0) }) {
+            var marks = "#"
+            while text.contains("\"\(marks)") || text.contains("\\\(marks)") { marks += "#" }
+            return "\(marks)\"\(text)\"\(marks)"
+        }
+        let escaped = text.unicodeScalars.map { scalar -> String in
+            switch scalar {
+            case "\"": "\\\""
+            case "\\": "\\\\"
+            case "\n": "\\n"
+            case "\r": "\\r"
+            case "\t": "\\t"
+            default:
+                scalar.value < 0x20 || scalar.value == 0x7F ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+            }
+        }
+        return "\"\(escaped.joined())\""
+    }
+}

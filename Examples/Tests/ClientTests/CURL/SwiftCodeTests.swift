@@ -1,0 +1,43 @@
+import Testing
+
+/// `--from-curl` and `--swift`.
+@Suite(.timeLimit(.minutes(5))) struct SwiftCodeTests {
+    @Test func aCopiedCommandIsSent() async throws {
+        let run = try await client(["--from-curl", "curl '\(url)/request' -H 'X-A: 1' --data-raw 'a=1' --compressed"])
+        #expect(run.lines.starting(with: "POST", "X-A") == ["POST /request", "X-A: 1"], "\(run.errors)")
+    }
+
+    @Test func aCopiedCommandBecomesSwift() async throws {
+        let command =
+            #"curl 'https://api.example.com/users' -X PUT -H 'X-A: "1"' -u ada:s3cret --json '{"name": "Ann"}' -m 5"#
+        let run = try await client(["--from-curl", command, "--swift"])
+        let wanted = ##"""
+            import Trellis
+
+            let session = Session()
+            var request = Request("https://api.example.com/users", method: .put)
+            request = request.withHeader("X-A", #""1""#)
+            request = request.withHeader("Accept", "application/json, */*;q=0.5")
+            request = request.withAuthorization(username: "ada", password: "REDACTED")
+            request.body = .string(#"{"name": "Ann"}"#, contentType: "application/json")
+            let (data, response) = try await session.data(request, timeout: .seconds(5.0))
+            print(response.status, String(decoding: data, as: UTF8.self))
+
+            """##
+        #expect(run.text == wanted && run.status == 0, "\(run.text) \(run.errors)")
+    }
+
+    @Test func theSettingsOfASessionBecomeSwift() async throws {
+        let run = try await client([
+            "--swift", "-k", "--retry", "2", "-x", "http://p:1", "--http1.1", "-F", "a=b", "-F", "f=@x", "h/", "-o",
+            "file",
+        ])
+        #expect(run.status == 0, "\(run.errors)")
+        for line in [
+            "configuration.retry = RetryPolicy(retryLimit: 2)", "configuration.tls = .insecureWithoutAnyVerification()",
+            #"configuration.proxy = .always(try Proxy("http://p:1"))"#, "configuration.httpVersion = .http1Only",
+            #"form.append(.string("b", contentType: nil), withName: "a")"#, #"form.append(.file("x"), withName: "f")"#,
+            #"let file = try await session.downloadRequest(request, to: .file("file")).value"#,
+        ] { #expect(run.lines.contains(line), "no \(line) in \(run.text)") }
+    }
+}
