@@ -65,7 +65,7 @@ extension HARDocument {
 
 extension HARDocument.Creator {
     /// The framework, with its version.
-    public static let trellis = HARDocument.Creator(name: "Trellis", version: "0.1.0")
+    public static let trellis = HARDocument.Creator(name: "Trellis", version: "0.2.0")
 }
 
 extension HARDocument: Codable {

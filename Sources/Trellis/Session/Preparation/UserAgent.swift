@@ -3,13 +3,13 @@ private import FoundationEssentials
 
 /// Values for the `User-Agent` field (RFC 9110, section 10.1.5).
 public enum UserAgent {
-    /// The default value, `app Trellis/0.1.0`, with the name of the executable as the app. An executable has no version of its own: pass
+    /// The default value, `app Trellis/0.2.0`, with the name of the executable as the app. An executable has no version of its own: pass
     /// the version to ``naming(_:version:)``.
     ///
     /// The versions of libcurl and of the system are left out, because details identify a client (RFC 9110, section 10.1.5).
     public static let `default` = naming(executable, version: nil)
 
-    /// Returns a value that names an app, such as `app/2.1 Trellis/0.1.0`:
+    /// Returns a value that names an app, such as `app/2.1 Trellis/0.2.0`:
     ///
     /// ```swift
     /// configuration.userAgent = UserAgent.naming("backup", version: "2.1")
@@ -40,7 +40,7 @@ public enum UserAgent {
 /// Information about the framework and the libcurl that it runs on.
 public enum TrellisRuntime {
     /// The version of the framework.
-    public static let version = "0.1.0"
+    public static let version = "0.2.0"
 
     /// The version of the running libcurl.
     public static var libcurlVersion: String { LibcurlFeatures.current.version }

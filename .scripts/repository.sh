@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Sets the address of the repository, which stands in .github/repository, on every page: repository.sh https://example.com/owner/trellis
+set -euo pipefail
+address=${1:?the address, without .git}
+cd "$(dirname "$0")/.."
+former=$(cat .github/repository)
+git grep -lF -- "$former" -- '*.md' .github | while read -r page; do
+    FORMER=$former ADDRESS=${address%.git} perl -pi -e 's/\Q$ENV{FORMER}\E/$ENV{ADDRESS}/g' "$page"
+done
+cat .github/repository
