@@ -6,9 +6,9 @@ import InMemoryTracing
 import MetricsTestKit
 import Testing
 import Tracing
-import Trellis
+@_spi(Transport) import Trellis
 import TrellisObservability
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
 /// The names in spans, metrics and logs are published by OpenTelemetry, or the framework's own.
 @Suite(.timeLimit(.minutes(3)))

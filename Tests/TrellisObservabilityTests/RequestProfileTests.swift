@@ -7,8 +7,8 @@ import Logging
 import MetricsTestKit
 import Testing
 import Tracing
-import Trellis
-import TrellisTesting
+@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisTesting
 
 @testable import TrellisObservability
 

@@ -4,9 +4,9 @@ import HTTPTypes
 import InMemoryTracing
 import Testing
 import Tracing
-import Trellis
+@_spi(Transport) import Trellis
 import TrellisObservability
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
 /// The spans of requests, with the attributes that OpenTelemetry's conventions for HTTP clients want.
 @Suite(.timeLimit(.minutes(3)))

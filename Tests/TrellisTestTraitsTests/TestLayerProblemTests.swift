@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
-import Trellis
+@_spi(Transport) import Trellis
 import TrellisTestTraits
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
 /// The layers of a trait report their problems as issues that read well.
 @Suite(.timeLimit(.minutes(3)))

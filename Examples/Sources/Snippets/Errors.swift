@@ -43,8 +43,8 @@ func addOpeningHours(to configuration: inout SessionConfiguration, isOpen: @esca
         })
 }
 
-func unpluggedEnd() -> TransportEnd {
-    TransportEnd(failure: TransportFailure(.connectionFailed(.unreachable("the cable is unplugged"))))
+func unplugged() -> TransportFailure {
+    TransportFailure(.connectionFailed(.unreachable("the cable is unplugged")))
 }
 
 func fastest(of urls: [String], session: Session) async throws -> Data? {

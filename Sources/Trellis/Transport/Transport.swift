@@ -2,35 +2,36 @@ package import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 
-/// The layer that sends requests: libcurl or, in tests, a stub that responds without a network.
+/// The layer that sends requests: libcurl, or in tests one of TrellisTesting's, which responds without a network.
 ///
 /// A transport gets one absolute URL and performs one hop. The framework handles redirects, retries, queues and time limits, in the same
 /// way for every transport.
 ///
-/// ```swift
-/// struct Teapot: Transport {
-///     func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-///         events.transportIsConnected()
-///         events.transportDidReceiveHead(ResponseHead(status: .init(code: 418)))
-///         events.transportDidEnd(TransportEnd())
-///         return Brewed()  // a ``TransportTask`` that has nothing to do any more
-///     }
-/// }
-/// ```
+/// The requirements are no part of the stable interface: a transport of your own imports them with `@_spi(Transport) import Trellis`, and they
+/// may change in any version.
 public protocol Transport: Sendable {
     /// Starts one attempt. Called on the session's engine thread, so an implementation must return without waiting.
     ///
     /// The events must be sent in order, from any thread, one after the other. The last event is ``TransportEvents/transportDidEnd(_:)``.
     /// No events are required after ``TransportTask/cancel()``.
-    func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
+    ///
+    /// ```swift
+    /// func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    ///     events.transportIsConnected()
+    ///     events.transportDidReceiveHead(ResponseHead(status: .init(code: 418)))
+    ///     events.transportDidEnd(TransportEnd())
+    ///     return Brewed()  // a task that has nothing to do any more
+    /// }
+    /// ```
+    @_spi(Transport) func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
     /// Indicates whether the transport makes connections, for which the session chooses proxies, asks its resolver and reads the files of
     /// its certificates before an attempt. If `false`, the session does nothing of that, and reaches no network and no file for it.
-    var makesConnections: Bool { get }
+    @_spi(Transport) var makesConnections: Bool { get }
 }
 
 extension Transport {
     /// The default, `true`.
-    public var makesConnections: Bool { true }
+    @_spi(Transport) public var makesConnections: Bool { true }
 }
 
 /// The request of one attempt, for a transport.
@@ -100,7 +101,7 @@ public class TransportRequest: @unchecked Sendable {
 }
 
 /// An attempt in progress, as its exchange controls it. Called on the session's engine thread.
-public protocol TransportTask: AnyObject, Sendable {
+@_spi(Transport) public protocol TransportTask: AnyObject, Sendable {
     /// Ends the attempt and closes its resources.
     func cancel()
     /// Pauses or resumes receiving. A few bytes may still arrive after a pause.
@@ -137,7 +138,7 @@ public protocol TransportTask: AnyObject, Sendable {
 }
 
 /// The instants at which bytes of an attempt last moved.
-public struct TransportActivity: Sendable {
+@_spi(Transport) public struct TransportActivity: Sendable {
     /// The instant of the last move in either direction.
     package let last: EngineInstant
     /// The instant of the last move of the request's bytes.
@@ -150,7 +151,7 @@ public struct TransportActivity: Sendable {
     }
 }
 
-extension TransportTask {
+@_spi(Transport) extension TransportTask {
     /// Does nothing.
     public func pauseSending(_ isPaused: Bool) {}
     /// The default, `false`: the attempt is considered to wait for the peer.
@@ -170,7 +171,7 @@ extension TransportTask {
 }
 
 /// The receiver of an attempt's events: its exchange. The methods may be called from any thread, one call after the other.
-public protocol TransportEvents: AnyObject, Sendable {
+@_spi(Transport) public protocol TransportEvents: AnyObject, Sendable {
     /// Notifies the exchange that the connection is ready and the request is being sent.
     func transportIsConnected()
     /// Notifies the exchange that a head with a status of 1xx was received.
@@ -188,7 +189,7 @@ public protocol TransportEvents: AnyObject, Sendable {
     func transportDidEnd(_ end: TransportEnd)
 }
 
-extension TransportEvents {
+@_spi(Transport) extension TransportEvents {
     /// Does nothing.
     public func transportDidSendBody(_ count: Int) {}
 }
@@ -201,7 +202,7 @@ package protocol SecureTransportEvents: TransportEvents {
 }
 
 /// The end of an attempt.
-public struct TransportEnd: Sendable {
+@_spi(Transport) public struct TransportEnd: Sendable {
     /// The reason why the attempt failed; `nil` if the response is complete.
     public var failure: TransportFailure?
     /// The trailer fields, which follow the body.
@@ -306,7 +307,7 @@ package protocol ConnectionPool {
     func onIdle(_ body: @escaping @Sendable () -> Void)
 }
 
-extension TransportTask {
+@_spi(Transport) extension TransportTask {
     /// Marks the end of the request's body, and drops the fields behind it.
     public func finishSending(trailers: HTTPFields) { finishSending() }
 }

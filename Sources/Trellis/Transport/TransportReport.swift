@@ -2,7 +2,7 @@ package import CurlEngine
 
 /// The measurements of a transport for one attempt. Times are nanoseconds from the start of the attempt; zero if the step was not reached,
 /// or the connection was reused.
-public struct TransportReport: Sendable, Hashable {
+@_spi(Transport) public struct TransportReport: Sendable, Hashable {
     /// The time at which the name was resolved.
     public var nameLookup: Int64 = 0
     /// The time at which TCP was connected.

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+@_spi(Transport) import Trellis
 
 /// The performance of one attempt: the replay of a recording, or an exchange that is recorded.
 struct CassettePerformance: Sendable {

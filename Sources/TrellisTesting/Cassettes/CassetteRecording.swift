@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+@_spi(Transport) import Trellis
 
 /// An exchange that is being recorded.
 struct CassetteRecording: Sendable {

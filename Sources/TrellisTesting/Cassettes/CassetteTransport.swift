@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport that replays the recordings of a ``Cassette``, and records them in the modes that do so.
 ///
@@ -39,10 +39,10 @@ public final class CassetteTransport: Transport {
 
     /// `false`: the session asks no resolver and reads no certificates. The requests that are recorded are sent by a session of the
     /// transport's own (``Cassette``).
-    public var makesConnections: Bool { false }
+    @_spi(Transport) public var makesConnections: Bool { false }
 
     /// Starts an attempt.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let exchange = CassetteExchange(request, events: events) { [tape, upstream] exchange in
             try await CassettePerformance(exchange: exchange, tape: tape, upstream: upstream).run()
         }

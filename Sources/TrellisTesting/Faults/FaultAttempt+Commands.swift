@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+@_spi(Transport) import Trellis
 
 /// The commands of the exchange, which wait until the other attempt is started.
 extension FaultAttempt {

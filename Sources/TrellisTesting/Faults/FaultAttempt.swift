@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+@_spi(Transport) import Trellis
 
 /// An attempt of a ``FaultTransport`` that has faults.
 ///

@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport that plays planned faults in front of another transport, such as a ``MockTransport``.
 ///
@@ -46,10 +46,10 @@ public final class FaultTransport: TestTransport {
     }
 
     /// The value of the other transport.
-    public var makesConnections: Bool { transport.makesConnections }
+    @_spi(Transport) public var makesConnections: Bool { transport.makesConnections }
 
     /// Starts an attempt, with the faults that the plan has for it.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         guard !schedule.isEmpty else { return transport.start(request, events: events) }
         asked.withLock { asked in
             if asked.count < Self.keptNames { asked.append("\(request.method.rawValue) \(request.redactedURL)") }

@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport that calls a server in the same process, without a socket.
 ///
@@ -39,10 +39,10 @@ public final class InProcessTransport: Transport {
     public init(_ server: @escaping Server) { self.server = server }
 
     /// `false`: the session asks no resolver and reads no certificates.
-    public var makesConnections: Bool { false }
+    @_spi(Transport) public var makesConnections: Bool { false }
 
     /// Starts an attempt.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         record.update { $0.started += 1 }
         let exchange = MockExchange(request, events: events, pullsBody: true) { [server] exchange in
             try await server(InProcessRequest(exchange: exchange))

@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// The response of a ``MockTransport``, a ``MockRouter`` or an ``InProcessTransport``.
 ///
@@ -53,7 +53,7 @@ public struct MockResponse: Sendable {
     }
 
     /// The measurements that the transport reports.
-    public var report: TransportReport {
+    @_spi(Transport) public var report: TransportReport {
         get { box?.extras.report ?? TransportReport() }
         set { change { $0.report = newValue } }
     }

@@ -1,6 +1,6 @@
 import CurlEngine
 public import HTTPTypes
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport without a network that knows which requests its test expects: it responds to those, and nothing else.
 ///
@@ -34,7 +34,7 @@ public final class MockRouter: TestTransport {
     }
 
     /// `false`: the session asks no resolver and reads no certificates.
-    public var makesConnections: Bool { false }
+    @_spi(Transport) public var makesConnections: Bool { false }
 
     /// The router of the present test: that of the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also behind a
     /// ``FaultTransport``; `nil` if there is none, or it has another transport.
@@ -70,7 +70,7 @@ public final class MockRouter: TestTransport {
     }
 
     /// Starts an attempt.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         transport.start(request, events: events)
     }
 

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport without a network: a closure takes the request and returns the response.
 ///
@@ -90,7 +90,7 @@ public final class MockTransport: Transport {
     public static var current: MockTransport? { TransportOverride.current?.transport.innermost as? MockTransport }
 
     /// Starts an attempt.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         switch handling {
         case .inTask(let handler): startTask(request, events) { try await handler($0.request) }
         case .atOnce(let decide) where request.hasStreamedBody:

@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport that sends nothing: each request fails with an error that names its URL, and is a problem of the test.
 public final class NoNetworkTransport: TestTransport {
@@ -9,10 +9,10 @@ public final class NoNetworkTransport: TestTransport {
     public init() {}
 
     /// `false`: the session asks no resolver and reads no certificates.
-    public var makesConnections: Bool { false }
+    @_spi(Transport) public var makesConnections: Bool { false }
 
     /// Ends an attempt with a failure.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let text = "the test has no network, and \(request.method.rawValue) \(request.redactedURL) was not sent"
         problems.withLock { $0.append(TestProblem(text)) }
         events.transportDidEnd(TransportEnd(failure: TransportFailure(.other(text))))

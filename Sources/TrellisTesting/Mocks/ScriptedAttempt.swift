@@ -1,12 +1,12 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// An attempt of a ``ScriptedTransport``, in which the test acts as the network.
 ///
 /// Send events one after the other. Events after the end or a cancellation are ignored.
-public final class ScriptedAttempt: TransportTask {
+public final class ScriptedAttempt: Sendable {
     /// A command of the exchange to its attempt.
     public enum Command: Sendable, Hashable {
         /// `cancel()`.
@@ -101,13 +101,13 @@ public final class ScriptedAttempt: TransportTask {
     public var awaitsBody: Bool { state.value.awaitsBody }
 
     /// The measurements that the attempt reports. Set the report before the event that makes the exchange read it.
-    public var report: TransportReport {
+    @_spi(Transport) public var report: TransportReport {
         get { state.value.report }
         set { state.update { $0.report = newValue } }
     }
 
     /// The times at which bytes last moved, on the transport's clock.
-    public var activity: TransportActivity? {
+    @_spi(Transport) public var activity: TransportActivity? {
         let state = state.value
         guard let last = state.lastActivity, let lastSend = state.lastSend else { return nil }
         return TransportActivity(last: last, lastSend: lastSend)
@@ -204,3 +204,5 @@ public final class ScriptedAttempt: TransportTask {
         events?.transportDidEnd(end)
     }
 }
+
+@_spi(Transport) extension ScriptedAttempt: TransportTask {}

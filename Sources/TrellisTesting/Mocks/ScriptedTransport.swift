@@ -1,4 +1,4 @@
-public import Trellis
+@_spi(Transport) public import Trellis
 
 /// A transport whose events are all sent by the test, in the order that the test chooses.
 ///
@@ -28,7 +28,7 @@ public final class ScriptedTransport: Transport {
     public init(clock: TestClock? = nil) { self.clock = clock }
 
     /// Starts an attempt, which waits for the test.
-    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @_spi(Transport) public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let attempt = ScriptedAttempt(request, events: events, clock: clock)
         record.update { $0.attempts.append(attempt) }
         return attempt

@@ -1,5 +1,5 @@
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
 @testable import CurlEngine
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
 @testable import CurlEngine
 

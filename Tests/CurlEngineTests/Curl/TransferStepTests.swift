@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import Trellis
-import TrellisTesting
+@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisTesting
 
 @testable import CurlEngine
 

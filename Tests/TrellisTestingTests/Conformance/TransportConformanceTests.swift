@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
-import Trellis
-import TrellisTesting
+@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisTesting
 
 /// Each transport conforms to the rules that hold for every transport.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import HTTPTypes
 import Testing
-import Trellis
-import TrellisTesting
+@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisTesting
 
 /// The mock transport passes requests to its handler, and the handler's responses and errors to the session.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,9 +2,9 @@ import CurlEngine
 import Foundation
 import HTTPTypes
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// The handle of a download, with its time limits.
 @Suite(.timeLimit(.minutes(3)))

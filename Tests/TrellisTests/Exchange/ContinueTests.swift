@@ -2,9 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// A body that waits for `100 Continue`, with the time limit of the wait.
 @Suite(.timeLimit(.minutes(3)))

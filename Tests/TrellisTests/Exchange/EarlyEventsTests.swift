@@ -2,9 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// Transports that report events before `start` has returned.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,9 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// The size of a request's body in the measurements of its exchange, which observers get.
 @Suite(.timeLimit(.minutes(3)))

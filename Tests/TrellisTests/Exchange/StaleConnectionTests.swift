@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// A reused connection whose close is noticed only after a request was sent on it.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// The events of a connection and of the request that is sent on it, over a transport that reports neither steps nor bytes.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// The shutdown of a session: drained, then cancelled.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// A transport that reports events before `start` has returned.
 final class EarlyTransport: Transport {

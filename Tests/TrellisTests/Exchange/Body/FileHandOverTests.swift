@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// A body file that the transport reads itself.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,9 +2,9 @@ import CurlEngine
 import Foundation
 import Testing
 import TrellisTestTraits
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// The handle of a streamed request, and the facts about a call that handles report.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,9 +1,9 @@
 import CurlEngine
 import Foundation
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// The evaluation of servers where a service is tried before the origin.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 import Testing
-import TrellisTesting
+@_spi(Transport) import TrellisTesting
 
-@testable import Trellis
+@_spi(Transport) @testable import Trellis
 
 /// libcurl sends a request again on another connection by itself, and the server shows other certificates there.
 @Suite(.timeLimit(.minutes(3)))
