@@ -123,6 +123,27 @@ struct FollowedBodyTests {
     }
 
     @Test(arguments: [false, true])
+    func theBodyOfAStoredResponseThatIsRetriedDoesNotCount(isCoded: Bool) async throws {
+        let coded = isCoded ? try Data(#require(ContentEncoder(.gzip)).encode(Self.page, isLast: true)) : Self.page
+        var fields: HTTPFields = [.cacheControl: "max-age=60"]
+        if isCoded { fields[.contentEncoding] = "gzip" }
+        let stored = MockResponse(status: 404, headers: fields, body: coded)
+        let cache = HTTPCache()
+        let (session, transport) = session([stored, .text("there")]) {
+            $0.steps.cache = cache
+            $0.steps.retriers.append(
+                Retrier { attempt, _ in
+                    guard attempt.response?.status.code == 404 else { return .doNotRetry }
+                    try? await cache.remove(Self.url)
+                    return .retry
+                })
+        }
+        for try await _ in try await session.stream(Request(Self.url).withSteps { $0.retriers = [] }).body {}
+        #expect(transport.requests.count == 1)
+        #expect(try await session.string(Self.url) == "there")
+    }
+
+    @Test(arguments: [false, true])
     func theLastResponseHasTheLimit(isHandle: Bool) async throws {
         let (session, transport) = session([MockResponse(status: 503, body: Self.page)], Self.retrying)
         let error = await #expect(throws: TrellisError.self) {

@@ -41,13 +41,13 @@ extension CacheTurn {
         }
         if isFollowed(head) { return StepResponse(response: response, content: .data(Data()), to: lookup) }
         let limit = bodyLimit
-        if coded == nil, limit.isExceeded(by: bytes.count), mayContinue(after: head) {
+        do {
+            return StepResponse(
+                response: response, content: .data(try await body(entry, bytes, coded, limit)), to: lookup)
+        } catch let error as TrellisError where error.kind == .bodyTooLarge && mayContinue(after: head) {
             let cut = response.with(.tooLarge(limit: limit.bytes))
             return StepResponse(response: cut, content: .data(Data()), to: lookup)
         }
-        guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
-        return StepResponse(
-            response: response, content: .data(try await body(entry, bytes, coded, limit)), to: lookup)
     }
 
     /// Returns a head with the cookies of the origin's response to this request. Those that the cache of many users has stored are another
@@ -64,6 +64,7 @@ extension CacheTurn {
         _ entry: CacheEntry, _ bytes: Range<Int64>, _ coded: CodedBody?, _ limit: ByteLimit
     ) async throws -> Data {
         guard !bytes.isEmpty else { return Data() }
+        guard coded != nil || !limit.isExceeded(by: bytes.count) else { throw TrellisError.bodyTooLarge(limit) }
         do {
             let body = try await entry.body.bytes(in: bytes)
             return try coded?.decoded(body, limit: limit.bytes) ?? body
