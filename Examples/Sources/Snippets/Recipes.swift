@@ -273,7 +273,7 @@ enum RecipesPage {
             let bytes = address.split(separator: ".").compactMap { Int($0) }
             guard bytes.count == 4 else {  // IPv6: global unicast without the prefixes that contain IPv4 addresses
                 let isGlobal = address.hasPrefix("2") || address.hasPrefix("3")
-                return isGlobal && address.prefix(5).last == ":" && !address.hasPrefix("2001:0:")
+                return isGlobal && address.prefix { $0 != ":" }.count == 4 && !address.hasPrefix("2001:0:")
                     && !address.hasPrefix("2001::") && !address.hasPrefix("2002:")
             }
             return switch (bytes[0], bytes[1]) {
