@@ -91,6 +91,7 @@ enum Callbacks {
             return CURL_SOCKET_BAD
         }
         unsafe transfer.reportConnection(to: address)
+        unsafe transfer.examine(address)
         handle.isProxySecured = false
         let path = handle.route?.socketPath
         let limit = handle.configuration.sendingLimitMilliseconds

@@ -111,6 +111,12 @@ final class SharedOrigin {
         return true
     }
 
+    /// Lets further streams use only the connections of the pool without a number.
+    func returnToFirstPool() {
+        scope = 0
+        leaveConnections()
+    }
+
     /// Returns whether streams use a connection.
     func hasStreams(on port: Int32) -> Bool { connections[port] != nil }
 

@@ -1,3 +1,5 @@
+import CCurl
+
 /// The connections with streams whose peers are silent: a request on such a connection has reached a limit of its time, in which the
 /// connection has brought no byte. The connection gets no further request, and is shut down as soon as no stream uses it.
 ///
@@ -17,6 +19,16 @@ extension Transfer {
 extension Transfer {
     /// Returns the number in the name of the pool that libcurl searches for the transfer. The origin may have another one by now.
     func scope(in origin: SharedOrigin) -> Int { easy?.scope ?? origin.scope }
+
+    /// Examines an address to which a connection is about to be made. libcurl replaces the zone of an address of a link by the number of
+    /// its pool. The connection then fails, but those of further requests must not.
+    func examine(_ address: UnsafeMutablePointer<curl_sockaddr>) {
+        guard let easy, easy.scope != 0 else { return }
+        var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0
+        let count = unsafe ccurl_address_read(address, &bytes, &port)
+        guard IPAddress(bytes: Array(bytes.prefix(count)))?.isOfLink == true else { return }
+        engine.streams.returnToFirstPool(of: self)
+    }
 }
 
 extension CurlEngine {
@@ -39,6 +51,13 @@ extension StreamGate {
             origin.leave(transfer.streamPort, scope: scopeCount + 1)
         else { return }
         scopeCount += 1
+        release(origin)
+    }
+
+    /// Lets further streams use the pool without a number again.
+    fileprivate func returnToFirstPool(of transfer: Transfer) {
+        guard let origin = knownOrigin(transfer) else { return }
+        origin.returnToFirstPool()
         release(origin)
     }
 

@@ -32,6 +32,19 @@ struct SharedOriginTests {
         #expect(!origin.leave(1, scope: 2))
     }
 
+    @Test func theFirstPoolIsUsedAgain() {
+        begin(1, scope: 0)
+        #expect(origin.leave(1, scope: 1))
+        begin(2, scope: 1)
+        origin.returnToFirstPool()
+        #expect(origin.scope == 0)
+        #expect(origin.room == 0)
+        begin(3, scope: 1)
+        #expect(origin.room == 0)
+        begin(4, scope: 0)
+        #expect(origin.room == SharedOrigin.assumedLimit - 1)
+    }
+
     @Test func aConnectionThatWasLeftForARepetitionGetsStreamsOnceItHasOneAgain() {
         begin(1, scope: 0)
         begin(1, scope: 0)
