@@ -69,14 +69,19 @@ struct VerbParametersTests {
         ),
         (
             "download",
-            { _ = try await $0.download($1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)) }
+            {
+                let file = try await $0.download(
+                    $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
+                try FileManager.default.removeItem(atPath: file.path)
+            }
         ),
         (
             "downloadRequest",
             {
-                _ = try await $0.downloadRequest(
+                let file = try await $0.downloadRequest(
                     $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5)
                 ).value
+                try FileManager.default.removeItem(atPath: file.path)
             }
         ),
         (

@@ -76,7 +76,8 @@ struct SignerTests {
         _ = try await world.session.stream("http://a.example/")
         _ = try await world.session.request("http://a.example/").data()
         _ = try await world.session.upload(.stream { AsyncStream<Data> { $0.finish() } }, to: "http://a.example/")
-        _ = try await world.session.download("http://a.example/")
+        let file = try await world.session.download("http://a.example/")
+        try FileManager.default.removeItem(atPath: file.path)
         #expect(world.seals == [1, 2, 3, 4, 5])
     }
 
