@@ -34,7 +34,7 @@ func watchUpload(with session: Session) async throws {
     let upload = session.uploadRequest(fileAt: "/tmp/film.mp4", to: "https://example.com/films").validate()
     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }  // starts the request
     let response = try await upload.response(of: .data)
-    print(await upload.state, response.status.code, data.count)
+    print(await upload.state, response.status.code, response.value.count)
 }
 
 func uploadLog(_ log: String, with session: Session) async throws {

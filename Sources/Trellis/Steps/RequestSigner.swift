@@ -14,10 +14,11 @@ public import HTTPTypes
 /// ```
 ///
 /// A signer of ``Steps/signers`` runs for each request that goes on the wire: for each retry, each reply to a challenge and each redirect
-/// within the origin. It runs inside of all other steps, when cookies, credentials, default fields and the coding of the body are known, and
-/// when the limits of the host have let the request pass. Each run begins with the unsigned request, so that no signature is sent twice. A
-/// redirect to another origin ends the signing: the signers do not run for that request and those that follow it, and the request has no
-/// field that they have set.
+/// within the origin. It runs inside of all other steps: cookies, credentials, default fields and the coding of the body are known, and the
+/// limits of the host have let the request pass. Each run begins with the unsigned request, so that no signature is sent twice.
+///
+/// A redirect to another origin ends the signing: the signers run neither for that request nor for the redirects after it, and the fields
+/// that they have set are not sent.
 ///
 /// A signer runs in the task of its call, never on the session's thread, and is cancelled with the call. See <doc:Signing>.
 public protocol RequestSigner: Sendable {
@@ -37,8 +38,8 @@ public struct WireRequest: Sendable {
     public let method: HTTPRequest.Method
     /// The scheme, `http` or `https` (over HTTP/2 `:scheme`).
     public let scheme: String
-    /// The host and any port other than the scheme's default, as in `Host` (over HTTP/2 `:authority`): `api.example.com:8443`. A `Host` field of
-    /// the request's own wins.
+    /// The host and any port other than the scheme's default, as in `Host` (over HTTP/2 `:authority`): `api.example.com:8443`. A `Host`
+    /// field of the request wins.
     public let authority: String
     /// The path and the query, percent-encoded as they are sent (the origin-form of RFC 9112, section 3.2.1, over HTTP/2 `:path`):
     /// `/users?page=2`. A proxy without a tunnel gets the complete URL, of which this is the end.
@@ -47,13 +48,13 @@ public struct WireRequest: Sendable {
     public var path: String { place.path }
     /// The query of the ``target`` without its question mark, if any.
     public var query: String? { place.query }
-    /// The fields as they are sent, cookies, credentials and default fields included. Fields that a signer sets here are sent; those that it
-    /// removes are not.
+    /// The fields as they are sent, cookies, credentials and default fields included. Fields that a signer sets here are sent, and fields
+    /// that it removes are not.
     ///
     /// The fields that frame the message or belong to one connection are left out, and cannot be set: `Host`, `Content-Length`,
     /// `Transfer-Encoding`, `Connection`, `Upgrade`, `TE`, `Expect` and the like (RFC 9110, section 7.6.1).
     public var headers: HTTPFields
-    /// The body as it is sent, after ``Request/compression``, if any. ``RequestBody/data`` and ``RequestBody/collect(upTo:)`` read its bytes.
+    /// The body as it is sent, after ``Request/compression``, if any: ``RequestBody/data`` and ``RequestBody/collect(upTo:)`` read it.
     public let body: RequestBody?
     private let place: RequestTarget
 

@@ -49,8 +49,10 @@ public struct Steps: Sendable {
     /// The rate limiters that delay each request on the wire until its turn, inside of all other steps. None by
     /// default.
     public var rateLimiters: [RateLimiter] = []
-    /// The signers of each request on the wire, innermost of all: see ``RequestSigner``. The cache of a session does not see what they add, so
-    /// that the signers of a session must sign for one identity. A request with signers of its own does not use the session's cache.
+    /// The signers of each request on the wire, innermost of all: see ``RequestSigner``. There are none by default.
+    ///
+    /// A cache does not see what they add, so the signers of a session with a cache must sign for one identity. A request with signers of
+    /// its own does not use the session's cache.
     public var signers: [any RequestSigner] = []
     /// The observer of each exchange, inside of the limits; if `nil`, the session's, and for a session none.
     package var exchangeObserver: (any ExchangeObserver)?

@@ -14,8 +14,8 @@ extension Session {
     ///   - options: The settings of the connection.
     ///   - body: The conversation.
     /// - Returns: The result of `body`.
-    /// - Throws: The errors of the handshake, as `webSocket` throws them, and the errors of `body`; `CancellationError` if `body` has thrown
-    ///   an error in a cancelled task, because that error mostly says only that the connection closes.
+    /// - Throws: The errors of the handshake, as `webSocket` throws them, and the errors of `body`; `CancellationError` if `body` has
+    ///   thrown an error in a cancelled task, because that error mostly says only that the connection closes.
     public func withWebSocket<Result>(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
         query: KeyValuePairs<String, String> = [:],

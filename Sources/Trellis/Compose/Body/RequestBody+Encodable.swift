@@ -25,8 +25,8 @@ extension RequestBody {
         .data(try encoded { try encoder.encode(value) }, contentType: jsonType)
     }
 
-    /// Returns a body with names and values as a form, in this order, of the type `application/x-www-form-urlencoded; charset=utf-8`. A name
-    /// may be repeated:
+    /// Returns a body with names and values as a form, in this order. Its type is `application/x-www-form-urlencoded; charset=utf-8`. A
+    /// name may be repeated:
     ///
     /// ```swift
     /// let body = RequestBody.form(["grant_type": "client_credentials", "scope": "read", "scope": "write"])

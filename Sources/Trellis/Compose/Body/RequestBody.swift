@@ -30,6 +30,9 @@ public struct RequestBody: Sendable {
         self.contentType = contentType
     }
 
+    /// The bytes, if they are in memory: `nil` for a file, a form or a sequence, which ``collect(upTo:)`` reads.
+    public var data: Data? { if case .data(let data) = source { data } else { nil } }
+
     /// Indicates whether the body can be sent again, after a redirect or for a retry. All bodies can, except chunks from a
     /// sequence that is iterated once.
     public var isReplayable: Bool {

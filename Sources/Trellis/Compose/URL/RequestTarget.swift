@@ -22,8 +22,8 @@ struct RequestTarget: Hashable, Sendable {
 }
 
 extension Request {
-    /// The path of ``url`` as it is sent: percent-encoded, without dot segments, and `/` if the URL has none. A relative URL has the path of
-    /// its text, because the session has not resolved it yet.
+    /// The path of ``url`` as it is sent: percent-encoded, without dot segments, and `/` if the URL has none. For a relative URL, which the
+    /// session has not resolved yet, it is the path in the text.
     public var path: String { target?.path ?? URLReference(url).path }
 
     /// The query of ``url`` as it is sent, percent-encoded and without its question mark, if any: `page=2` for `/users?page=2`.

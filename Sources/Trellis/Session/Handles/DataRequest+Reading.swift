@@ -7,8 +7,8 @@ public import FoundationEssentials
 /// leaves the response to the other readers; with the last of them the request ends. The checks before each reading are in
 /// <doc:Responses>.
 extension DataRequest {
-    /// Returns the body. Any status is a response, not an error, unless the request was told to validate. `response(of: .data)` has the head
-    /// too.
+    /// Returns the body. Any status is a response, not an error, unless the request was told to validate. `response(of: .data)` returns the
+    /// head too.
     ///
     /// - Throws: ``TrellisError``; an error that a validator throws; `CancellationError` in a cancelled task.
     public func data() async throws -> Data { try await validated().body ?? Data() }

@@ -136,8 +136,9 @@ struct VerbParametersTests {
 
     @Test func theTimeoutEndsTheCall() async throws {
         let clock = TestClock()
+        let gate = LoopbackServer.Gate()
         let transport = MockTransport { _ in
-            try await Task.sleep(for: .seconds(1000), clock: clock)
+            try await gate.opened()
             return .text("late")
         }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)

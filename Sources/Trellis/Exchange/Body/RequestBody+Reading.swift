@@ -3,9 +3,6 @@ public import FoundationEssentials
 
 /// The bytes of a body before it is sent, for adapters, steps and signers.
 extension RequestBody {
-    /// The bytes, if they are in memory: `nil` for a file, a form or a sequence. ``collect(upTo:)`` reads these.
-    public var data: Data? { if case .data(let data) = source { data } else { nil } }
-
     /// Returns all bytes of the body. A file, a form or a sequence that can be made again is read for that, and once more when it is sent.
     ///
     /// ```swift
