@@ -26,6 +26,9 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, after its download has ended.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
@@ -57,6 +60,9 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(),
@@ -109,6 +115,9 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     public func downloadRequest(
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,

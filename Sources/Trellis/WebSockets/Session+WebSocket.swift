@@ -12,6 +12,9 @@ extension Session {
     ///   - request: The request of the handshake: `wss` stands for `https` and `ws` for `http`. See
     ///     ``webSocket(_:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``.
     ///   - options: The settings of the connection.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - body: The conversation.
     /// - Returns: The result of `body`.
     /// - Throws: The errors of the handshake, as `webSocket` throws them, and the errors of `body`; `CancellationError` if `body` has
@@ -51,6 +54,10 @@ extension Session {
     ///   - request: The request of the handshake: a GET without a body. `wss` stands for `https` and `ws` for `http`. The fields of the
     ///     handshake itself are replaced.
     ///   - options: The settings of the connection.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
+    /// - Returns: The open connection.
     /// - Throws: ``TrellisError``: of kind ``TrellisError/Kind/unacceptableStatus`` with the response and the beginning of its body if its
     ///   status is not 101, of kind ``TrellisError/Kind/webSocket`` if it does not belong to the handshake; `CancellationError` in a
     ///   cancelled task.

@@ -5,8 +5,10 @@ extension Session {
     /// Returns a command line with which curl sends the same request as this session: ``Request/cURLDescription(_:)`` with the
     /// session's base URL, default query items and fields, limits, versions and trust.
     ///
-    /// - Parameter options: The parts of the request that are shown, and their form; the session supplies settings that the
-    ///   options leave open.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - options: The parts of the request that are shown, and their form; the session supplies settings that the options leave
+    ///     open.
     /// - Throws: The errors of the request's own conversion; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a
     ///   relative URL without a valid base URL.
     public func cURLDescription(

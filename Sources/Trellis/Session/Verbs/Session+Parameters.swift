@@ -12,6 +12,8 @@ extension Session {
     ///   - method: The method, any token.
     ///   - query: The items that are added to the query of the URL, percent-encoded and in this order.
     ///   - headers: The fields.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - modifier: Changes the request before it is sent.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, query: KeyValuePairs<String, String> = [:],
@@ -37,6 +39,8 @@ extension Session {
     ///   - encoder: The encoder that puts the parameters into the request; unless given, as a form, by the method in the query or
     ///     the body.
     ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoder's.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - modifier: Changes the request before the parameters are put into it.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
@@ -60,6 +64,8 @@ extension Session {
     ///   - encoding: The encoding that puts the parameters into the request; unless given, as a form, by the method in the query
     ///     or the body.
     ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoding's.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - modifier: Changes the request before the parameters are put into it.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,

@@ -62,7 +62,13 @@ extension Session {
     /// Returns a handle on a request with chunks from an asynchronous sequence, which can be sent once, as its body. Everything
     /// else is as in ``uploadRequest(_:to:query:headers:timeout:timeouts:interceptor:)-(RequestBody,_,_,HTTPFields,_,_,_)``.
     ///
-    /// - Parameter length: The number of bytes, if it is known.
+    /// - Parameters:
+    ///   - chunks: The chunks, each asked for when there is room for it.
+    ///   - length: The number of bytes, if it is known.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
+    ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible,
         query: KeyValuePairs<String, String> = [:],

@@ -15,7 +15,10 @@ public protocol CacheStorage: Sendable {
 
     /// Begins an entry. Nothing of it is visible before ``CacheWriter/commit()``.
     ///
-    /// - Parameter length: The length of the body in bytes, if it is known.
+    /// - Parameters:
+    ///   - key: The key of the entry.
+    ///   - head: The head of the response.
+    ///   - length: The length of the body in bytes, if it is known.
     /// - Throws: Any error; the response is then not stored.
     func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) async throws -> any CacheWriter
 

@@ -2,7 +2,7 @@ import Foundation
 import Trellis
 
 /// The code of the article.
-struct TimeoutsPage {
+struct TimeLimitsPage {
     func limitTime(_ session: Session, _ url: String) async throws {
         let (data, _) = try await session.data(url, timeouts: Timeouts(total: .seconds(5)))
         print(data.count)
