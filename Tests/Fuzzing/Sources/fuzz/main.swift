@@ -6,7 +6,7 @@ let fuzzers: [String: (FuzzInput) -> Void] = [
     "lines": fuzzLines, "events": fuzzEvents, "multipart": fuzzMultipart, "text": fuzzText, "form": fuzzForm,
     "form-data": fuzzFormData,
     "retry-after": fuzzRetryAfter, "cookies": fuzzCookies, "cookie-dates": fuzzCookieDates,
-    "websocket": fuzzWebSocket,
+    "websocket": fuzzWebSocket, "links": fuzzLinks,
     "cache-fields": fuzzCacheFields, "cache-file": fuzzCacheFile,
 ]
 
