@@ -35,14 +35,14 @@ extension TestClock {
     ///
     /// Each wait for the session is twice as long as the one before, so that the clock is moved a few times at most, and does not reach later
     /// limits while the threads of the machine are busy.
-    func advance(by step: Duration, in session: Session, until isOver: @Sendable () -> Bool) async throws {
+    func move(by step: Duration, in session: Session, until isOver: @Sendable () -> Bool) async throws {
         var waits = 1
         while !isOver() {
             for _ in 0..<waits where !isOver() {
                 try Task.checkCancellation()
                 await session.settle()
             }
-            if !isOver() { advance(by: step) }
+            if !isOver() { move(by: step) }
             waits *= 2
         }
     }
