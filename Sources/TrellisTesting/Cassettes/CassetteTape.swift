@@ -284,7 +284,10 @@ final class CassetteTape: Sendable {
     /// Writes the file, if there is something new. Waits for the disk.
     private func save() throws(CassetteError) {
         try writer.withLock { (earlier: inout [Data]?) throws(CassetteError) in
-            guard state.withLock({ $0.newSize > 0 }) else { return }
+            let isDue = state.withLock { state in
+                state.newSize > 0 || !state.recorded.isEmpty && state.credentials.count != state.scrubbedCount
+            }
+            guard isDue else { return }
             // The mark keeps others from changing the file meanwhile.
             if earlier == nil { earlier = try readEarlier() }
             let kept = earlier ?? []

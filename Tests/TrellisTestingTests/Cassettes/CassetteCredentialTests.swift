@@ -58,7 +58,7 @@ struct CassetteCredentialTests {
     @Test(arguments: [
         HTTPField(name: .cookie, value: "theme=dark; id=c00kie-value"),
         HTTPField(name: .authorization, value: "Basic \(Data("ada:c00kie-value".utf8).base64EncodedString())"),
-        HTTPField(name: .proxyAuthorization, value: "Bearer c00kie-value"),
+        HTTPField(name: .init("X-Api-Key") ?? .cookie, value: "c00kie-value"),
     ]) func aCredentialOfEveryKindIsFound(_ field: HTTPField) async throws {
         let text = try await record([request("/", HTTPFields([field]))]) { _ in
             .json(#"{"echo": "c00kie-value", "theme": "dark"}"#)
