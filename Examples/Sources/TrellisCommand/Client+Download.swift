@@ -30,7 +30,7 @@ extension Client {
             if let folder = options.outputFolder { .directory(folder, .createIntermediateDirectories) } else {
                 .file(
                     options.output ?? "",
-                    options.everyday.createDirs
+                    options.createDirs
                         ? [.removePreviousFile, .createIntermediateDirectories] : .removePreviousFile)
             }
         let download = session.downloadRequest(
@@ -38,7 +38,7 @@ extension Client {
             options: options.downloadOptions)
         if options.validatesAnswer { return download }
         // A file that was named gets any body, and nobody expects the page of an error among files that servers name.
-        let refusesErrors = options.everyday.fail || options.everyday.failWithBody || options.outputFolder != nil
+        let refusesErrors = options.fail || options.failWithBody || options.outputFolder != nil
         return download.validate(statusCode: 100..<(refusesErrors ? 400 : 1000))
     }
 
@@ -51,7 +51,7 @@ extension Client {
         let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
         return await withTaskGroup { group in
             for (index, download) in downloads.enumerated() {
-                guard !options.everyday.silent else { continue }
+                guard !options.silent else { continue }
                 let display = DownloadDisplay(index, options.title(index), on: board)
                 group.addTask { await display.show(download.progress) }
             }
@@ -109,7 +109,7 @@ extension Client {
 
     /// Says on a terminal where a file is, and what came.
     private func tellPlace(_ path: String, of outcome: Outcome, on board: ProgressBoard) async {
-        guard Terminal.error.isTerminal, !options.everyday.silent, let response = outcome.response else { return }
+        guard Terminal.error.isTerminal, !options.silent, let response = outcome.response else { return }
         var words = "\(TerminalText.shown(path))  \(outcome.bodySize.inBytes)  \(response.status.code)"
         if outcome.metrics.total > .zero { words += "  \(outcome.metrics.total.forPeople)" }
         await board.say(words)

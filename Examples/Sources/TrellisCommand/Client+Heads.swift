@@ -7,7 +7,7 @@ extension Client {
     ///
     /// - Throws: ``RequestFailure`` for a file that cannot be written.
     func dumpHeads() async throws {
-        guard let path = options.everyday.dumpHeader, let heads = await wire?.takeHeads(), !heads.isEmpty else {
+        guard let path = options.dumpHeader, let heads = await wire?.takeHeads(), !heads.isEmpty else {
             return
         }
         guard path != "-" else { return try await StandardOutput.write(heads) }
@@ -27,7 +27,7 @@ extension Client {
 
     /// Returns the reason why the file of `--dump-header` cannot be written; `nil` if there is none. The file is emptied.
     func emptyHeads() -> RequestFailure? {
-        guard let path = options.everyday.dumpHeader, path != "-" else { return nil }
+        guard let path = options.dumpHeader, path != "-" else { return nil }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { return RequestFailure("file", "\(path): \(systemError())") }
         close(descriptor)
@@ -46,6 +46,6 @@ extension Options {
         guard let name = user, auth != .bearer, name[...].cut(at: ":") == nil, isatty(STDERR_FILENO) == 1,
             !printsCURLCommand, access("/dev/tty", R_OK | W_OK) == 0, let typed = getpass("Password of \(name): ")
         else { return }
-        user = "\(name):\(String(cString: typed))"
+        credentials.user = "\(name):\(String(cString: typed))"
     }
 }

@@ -20,26 +20,25 @@ struct Client {
         cache = options.caching.cache.map { DiskCacheStorage(directory: $0) }
         cacheWarning = options.caching.cache.map { CacheWarning(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
-        let everyday = options.everyday
         wire =
-            everyday.verbose || everyday.dumpHeader != nil
+            options.verbose || options.dumpHeader != nil
             ? WireMonitor(
-                isVerbose: everyday.verbose, showsSecrets: options.showSecrets,
+                isVerbose: options.verbose, showsSecrets: options.showSecrets,
                 leavesOutAccept: options.removedNames.contains(.accept)) : nil
     }
 
     /// Sends the request and prints the response. Returns the exit status.
     func run() async -> CInt {
-        if options.everyday.swift { return await printSwiftCode() }
+        if options.swift { return await printSwiftCode() }
         if options.printsCURLCommand { return await printCURLCommand() }
         options.printWarnings()
         cacheWarning?.check()
         if let failure = options.recording.failure { return await fail(failure, after: .zero) }
-        if let argument = options.everyday.writeOut {
+        if let argument = options.writeOut {
             do { _ = try WriteOut(argument) } catch { return await fail(error, after: .zero) }
         }
         if let failure = emptyHeads() { return await fail(failure, after: .zero) }
-        if let count = options.everyday.repeat { return await measure(count) }
+        if let count = options.repeat { return await measure(count) }
         switch options.place {
         case .file: return await download()
         case .standardOutput: return await run(to: .standardOutput)
@@ -67,7 +66,7 @@ struct Client {
             return await run(with: TerminalOutput(), after: elapsed)
         }
         let output = PlainOutput(
-            to: sink, showsProgress: options.stream == nil && !options.everyday.silent, showsHead: options.showsHead)
+            to: sink, showsProgress: options.stream == nil && !options.silent, showsHead: options.showsHead)
         return await run(with: output, after: elapsed)
     }
 
@@ -94,7 +93,7 @@ struct Client {
         }
         if let certificates = certificates(of: outcome) { Terminal.error.print(certificates) }
         if let remark = remark(on: outcome) { Terminal.error.print(remark) }
-        if options.everyday.timing {
+        if options.timing {
             for line in Waterfall(outcome.metrics).lines(on: .error) { Terminal.error.print(line) }
         }
         if let failure = outcome.failure { complain(failure) }
@@ -131,7 +130,7 @@ struct Client {
             try await validate(response, output: &output)
             if try await deliver(response, to: &output, counting: &outcome.bodySize) {
                 outcome.take(try await response.finalResponse())
-                if options.everyday.failWithBody, response.response.status.code >= 400 {
+                if options.failWithBody, response.response.status.code >= 400 {
                     outcome.fail(options.refusal(of: response.response), after: .now - start)
                 }
             } else {
@@ -156,7 +155,7 @@ struct Client {
         do {
             if options.validatesAnswer {
                 try await response.validate()
-            } else if options.everyday.fail {
+            } else if options.fail {
                 try await response.validate(statusCode: 100..<400)
             }
         } catch let error as TrellisError {

@@ -7,8 +7,8 @@ extension Options {
     /// The given options that set a body. More than one of them contradict each other.
     var bodyOptions: [String] {
         [
-            ("--data", !data.isEmpty && !everyday.get), ("--json", json != nil), ("--form", !form.isEmpty),
-            ("--part", !parts.isEmpty), ("--upload-file", everyday.uploadFile != nil),
+            ("--data", !data.isEmpty && !get), ("--json", json != nil), ("--form", !form.isEmpty),
+            ("--part", !parts.isEmpty), ("--upload-file", uploadFile != nil),
         ].filter(\.1).map(\.0)
     }
 
@@ -21,7 +21,7 @@ extension Options {
         guard data.count == 1 || data.allSatisfy({ if case .standardInput = $0 { false } else { true } }) else {
             throw ValidationError("Standard input (@-) is a body of its own: there is one --data.")
         }
-        guard !everyday.get || !data.isEmpty || bodyOptions.isEmpty else {
+        guard !get || !data.isEmpty || bodyOptions.isEmpty else {
             throw ValidationError("--get goes with --data.")
         }
     }
@@ -30,7 +30,7 @@ extension Options {
     /// stays one, because the input of a loop or of a service is not meant for it.
     private var readsPipedInput: Bool {
         let methods = ["POST", "PUT", "PATCH"]
-        guard bodyOptions.isEmpty, !everyday.get, urls.count == 1, let name = method ?? commandTarget.method,
+        guard bodyOptions.isEmpty, !get, urls.count == 1, let name = method ?? commandTarget.method,
             methods.contains(Self.usualMethod(name) ?? name)
         else { return false }
         var status = stat()
@@ -57,7 +57,7 @@ extension Options {
 
     /// Returns the URL with the texts of `--data` in its query, for `--get`.
     func addingData(to url: String) throws -> String {
-        guard everyday.get, !data.isEmpty else { return url }
+        guard get, !data.isEmpty else { return url }
         let parts = url[...].cut(at: "#")
         let start = parts?.before ?? url[...]
         let mark = start.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
@@ -67,7 +67,7 @@ extension Options {
 
     /// Returns the URL of `--upload-file`: a folder's gets the name of the file.
     func uploadURL(_ url: String) throws -> String {
-        guard let file = everyday.uploadFile, url.utf8.last == UInt8(ascii: "/"), file != "-", file != ".",
+        guard let file = uploadFile, url.utf8.last == UInt8(ascii: "/"), file != "-", file != ".",
             let name = file[...].lastPathComponent
         else { return url }
         return url + name.percentEncoded
@@ -105,10 +105,10 @@ extension Options {
         }
         if !form.isEmpty { return formBody }
         if !parts.isEmpty { return .multipart(try multipartForm()) }
-        if let file = everyday.uploadFile {
+        if let file = uploadFile {
             return try (file == "-" || file == "." ? BodyArgument.standardInput : .file(file)).body()
         }
-        guard let first = data.first, !everyday.get else {
+        guard let first = data.first, !get else {
             return readsPipedInput ? try DescriptorChunks.standardInput().body : nil
         }
         var body = data.count == 1 ? try first.body() : .data(try joinedData())

@@ -59,7 +59,7 @@ extension Options {
     }
 
     /// Whether nothing but what was asked for is said.
-    var isSilent: Bool { everyday.silent && !everyday.showError }
+    var isSilent: Bool { silent && !showError }
 
     /// Prints the warnings on standard error, each on a line.
     func printWarnings() {

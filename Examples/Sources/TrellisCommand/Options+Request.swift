@@ -20,7 +20,7 @@ extension Options {
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.proxy = Self.proxyConfiguration(proxy?.with(everyday.proxyUser), noProxy)
+        configuration.proxy = Self.proxyConfiguration(proxy?.with(proxyUser), noProxy)
         configuration.resolver = names.resolver(trust, cacert: cacert, proxy: configuration.proxy)
         return configuration
     }
@@ -45,7 +45,7 @@ extension Options {
         if removed.contains(.userAgent) { configuration.userAgent = nil }
         if removed.contains(.accept) { configuration.accept = nil }
         if removed.contains(.acceptLanguage) { configuration.acceptLanguage = nil }
-        if let rate = everyday.limitRate {
+        if let rate = limitRate {
             let limit = BandwidthLimit(bytesPerSecond: rate.bytes)
             configuration.bandwidth = BandwidthLimits(upload: limit, download: limit)
         }
@@ -86,7 +86,7 @@ extension Options {
 
     /// Returns the method of `-X` as written; before the URL, `get` means `GET`.
     private func requestMethod(hasBody: Bool) throws -> HTTPRequest.Method {
-        var name = head ? "HEAD" : everyday.uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
+        var name = head ? "HEAD" : uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
         if let method {
             name = method
         } else if let word = commandTarget.method {

@@ -8,7 +8,7 @@ extension Options {
         var steps = Steps()
         if let retries, retries > 0 {
             var policy = RetryPolicy(retryLimit: retries)
-            if let delay = everyday.retryDelay {
+            if let delay = retryDelay {
                 policy.exponentialBackoffBase = 1
                 policy.exponentialBackoffScale = .seconds(delay)
             }
@@ -19,8 +19,8 @@ extension Options {
         steps.redirects = policy
         if noRedirects { steps.redirectHandler = .doNotFollow }
         steps.cookies = try await cookieStorage()
-        if everyday.netrc || everyday.netrcFile != nil {
-            do { steps.adapters.append(try await Netrc.load(from: everyday.netrcFile)) } catch let error
+        if netrc || netrcFile != nil {
+            do { steps.adapters.append(try await Netrc.load(from: netrcFile)) } catch let error
                 as AuthenticationError
             {
                 throw RequestFailure("file", "\(error)")
@@ -36,7 +36,7 @@ extension Options {
     /// Returns the storage of `--cookie-jar`, with the cookies of `--cookie-file`; `nil` without both.
     private func cookieStorage() async throws -> (any CookieStorage)? {
         let jar = cookieJar.map { CookieFile(path: $0) }
-        guard let file = everyday.cookieFile, file != cookieJar else { return jar }
+        guard let file = cookieFile, file != cookieJar else { return jar }
         let read = CookieFile(path: file)
         let cookies = await read.all
         if let failure = await read.failure { throw RequestFailure("file", failure.description) }

@@ -61,194 +61,39 @@ struct Options: ParsableCommand {
     var head = false
 
     @Option(
-        name: [.customShort("d"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "The raw body: POST unless a method is given. A file or standard input (@-) is streamed as it is; several texts are joined "
-                + "by &. The type is that of a form (application/x-www-form-urlencoded) unless -H gives one.",
-            valueName: "STRING|@FILE|@-"))
-    var data: [BodyArgument] = []
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "A JSON body, sent as it is: Content-Type and Accept say so unless -H does.",
-            valueName: "STRING|@FILE|@-"))
-    var json: BodyArgument?
-
-    @Option(
-        parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A field of a URL-encoded form, the body; repeatable.", valueName: "NAME=VALUE"),
-        transform: NamedValue.init)
-    var form: [NamedValue] = []
-
-    @Option(
-        name: .customLong("part"), parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "A part of a form, the body (multipart/form-data): a value, or a file, whose type and name follow from "
-                + "FILE unless they are given; repeatable.",
-            valueName: "NAME=VALUE|NAME=@FILE[;type=MIME][;filename=NAME]"),
-        transform: PartArgument.init)
-    var parts: [PartArgument] = []
-
-    @Option(
-        parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("One more item for the query of the URL; repeatable.", valueName: "NAME=VALUE"),
-        transform: NamedValue.init)
-    var query: [NamedValue] = []
-
-    @Flag(help: "Send the body compressed with gzip: for servers that are known to take that.")
-    var compress = false
-
-    @Option(
         help: ArgumentHelp(
             "The version. auto and 2: HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1 (as with "
                 + "curl --http2). 3: HTTP/3 or an error (as with curl --http3-only). 3-preferred: HTTP/3, or else an earlier version.",
             valueName: "auto|1.1|2|2-prior-knowledge|3|3-preferred"))
     var http = HTTPVersionOption.auto
 
-    @Option(
-        parsing: .unconditional, help: ArgumentHelp("Seconds for name, TCP and TLS; 0: no limit.", valueName: "S"))
-    var connectTimeout: Double = 10
+    @OptionGroup(title: "Body") var content: BodyOptions
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Seconds without a byte in either direction; 0: no limit.", valueName: "S"))
-    var idleTimeout: Double = 60
+    @OptionGroup(title: "Output and files") var places: OutputOptions
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Seconds for everything, more than 0; no limit unless given.", valueName: "S"))
-    var deadline: Double?
+    @OptionGroup(title: "Streams") var streaming: StreamOptions
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "Retry transient failures up to N times, with backoff, where the request may be repeated. With --output also the "
-                + "number of resumptions of an interrupted file, by default as many as bring bytes; 0: none.",
-            valueName: "N"))
-    var retries: Int?
+    @OptionGroup(title: "Limits, retries and redirects") var limits: LimitOptions
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
-    var redirects: Int?
+    @OptionGroup(title: "Credentials and cookies") var credentials: CredentialOptions
 
-    @Flag(help: "Do not follow redirects.")
-    var noRedirects = false
+    @OptionGroup(title: "Trust and TLS") var tls: TLSOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Credentials for the server, sent to its origin alone. A terminal is asked for a missing password. With --auth bearer: "
-                + "the token.",
-            valueName: "NAME:PASSWORD"))
-    var user: String?
+    @OptionGroup(title: "Trust and TLS") var trust: TrustOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "The authentication scheme for --user; basic by default.", valueName: "basic|digest|bearer|any"))
-    var auth: AuthenticationOption?
+    @OptionGroup(title: "Trust and TLS") var pinning: PinOptions
 
-    @Option(
-        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE")
-    )
-    var cookieJar: String?
+    @OptionGroup(title: "Trust and TLS") var upgrades: UpgradeOptions
 
-    @OptionGroup var upgrades: UpgradeOptions
+    @OptionGroup(title: "Proxies") var proxies: ProxyOptions
 
-    @OptionGroup var caching: CacheOptions
+    @OptionGroup(title: "Addresses and names") var names: NameOptions
 
-    @Option(
-        parsing: .unconditional, help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
-    var maxBody: Int?
+    @OptionGroup(title: "Cache") var caching: CacheOptions
 
-    @Flag(help: "Do not ask for compressed bodies, and do not decode them.")
-    var noDecompress = false
+    @OptionGroup(title: "What is shown, and other forms of the request") var tools: ToolOptions
 
-    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
-    var cacert: String?
-
-    @Flag(help: "Do not verify the server: anyone on the way can read and change everything.")
-    var insecure = false
-
-    @OptionGroup var pinning: PinOptions
-    @OptionGroup
-    var trust: TrustOptions
-
-    @Option(
-        help: ArgumentHelp(
-            "The proxy of all requests: http, https, socks4, socks4a, socks5 or socks5h, with user:password@ if it asks for them; '' "
-                + "for none. Without this option, the variables http_proxy, https_proxy and all_proxy name it.",
-            valueName: "URL"))
-    var proxy: ProxyArgument?
-
-    @Option(
-        help: ArgumentHelp(
-            "The hosts that are reached without a proxy, in place of the variable no_proxy: example.com,10.0.0.0/8,*.test,host:8443",
-            valueName: "LIST"))
-    var noProxy: String?
-
-    @OptionGroup var names: NameOptions
-
-    @Option(
-        help: ArgumentHelp(
-            "Print items as they arrive. sse: each event as a JSON object on a line of its own; the stream is opened again "
-                + "whenever it ends, until --limit or a 204. ndjson: each line that holds a JSON value.",
-            valueName: "chunks|lines|sse|ndjson"))
-    var stream: StreamOption?
-
-    @Option(
-        parsing: .unconditional, help: ArgumentHelp("Stop after so many items of --stream.", valueName: "N"))
-    var limit: Int?
-
-    @Flag(
-        name: .customLong("validate"),
-        help: "Fail unless the status is 200 to 299 and the content type one that -H 'Accept: …' includes.")
-    var validatesAnswer = false
-
-    @Option(
-        name: [.customShort("o"), .long],
-        help: ArgumentHelp(
-            "Write the body to this file, which appears, or is replaced, when it is whole: that of any status, also the page of "
-                + "a 404, unless --validate or --fail is given. In a folder (FOLDER/) the file has the name that the server suggests, "
-                + "and replaces none, and no page of an error is kept. Interrupted transfers are resumed.",
-            valueName: "FILE|FOLDER"))
-    var output: String?
-
-    @Flag(help: "Resume an earlier --output to the same file.")
-    var resume = false
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "Fetch parts of the file over so many connections, where the server serves parts; 1 unless given.",
-            valueName: "N"))
-    var connections = 1
-
-    @Option(
-        help: ArgumentHelp(
-            "The digest that the file is to have; with another one there is no file.",
-            valueName: "sha256:HEX|sha512:HEX"),
-        transform: ChecksumArgument.init)
-    var checksum: ChecksumArgument?
-
-    @Option(
-        parsing: .unconditional, help: ArgumentHelp("Cancel the task that runs the request.", valueName: "S"))
-    var cancelAfter: Double?
-
-    @Option(help: ArgumentHelp("Print one JSON object instead of the body.", valueName: "json"))
-    var report: ReportOption?
-
-    @Flag(
-        name: .customLong("curl"),
-        help: "Print the curl command that sends the same request, and send nothing. Secrets are REDACTED in it.")
-    var printsCURLCommand = false
-
-    @OptionGroup var everyday: EverydayOptions
-
-    @OptionGroup var recording: RecordingOptions
-
-    @Flag(help: "Leave the secrets in what --curl prints and --har records.")
-    var showSecrets = false
+    @OptionGroup(title: "What is shown, and other forms of the request") var recording: RecordingOptions
 
     func validate() throws {
         guard !target.isEmpty else { throw ValidationError("A URL is needed.") }
@@ -266,16 +111,16 @@ struct Options: ParsableCommand {
         }
         try validateBody()
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
-        guard !showSecrets || printsCURLCommand || recording.har != nil || everyday.verbose || everyday.swift else {
+        guard !showSecrets || printsCURLCommand || recording.har != nil || verbose || swift else {
             throw ValidationError("--show-secrets goes with --curl, --swift, --har and --verbose.")
         }
         guard recording.har == nil || !printsCURLCommand else {
             throw ValidationError("--har and --curl do not go together: nothing is sent.")
         }
-        guard everyday.proxyUser == nil || proxy != nil else {
+        guard proxyUser == nil || proxy != nil else {
             throw ValidationError("--proxy-user goes with --proxy.")
         }
-        if let failure = proxy?.with(everyday.proxyUser).failure { throw ValidationError("--proxy: \(failure)") }
+        if let failure = proxy?.with(proxyUser).failure { throw ValidationError("--proxy: \(failure)") }
         guard retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
         if let redirects {
             guard redirects >= 0 else { throw ValidationError("--redirects cannot be negative.") }

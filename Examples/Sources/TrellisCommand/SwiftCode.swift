@@ -80,9 +80,9 @@ struct SwiftCode {
                     return "form.append(\(arguments))"
                 } + ["request.body = .multipart(form)"]
         }
-        let pieces = options.everyday.get ? [] : options.data
+        let pieces = options.get ? [] : options.data
         if let json = options.json { return ["request.body = \(Self.source(json, type))"] }
-        if let file = options.everyday.uploadFile { return ["request.body = \(Self.source(.file(file), type))"] }
+        if let file = options.uploadFile { return ["request.body = \(Self.source(.file(file), type))"] }
         if !options.form.isEmpty {
             let text = Request("?").addingQuery(options.form.items).url.dropFirst()
             return ["request.body = \(Self.source(.text(String(text)), type))"]
