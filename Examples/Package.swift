@@ -32,6 +32,10 @@ let package = Package(
         .executable(name: "in-process-example", targets: ["InProcessExample"]),
         .executable(name: "otlp-exporter", targets: ["OTLPExporter"]),
     ],
+    traits: [
+        .trait(name: "Gateway", description: "The command trellis gateway, which needs the server of Hummingbird."),
+        .default(enabledTraits: ["Gateway"]),
+    ],
     dependencies: [
         // The name is given because the folder of the checkout can have any name.
         .package(name: "trellis", path: "..", traits: ["Observability", "Service", "Configuration"]),
@@ -63,12 +67,13 @@ let package = Package(
             swiftSettings: settings),
         // The spelling of curl's options, of files of options, and of copied commands: text alone, and no dependency.
         .target(name: "CURLSyntax", swiftSettings: settings),
+        .testTarget(name: "TerminalKitTests", dependencies: ["TerminalKit"], swiftSettings: settings),
         .testTarget(name: "CURLSyntaxTests", dependencies: ["CURLSyntax"], swiftSettings: settings),
         // The command-line client.
         .executableTarget(
             name: "TrellisCommand",
             dependencies: [
-                trellis, "CURLSyntax", "Gateway", "TerminalKit",
+                trellis, "CURLSyntax", "TerminalKit", .target(name: "Gateway", condition: .when(traits: ["Gateway"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),

@@ -23,10 +23,13 @@ struct Conversation: Sendable {
     }
 
     private let record = Mutexed(Record())
+    /// The line that is being typed; `nil` unless standard input and output are a terminal, and lines are messages.
+    private let prompt: Prompt?
     private let hsts: HSTSStore?
 
     init(_ options: ConversationOptions) {
         self.options = options
+        prompt = options.echo || options.report != nil ? nil : Prompt()
         hsts = options.hsts.map { HSTSStore(file: $0) }
     }
 
@@ -41,6 +44,7 @@ struct Conversation: Sendable {
 
     /// Ends the conversation at Ctrl-C. The session ends a handshake that is under way, whose error then has the metrics so far.
     private func interrupt(_ work: Task<Bool, Never>) {
+        prompt?.end()
         let record = record.value
         guard let session = record.session else { return work.cancel() }
         Task { await end(session, record.socket, .normalClosure, failingWith: Self.noAnswer) }
@@ -189,12 +193,21 @@ struct Conversation: Sendable {
         }
         guard options.report == nil else { return }
         let line = text ?? base64 ?? ""
+        if let prompt { return prompt.show(TerminalText.shown(line)) }
         try await StandardOutput.write((Terminal.output.isTerminal ? TerminalText.shown(line) : line) + "\n")
     }
 
     // MARK: Input
 
     private func sendInput(over socket: WebSocket) async throws {
+        if let prompt {
+            for try await chunk in try DescriptorChunks.standardInput() {
+                let (lines, isEnd) = prompt.take(chunk)
+                for line in lines { try await send(Data(line), over: socket) }
+                if isEnd { return }
+            }
+            return
+        }
         var line = Data()
         for try await chunk in try DescriptorChunks.standardInput() {
             for piece in chunk.split(separator: 0x0A, maxSplits: .max, omittingEmptySubsequences: false).enumerated() {
@@ -227,6 +240,7 @@ struct Conversation: Sendable {
     // MARK: End
 
     private func end() async -> Bool {
+        prompt?.end()
         let record = record.value
         let isOK = record.failure == nil
         let trust = record.socket?.response.serverTrust ?? record.failure?.metrics?.serverTrust
@@ -238,6 +252,9 @@ struct Conversation: Sendable {
             try? await StandardOutput.write(report(record).text + "\n")
         } else if let failure = record.failure {
             Terminal.error.print("trellis: \(failure.message)")
+        } else if prompt != nil, let code = record.socket?.closeCode {
+            let reason = record.socket?.closeReason ?? ""
+            Terminal.error.print("closed (\(code.rawValue)\(reason.isEmpty ? "" : ": \(TerminalText.shown(reason))"))")
         }
         return isOK
     }

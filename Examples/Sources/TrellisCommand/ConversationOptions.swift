@@ -11,6 +11,7 @@ struct ConversationOptions: Subcommand {
             "Talks over a WebSocket: lines of standard input are messages, and messages are lines of standard output.",
         usage: "trellis ws URL [OPTION…]",
         discussion: """
+            On a terminal, what you type is behind >, and messages appear above it behind <; Ctrl-D ends. \
             Ends when the server closes. Closes when standard input has ended and, with --limit, as many messages have come, and on \
             Ctrl-C. The server then has 10 seconds, or those of --deadline, to complete its messages and the closing handshake, and \
             after Ctrl-C one second. Ends with 0 if the server's Close frame has the code 1000, 1001 or none, also where it comes \

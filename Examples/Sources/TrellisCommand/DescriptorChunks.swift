@@ -24,7 +24,9 @@ struct DescriptorChunks: AsyncSequence, Sendable {
 
     /// Creates a sequence of the bytes of a pipe or a device. A pipe may have no writer yet, so the path is opened when its first bytes are
     /// needed.
-    init(_ path: String) { self.init(descriptor: nil, name: path, length: nil) }
+    ///
+    /// - Parameter length: The number of bytes, if it is known.
+    init(_ path: String, length: Int64? = nil) { self.init(descriptor: nil, name: path, length: length) }
 
     private init(descriptor: CInt?, name: String, length: Int64?) {
         self.descriptor = descriptor
@@ -37,6 +39,13 @@ struct DescriptorChunks: AsyncSequence, Sendable {
         var status = stat()
         guard stat(path, &status) == 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
         return status.st_mode & S_IFMT == S_IFREG || status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Returns the size of a file; `nil` for what is no regular file.
+    static func size(_ path: String) -> Int64? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
     }
 
     func makeAsyncIterator() -> Iterator { Iterator(descriptor: descriptor, name: name) }

@@ -1,3 +1,4 @@
+#if Gateway
 import ArgumentParser
 import Trellis
 
@@ -57,3 +58,4 @@ struct FieldNameList: Sendable {
         }
     }
 }
+#endif

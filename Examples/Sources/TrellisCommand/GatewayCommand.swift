@@ -1,3 +1,4 @@
+#if Gateway
 import ArgumentParser
 import Gateway
 import Glibc
@@ -159,3 +160,4 @@ struct GatewayCommand: Subcommand {
         return max(16, Int(clamping: limit.rlim_cur) / 2 - 100)
     }
 }
+#endif

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CURLSyntax
 import Glibc
+import TerminalKit
 import Trellis
 
 extension Options {
@@ -36,6 +37,12 @@ extension Options {
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else { return false }
         return [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT)
+    }
+
+    /// The title of the body's progress; `nil` if nobody is to see it, or the body is not sent.
+    private var uploadTitle: String? {
+        let isSent = !printsCURLCommand && !swift && `repeat` == nil
+        return isSent && Terminal.error.isTerminal && !silent && output == nil ? "sent" : nil
     }
 
     /// The texts of `--data`, joined as curl does it.
@@ -99,19 +106,19 @@ extension Options {
     /// - Throws: ``RequestFailure`` for a file that cannot be read.
     func makeBody() throws -> RequestBody? {
         if let json {
-            var body = try json.body()
+            var body = try json.body(uploadTitle)
             body.contentType = "application/json"
             return body
         }
         if !form.isEmpty { return formBody }
         if !parts.isEmpty { return .multipart(try multipartForm()) }
         if let file = uploadFile {
-            return try (file == "-" || file == "." ? BodyArgument.standardInput : .file(file)).body()
+            return try (file == "-" || file == "." ? BodyArgument.standardInput : .file(file)).body(uploadTitle)
         }
         guard let first = data.first, !get else {
-            return readsPipedInput ? try DescriptorChunks.standardInput().body : nil
+            return readsPipedInput ? try DescriptorChunks.standardInput().body(uploadTitle) : nil
         }
-        var body = data.count == 1 ? try first.body() : .data(try joinedData())
+        var body = data.count == 1 ? try first.body(uploadTitle) : .data(try joinedData())
         body.contentType = "application/x-www-form-urlencoded"
         return body
     }
@@ -140,12 +147,17 @@ extension [NamedValue] {
 
 extension BodyArgument {
     /// Returns the body of the request, or of a part. A source that cannot be read twice, such as a pipe, is streamed as its bytes arrive.
-    fileprivate func body() throws -> RequestBody {
+    ///
+    /// - Parameter title: The title under which the progress is shown; `nil` if it is not shown.
+    fileprivate func body(_ title: String? = nil) throws -> RequestBody {
         switch self {
-        case .text(let text): .data(Data(text.utf8))
-        case .standardInput: try DescriptorChunks.standardInput().body
+        case .text(let text): return .data(Data(text.utf8))
+        case .standardInput: return try DescriptorChunks.standardInput().body(title)
         case .file(let path):
-            if try DescriptorChunks.isRegularFile(path) { .file(path) } else { DescriptorChunks(path).body }
+            guard try DescriptorChunks.isRegularFile(path) else { return DescriptorChunks(path).body(title) }
+            guard let title, let size = DescriptorChunks.size(path) else { return .file(path) }
+            let chunks = CountedChunks(chunks: DescriptorChunks(path, length: size), title: title)
+            return .stream(length: size) { chunks }
         }
     }
 
@@ -157,5 +169,8 @@ extension BodyArgument {
 }
 
 extension DescriptorChunks {
-    fileprivate var body: RequestBody { .stream(self, length: length) }
+    fileprivate func body(_ title: String? = nil) -> RequestBody {
+        guard let title else { return .stream(self, length: length) }
+        return .stream(CountedChunks(chunks: self, title: title), length: length)
+    }
 }

@@ -10,11 +10,28 @@ protocol Subcommand: ParsableCommand {
 /// The commands of the tool besides the sending of a request.
 enum Subcommands {
     /// The commands, whose names begin with that of the tool, as the parser's messages show them.
-    private static let all: [any Subcommand.Type] = [GatewayCommand.self, ConversationOptions.self]
+    private static var all: [any Subcommand.Type] {
+        #if Gateway
+        [GatewayCommand.self, ConversationOptions.self]
+        #else
+        [ConversationOptions.self]
+        #endif
+    }
 
     /// Runs the command that the first of the tool's arguments names, and returns its exit status; `nil` if there is no such command. Ends
     /// the process if the other arguments are wrong.
     static func run(_ arguments: [String]) async -> CInt? {
+        var arguments = arguments
+        // `trellis help ws` is `trellis ws --help`.
+        if arguments.first == "help", arguments.count < 3 {
+            arguments = arguments.dropFirst() + ["--help"]
+            if arguments.count == 1 { Options.exit(withError: CleanExit.helpRequest(Options.self)) }
+        }
+        #if !Gateway
+        if arguments.first == "gateway" {
+            Options.exit(withError: ValidationError("This trellis was built without the gateway (the trait Gateway)."))
+        }
+        #endif
         guard let type = all.first(where: { $0.configuration.commandName == "trellis \(arguments.first ?? "")" })
         else { return nil }
         return await run(type, arguments)

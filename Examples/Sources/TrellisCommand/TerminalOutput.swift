@@ -1,8 +1,8 @@
 import TerminalKit
 import Trellis
 
-/// An output of head and body for a terminal, with colours, indented JSON, and no control characters of the server.
-struct TerminalOutput: Output {
+/// An output of head and body for a terminal, with colours, indented JSON, text in its charset, and no control characters of the server.
+struct TerminalOutput: Output, @unchecked Sendable {
     /// The size up to which JSON is indented, in bytes.
     private static let largestJSON = 4 << 20
 
@@ -11,6 +11,8 @@ struct TerminalOutput: Output {
     private var json: Data?
     private var type = ""
     private var isFirst = true
+    /// The conversion of the text to UTF-8; `nil` if it needs none.
+    private var charset: CharsetText?
     private var text = TerminalText()
     private var endsLine = true
 
@@ -22,6 +24,7 @@ struct TerminalOutput: Output {
         }
         try await StandardOutput.write(text + "\n\n")
         type = head.headers[.contentType].map { $0[...].before(";").lowercasedASCII() } ?? ""
+        charset = head.headers[.contentType].flatMap { MediaType($0)?.charset }.flatMap { CharsetText(charset: $0) }
         if type == "application/json" || type.hasSuffix("+json") { json = Data() }
     }
 
@@ -65,7 +68,7 @@ struct TerminalOutput: Output {
             try await StandardOutput.write(terminal.styled(note, .yellow))
             return false
         }
-        try await StandardOutput.write(text.shown(bytes))
+        try await StandardOutput.write(text.shown(charset?.utf8(bytes) ?? Array(bytes)))
         endsLine = bytes.last == 0x0a
         return true
     }

@@ -1,21 +1,20 @@
 """Runs a program on a terminal: ws_terminal.py KEY PROGRAM ARGUMENT… It enters two lines, waits for each to come back, and then presses Ctrl
-with the key. Prints a line of JSON: the exit status and the lines that the terminal shows. It shows no input, and so no line twice."""
+with the key. Prints a line of JSON: the exit status, and the messages of the server that the terminal shows, without their mark."""
 
-import json, os, pty, sys, termios
+import json, os, pty, re, sys
 
 key, program = sys.argv[1], sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(program[0], program)
-settings = termios.tcgetattr(terminal)
-settings[3] &= ~termios.ECHO
-termios.tcsetattr(terminal, termios.TCSANOW, settings)
 shown = b""
 
 
 def lines():
-    """Returns the lines without the loader's remark about a libcurl other than the system's."""
-    return [line for line in shown.split(b"\r\n") if line and b"no version information available" not in line]
+    """Returns the messages of the server: the lines behind the mark <."""
+    plain = re.sub(rb"\x1b\[[0-9;]*[A-Za-z]", b"", shown)
+    texts = [line.split(b"\r")[-1] for line in plain.split(b"\r\n")]
+    return [text[2:] for text in texts if text.startswith(b"< ")]
 
 
 try:
