@@ -14,6 +14,8 @@ enum Routes {
         case "echo": return Answer(body: request.body)
         case "request": return description(of: request)
         case "mirror": return mirror(request)
+        case "typed":
+            return Answer(headers: [(name: "Content-Type", value: request["Content-Type"] ?? "")], body: request.body)
         case "status": return .text("so be it\n", status: number ?? 200)
         case "json": return .json(#"{"b": 1.0, "a": ["ü", true, null, {}], "big": 12345678901234567890}"#)
         case "repeated": return Answer(headers: repeated)

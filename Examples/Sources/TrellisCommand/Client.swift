@@ -244,7 +244,9 @@ struct Client {
             && url[...].cut(at: ":")?.after.utf8.starts(with: "//".utf8) != true
         // The URL without its secrets, if the framework has removed them.
         let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""
-        return Terminal.error.styled("trellis: ", .red) + title + failure.message + (advice(on: failure, url) ?? hint)
+        let attempts = failure.attempts > 1 && options.retries != nil ? " after \(failure.attempts) attempts" : ""
+        return Terminal.error.styled("trellis: ", .red) + title + failure.message + attempts
+            + (advice(on: failure, url) ?? hint)
     }
 
     /// Returns advice on a failure that another command or an option explains; `nil` if there is none.

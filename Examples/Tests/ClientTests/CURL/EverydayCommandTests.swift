@@ -149,4 +149,25 @@ import Testing
             #expect(run.lines.last?.hasSuffix("status 0") == true, "\(closed): \(run.text) \(run.errors)")
         }
     }
+
+    @Test func aTerminalIsAskedForThePassword() async throws {
+        let run = try await python("password_terminal.py", [Programs.trellis, "\(url)/request", "-u", "ada"])
+        #expect(run.report.text.contains("Authorization: Basic YWRhOnB3"), "\(run.text)")
+        #expect(!run.report.text.contains("pw"))
+        let asked = try await client(["\(url)/request", "-u", "ada"])
+        #expect(asked.lines.contains("Authorization: Basic YWRhOg=="), "nobody is there to answer")
+        #expect(asked.errors.lines(with: "--user has no colon").count == 1)
+    }
+
+    @Test func aTerminalShowsTextInItsCharset() async throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write(Data([0x68, 0xE9, 0x6C, 0x6C, 0x6F]), to: "latin")
+        let type = "Content-Type: text/plain; charset=iso-8859-1"
+        let run = try await python(
+            "body_terminal.py", [Programs.trellis, "\(url)/typed", "-H", type, "-d", "@\(file)"])
+        #expect(run.report.text.contains("héllo"), "\(run.text)")
+        #expect(
+            try await client(["\(url)/typed", "-H", type, "-d", "@\(file)"]).output
+                == Data([0x68, 0xE9, 0x6C, 0x6C, 0x6F]))
+    }
 }
