@@ -37,6 +37,21 @@ struct WireURLTests {
         #expect(parsed.canonicalText.lowercased() == url.lowercased())
     }
 
+    /// What is percent-encoded already has one form on every libcurl: upper-case digits, and dots that are dots (RFC 3986, section 6.2.2).
+    @Test(arguments: [
+        ("/a%2fb?c=%3d%ab", "/a%2Fb?c=%3D%AB"), ("/a/%2e%2E/b", "/b"), ("/a/.%2e/b/%2e/c", "/b/c"), ("/a/%2e%2e", "/"),
+        ("/a%2e/b", "/a%2E/b"), ("/%2e%2e%2e/b", "/%2E%2E%2E/b"), ("/%2eb/c", "/%2Eb/c"),
+        ("/a?b=%2e%2e/%2e", "/a?b=%2E%2E/%2E"), ("/a%2?b%ag=%", "/a%2?b%ag=%"), ("/a%%2f%25%32%66", "/a%%2F%25%32%66"),
+    ])
+    func percentEncodingHasOneForm(_ target: String, _ sent: String) throws {
+        let parsed = try WireURL(parsing: "http://example.com" + target)
+        #expect(parsed.text == "http://example.com" + sent)
+        #expect(parsed.canonicalText == parsed.text)
+        #expect(unsafe curlText(parsed.handle) == parsed.text)
+        let unchanged = try WireURL(parsing: "http://example.com" + target, unchanged: true)
+        #expect(unchanged.target == target)
+    }
+
     /// The path and query of an unchanged URL are sent byte for byte. Each row has a URL, the complete URL and the target.
     @Test(arguments: [
         ("http://example.com", "http://example.com/", "*"),
