@@ -18,14 +18,13 @@ struct ReleaseTests {
         try text(".github/repository").trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// All pages of the repository.
-    static let pages: [String] = {
-        let names = FileManager.default.enumerator(atPath: "\(SourceTree.root)")?.compactMap { $0 as? String } ?? []
-        return names.filter { name in
-            name.hasSuffix(".md")
-                && !name.split(separator: "/").contains { $0.hasPrefix(".build") || $0 == "node_modules" }
-        }
-    }()
+    /// All pages of the repository. The other folders with a dot are those of builds.
+    static let pages: [String] = ["", "/.github"].flatMap { folder in
+        let files = FileManager.default.enumerator(
+            at: URL(filePath: "\(SourceTree.root)\(folder)"), includingPropertiesForKeys: nil,
+            options: .skipsHiddenFiles)
+        return files?.compactMap { ($0 as? URL)?.path } ?? []
+    }.filter { $0.hasSuffix(".md") }
 
     /// Returns the arguments of the dependencies on a package by an address, in a text.
     static func dependencies(in text: String) -> [(address: String, version: String)] {
@@ -47,7 +46,7 @@ struct ReleaseTests {
         let (version, address) = try (Self.version(), Self.address())
         var count = 0
         for page in Self.pages {
-            for dependency in Self.dependencies(in: try Self.text(page)) {
+            for dependency in Self.dependencies(in: try String(contentsOfFile: page, encoding: .utf8)) {
                 count += 1
                 #expect(dependency.address == address, "\(page)")
                 #expect(dependency.version == version, "\(page)")
