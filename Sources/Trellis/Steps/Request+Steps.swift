@@ -74,6 +74,8 @@ final class AttachedSteps: RequestAttachment {
 
     /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
     let direct: DirectSteps?
+    /// Indicates whether a retry policy is asked about failures before the first byte of a streamed body.
+    let waitsForFirstByte: Bool
     /// The cache of the steps, if it is the framework's.
     let httpCache: HTTPCache?
     /// The steps of requests whose stored responses need no call; `nil` if there is no cache in memory.
@@ -94,6 +96,7 @@ final class AttachedSteps: RequestAttachment {
         self.original = original.map { $0.original ?? $0 }
         steps = given.withWholeInterceptors
         budgets = steps.budgets
+        waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         direct = DirectSteps(steps)
@@ -113,6 +116,7 @@ final class AttachedSteps: RequestAttachment {
         given = steps
         (monitors, hasSteps, original) = ([], true, nil)
         budgets = steps.budgets
+        waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
         direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)

@@ -2,11 +2,29 @@ import CurlEngine
 
 /// The decision whether a further attempt is made.
 extension Pipeline {
-    /// Validates a response in memory as part of its attempt, so that retriers can decide about a response that is refused.
+    /// Validates a response in memory as part of its attempt, so that retriers can decide about a response that is refused. Waits for the
+    /// first byte of a stream, if a policy wants that.
     func validated(_ end: AttemptEnd) async -> AttemptEnd {
-        guard case .success(let answer) = end.result, call.delivery == .memory else { return end }
+        guard case .success(let answer) = end.result else { return end }
+        if call.delivery == .stream, request.steps.waitsForFirstByte { return await withFirstByte(end, of: answer) }
+        guard call.delivery == .memory else { return end }
         var end = end
         end.result = .success(await self.request.validated(answer))
+        return end
+    }
+
+    /// Returns the end of an attempt whose response has the first chunk of its body; the failure before that chunk.
+    private func withFirstByte(_ end: AttemptEnd, of answer: StepResponse) async -> AttemptEnd {
+        guard case .source(let token) = answer.content, answer.response.status.kind == .successful else { return end }
+        var end = end
+        do {
+            if let chunk = try await token.source.next() {
+                let body = BegunBodySource(chunk, token)
+                end.result = .success(answer.replacing(answer.response, .source(TransferToken(body))))
+            }
+        } catch {
+            end.result = .failure(token.source.completed(error, reading: answer.response))
+        }
         return end
     }
 

@@ -35,6 +35,20 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     /// the same key for all attempts of a call, another key for each call. Only for servers that know the field; other servers
     /// would execute a repeated request twice. `false` by default.
     public var addsIdempotencyKey = false
+    /// Indicates whether the attempt of a stream lasts until the first byte of its body, so that a failure before that byte is retried as a
+    /// failure before the head is. `false` by default: an attempt ends with the head. The stream is returned that much later.
+    ///
+    /// For a server that sends its head at once and begins to work after that, such as one of a language model:
+    ///
+    /// ```swift
+    /// var retry = RetryPolicy(retryLimit: 3)
+    /// retry.waitsForFirstByte = true
+    /// retry.retryableHTTPMethods.insert(.post)  // an answer that has not begun may be asked for again
+    /// let answer = try await session.stream(chat.withInterceptor(retry)).validate()
+    /// ```
+    ///
+    /// A failure after the first byte ends the stream: its reader has the beginning of an answer, which another attempt would not continue.
+    public var waitsForFirstByte = false
     /// The limit on the number of retries to each host; `nil` if there is no limit.
     public var budget: RetryBudget?
 
