@@ -22,7 +22,7 @@ struct CallSpan: ResponseForwardingStep {
             var attributes = SpanAttributes([:])
             attributes.set(AttributeName.method, value: .string(observed.method))
             attributes.set(AttributeName.url, value: .string(observed.redactedURL))
-            attributes.set(AttributeName.callID, value: .int64(Int64(clamping: context.id)))
+            attributes.set(AttributeName.callID, value: .int64(Int64(clamping: context.callID)))
             span.add(attributes)
         }
         do {

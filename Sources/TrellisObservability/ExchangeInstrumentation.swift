@@ -91,7 +91,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
             level: level, "HTTP request is sent again",
             metadata: [
                 AttributeName.method: .string(observed.method), AttributeName.url: .string(observed.redactedURL),
-                AttributeName.errorType: .string(errorType), AttributeName.callID: .stringConvertible(context.id),
+                AttributeName.errorType: .string(errorType), AttributeName.callID: .stringConvertible(context.callID),
                 AttributeName.retryCount: .stringConvertible(context.attempt),
                 AttributeName.retryDelay: .stringConvertible(delay.inSeconds),
             ])
@@ -102,7 +102,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
         // A host whose port is not the default of its scheme has that port.
         let server = ServerAddress(of: host)
         var metadata: Logger.Metadata = [
-            AttributeName.serverAddress: .string(server.address), AttributeName.callID: .stringConvertible(context.id),
+            AttributeName.serverAddress: .string(server.address), AttributeName.callID: .stringConvertible(context.callID),
         ]
         if server.port > 0 { metadata[AttributeName.serverPort] = .stringConvertible(server.port) }
         guard let duration else { return logger.log(level: level, "Circuit has closed", metadata: metadata) }
@@ -121,7 +121,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
             level: level, "HTTP response comes from the cache",
             metadata: [
                 AttributeName.method: .string(observed.method), AttributeName.url: .string(observed.redactedURL),
-                AttributeName.callID: .stringConvertible(context.id), AttributeName.cacheResult: .string(result),
+                AttributeName.callID: .stringConvertible(context.callID), AttributeName.cacheResult: .string(result),
             ])
     }
 

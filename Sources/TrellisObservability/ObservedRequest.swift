@@ -20,7 +20,7 @@ struct ObservedRequest: Sendable {
         redirectCount = context.redirects.count
         profile = profiles.profile(of: request, template: redirectCount == 0 ? request.urlTemplate : nil)
         retryCount = context.attempt - 1
-        callID = context.id
+        callID = context.callID
     }
 
     /// The method if it is known, or else `_OTHER`.

@@ -40,8 +40,8 @@ extension HARRecorder {
     /// The step that passes the bodies of responses to the recorder.
     var bodyStep: BodyCapturingStep {
         BodyCapturingStep(limit: bodyLimit) { [self] context in
-            let id = beginCapture(callID: context.id, attempt: context.attempt, elapsed: context.elapsed)
-            return { [self] in endCapture(id, callID: context.id, body: $0) }
+            let id = beginCapture(callID: context.callID, attempt: context.attempt, elapsed: context.elapsed)
+            return { [self] in endCapture(id, callID: context.callID, body: $0) }
         }
     }
 }

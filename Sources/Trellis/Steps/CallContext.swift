@@ -3,7 +3,7 @@ import CurlEngine
 /// The information about a call that its steps receive.
 public struct CallContext: Sendable {
     /// The number of the call in its process; later calls have higher numbers.
-    public var id: UInt64 { call.id }
+    public var callID: UInt64 { call.id }
     /// The number of the attempt, from 1. Redirects belong to the attempt that received them.
     public internal(set) var attempt: Int {
         get { later?.attempt ?? 1 }

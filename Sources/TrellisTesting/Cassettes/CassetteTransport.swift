@@ -99,7 +99,7 @@ final class CassetteUpstream: Sendable {
         }
         let request = request.withAdapter(
             Adapter { [connections] request, context in
-                connections.add(context.id, whenConnected)
+                connections.add(context.callID, whenConnected)
                 return request
             })
         return try await session.stream(request)

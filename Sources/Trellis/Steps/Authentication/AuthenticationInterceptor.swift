@@ -89,7 +89,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         if let failure = store.failure(of: context.call) { return .doNotRetryWithError(failure) }
         let record = context.call.credentialRecord(of: ObjectIdentifier(store))
         guard !isPartOfRefresh, record.isAdded, !context.hasLeftOrigin,
-            let response = attempt.response ?? attempt.error?.response(ofCall: context.id),
+            let response = attempt.response ?? attempt.error?.response(ofCall: context.callID),
             authenticator.didRequest(attempt.request, with: response, failDueToAuthenticationError: attempt.error)
         else { return .doNotRetry }
         guard let (credential, version) = store.versioned else {

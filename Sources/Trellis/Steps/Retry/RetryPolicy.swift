@@ -115,7 +115,7 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
         guard addsIdempotencyKey, !retryableHTTPMethods.contains(request.method), !request.hasIdempotencyKey else {
             return request
         }
-        return request.withHeader(.idempotencyKey, keys.key(ofCall: context.id))
+        return request.withHeader(.idempotencyKey, keys.key(ofCall: context.callID))
     }
 
     /// Returns ``RetryResult/retryWithDelay(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.

@@ -168,7 +168,7 @@ struct BandwidthTests {
         attempt.receiveBody(Data(count: 2 << 20))
         await scripted.advance(by: .seconds(10))
         #expect(attempt.commands == [.pauseReceiving(true)], "the limit would let it go on, its reader does not")
-        var iterator = response.body.makeAsyncIterator()
+        var iterator = response.chunks.makeAsyncIterator()
         var rest = 2 << 20
         while rest > 0 { rest -= try #require(try await iterator.next()).count }
         await scripted.session.settle()
