@@ -72,13 +72,14 @@ public final class DiskCacheStorage: CacheStorage {
     ///   - maximumCount: The largest number of entries; 1,000,000 by default.
     ///   - maximumBodySize: The largest number of bytes of one body; half of `maximumSize` by default.
     public init(
-        directory: String, maximumSize: Int64 = 4 << 30, maximumCount: Int = 1_000_000, maximumBodySize: Int64? = nil
+        directory: some FilePathConvertible, maximumSize: Int64 = 4 << 30, maximumCount: Int = 1_000_000,
+        maximumBodySize: Int64? = nil
     ) {
-        self.directory = directory
+        self.directory = directory.filePath
         self.maximumSize = max(maximumSize, 0)
         self.maximumCount = max(maximumCount, 0)
         self.maximumBodySize = maximumBodySize ?? self.maximumSize / 2
-        folder = DiskCacheFolder(path: directory)
+        folder = DiskCacheFolder(path: self.directory)
     }
 
     deinit {
