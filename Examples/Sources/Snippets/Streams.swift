@@ -48,3 +48,11 @@ func followEvents(_ url: String, session: Session) async throws {
         }
     }
 }
+
+func streamAnswer(to request: Request, session: Session) async throws {
+    var retry = RetryPolicy(retryLimit: 3)
+    retry.waitsForFirstByte = true  // the stream is returned with its first byte, not with its head
+    retry.retryableHTTPMethods.insert(.post)  // or addsIdempotencyKey, if the server knows the field
+    let answer = try await session.stream(request.withInterceptor(retry)).validate()
+    for try await event in answer.serverSentEvents { print(event.data) }
+}

@@ -1,6 +1,4 @@
 import CurlEngine
-import FoundationEssentials
-import HTTPTypes
 
 /// A log of the calls of a session, for people: one line of text for each call, at its end.
 ///
@@ -85,30 +83,5 @@ public struct RequestLog: EventMonitor {
         guard level != .calls || event.isEndOfCall || event.isOfStorageFailure || event.isOfLoss else { return }
         if case .bodyReceived = event.kind, bodyLimit == 0 { return }
         await write(event.logLine(withHeaders: level == .headers || bodyLimit > 0, bodyLimit: bodyLimit))
-    }
-}
-
-extension [any EventMonitor] {
-    /// The number of bytes of each body that the logs among the monitors write; 0 if none of them writes bodies.
-    private var bodyLimit: Int {
-        reduce(0) { limit, monitor in
-            switch monitor {
-            case let log as RequestLog: Swift.max(limit, log.bodyLimit)
-            case let all as CompositeEventMonitor: Swift.max(limit, all.monitors.bodyLimit)
-            default: limit
-            }
-        }
-    }
-
-    /// The step that sends the events of bodies, if a log among the monitors writes them.
-    var bodyStep: BodyCapturingStep? {
-        guard bodyLimit > 0 else { return nil }
-        return BodyCapturingStep(limit: bodyLimit) { context in
-            { body in
-                guard let body else { return }
-                context.call.observer?.tell(
-                    .bodyReceived(body.bytes, size: body.size, type: body.type), attempt: context.attempt)
-            }
-        }
     }
 }

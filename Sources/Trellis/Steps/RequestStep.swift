@@ -38,17 +38,18 @@ public struct NextStep: Sendable {
     let depth: Int?
     /// The call whose rest can become a shared call; `nil` if the steps are called without a session.
     let origin: (any CallOrigin)?
-    /// The place of the cache that the step is; `nil` for every other step.
-    let cachePlace: CachePlace?
+    /// Returns the response to a request from the framework's cache, in the place of the cache; `nil` in every other place.
+    let responseOfCache: (@Sendable (Request, HTTPCache) async throws -> StepResponse)?
     private let send: @Sendable (Request) async throws -> StepResponse
 
     init(
-        depth: Int? = nil, origin: (any CallOrigin)? = nil, cachePlace: CachePlace? = nil,
+        depth: Int? = nil, origin: (any CallOrigin)? = nil,
+        responseOfCache: (@Sendable (Request, HTTPCache) async throws -> StepResponse)? = nil,
         _ send: @escaping @Sendable (Request) async throws -> StepResponse
     ) {
         self.depth = depth
         self.origin = origin
-        self.cachePlace = cachePlace
+        self.responseOfCache = responseOfCache
         self.send = send
     }
 

@@ -34,25 +34,13 @@ extension ResponseCaching {
     public func close() async {}
 }
 
-/// The place of a cache in a call, for the cache of the framework.
-final class CachePlace: Sendable {
-    let pipeline: Pipeline
-    /// The request without the cookies of the session.
-    let asked: Request
-
-    init(_ pipeline: Pipeline, asked: Request) {
-        self.pipeline = pipeline
-        self.asked = asked
-    }
-}
-
 extension HTTPCache: ResponseCaching {
     /// Returns a stored response, or the response of the server, which may be stored.
     ///
     /// A cache works in ``SessionConfiguration/cache`` and within the cache there. Anywhere else, this is `next(request)`.
     public func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard let place = next.cachePlace else { return try await next(request) }
-        return try await place.pipeline.exchangeWithCache(request, asked: place.asked, self)
+        guard let respond = next.responseOfCache else { return try await next(request) }
+        return try await respond(request, self)
     }
 
     /// Opens the folder of a ``DiskCacheStorage``; any other storage needs no preparation.

@@ -35,3 +35,15 @@ extension ConnectionLostRetryPolicy: ImmediateAdapter {
         policy.adaptAtOnce(request, context: context)
     }
 }
+
+extension RequestRetrier {
+    /// Indicates whether the retrier is a policy that is asked about failures before the first byte of a stream, or contains one.
+    var waitsForFirstByte: Bool {
+        switch self {
+        case let policy as RetryPolicy: policy.waitsForFirstByte
+        case let policy as ConnectionLostRetryPolicy: policy.policy.waitsForFirstByte
+        case let all as Interceptor: all.retriers.contains(where: \.waitsForFirstByte)
+        default: false
+        }
+    }
+}

@@ -17,9 +17,12 @@ extension Pipeline {
     private func exchangeWithOtherCache(
         _ request: Request, asked: Request, _ cache: any ResponseCaching
     ) async throws -> StepResponse {
-        let next = NextStep(origin: self.request, cachePlace: CachePlace(self, asked: asked)) {
-            try await self.exchangeForCache($0)
-        }
+        let next = NextStep(
+            origin: self.request,
+            responseOfCache: { request, cache in
+                try await self.exchangeWithCache(request, asked: asked, cache)
+            },
+            { try await self.exchangeForCache($0) })
         return try await cache.response(to: request, context: context, next: next)
     }
 
