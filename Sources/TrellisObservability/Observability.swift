@@ -137,8 +137,8 @@ extension Observability {
     ///
     /// By default, a failure is a warning, so that a log at the usual level `info` shows it; the program may still recover from it.
     public struct LogLevels: Sendable, Hashable {
-        /// The level of the line about each response, of any status, and each cancellation of a request on the wire, and about each response
-        /// from a cache; `debug` by default.
+        /// The level of the line about each response, of any status, and each cancellation of a request on the wire, and about each
+        /// response from a cache; `debug` by default.
         public var exchange: Logger.Level? = .debug
         /// The level of the line about each request on the wire that fails without a complete response, whether it is retried or not;
         /// `warning` by default.

@@ -137,8 +137,8 @@ public struct RequestEvent: Sendable {
         /// A failure of the file of a ``CookieFile``, after it has worked before, or at its first use. Requests have the cookies in memory,
         /// and those that could not be written are written later. The error is a ``FileFailure``.
         case cookiesFailed(any Error)
-        /// The beginning of the decoded body of a response, with its secrets; the number of bytes that the body had up to its end, or until its
-        /// reader left it; and its content type, empty if it has none. Only sessions with a ``RequestLog`` of the level
+        /// The beginning of the decoded body of a response, with its secrets; the number of bytes that the body had up to its end, or
+        /// until its reader left it; and its content type, empty if it has none. Only sessions with a ``RequestLog`` of the level
         /// ``RequestLog/Level/bodies(limit:)`` have this event.
         case bodyReceived(Data, size: Int, type: String)
         /// The response that the caller gets.

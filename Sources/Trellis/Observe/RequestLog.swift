@@ -10,10 +10,10 @@ import CurlEngine
 ///
 /// A line also tells the first of several failures of the cache or of a ``CookieFile``, which end no request.
 ///
-/// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
-/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``.
-/// Bodies are written only at the level ``Level/bodies(limit:)``, except for the parts of a body that an error quotes: an error of a decoder,
-/// of a step or of a source of your own is written as it describes itself. Control characters are escaped, so that one event is one line.
+/// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream, to
+/// its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``. Bodies are
+/// written only at the level ``Level/bodies(limit:)``, except for the parts of a body that an error quotes: an error of a decoder, of a
+/// step or of a source of your own is written as it describes itself. Control characters are escaped, so that one event is one line.
 ///
 /// The lines are written one after the other on threads that may wait, so that a slow reader delays neither the session nor other
 /// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last
@@ -40,10 +40,10 @@ public struct RequestLog: EventMonitor {
         /// // POST https://example.com/b body of 9 bytes 12 ms (call 8): {"id":7}
         /// ```
         ///
-        /// The secrets of bodies are `REDACTED` by the rules of a ``HARRecorder``: secret items of forms, secret parts of multipart bodies, and
-        /// texts and numbers under secret names in JSON. Bytes that are not text, files, streams and forms that are sent are described.
-        /// For the logs of a session (``SessionConfiguration/eventMonitors``): a log of one request writes the bodies that are sent. Each call
-        /// of such a session is as slow as one with a step.
+        /// The secrets of bodies are `REDACTED` by the rules of a ``HARRecorder``: secret items of forms, secret parts of multipart
+        /// bodies, and texts and numbers under secret names in JSON. Bytes that are not text, files, streams and forms that are sent are
+        /// described. For the logs of a session (``SessionConfiguration/eventMonitors``): a log of one request writes the bodies that are
+        /// sent. Each call of such a session is as slow as one with a step.
         case bodies(limit: Int)
     }
 

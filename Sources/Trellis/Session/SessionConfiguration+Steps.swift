@@ -6,8 +6,8 @@ extension SessionConfiguration {
     /// configuration.retry = RetryPolicy(retryLimit: 3)
     /// ```
     ///
-    /// The value is the first ``RetryPolicy`` among ``Steps/retriers`` and ``Steps/adapters``. A new value replaces it where it is and removes
-    /// any other one; retriers of your own stay.
+    /// The value is the first ``RetryPolicy`` among ``Steps/retriers`` and ``Steps/adapters``. A new value replaces it where it is and
+    /// removes any other one; retriers of your own stay.
     public var retry: RetryPolicy? {
         get { steps.retryPolicy }
         set { steps.replaceRetryPolicies(with: newValue) }
@@ -19,9 +19,9 @@ extension SessionConfiguration {
     /// configuration.authentication = try .bearer(token, origin: "https://api.example.com")
     /// ```
     ///
-    /// The value is the first of the framework's authentications in ``Steps/adapters``, ``Steps/retriers`` and ``Steps/network``. A new value
-    /// removes all of them and is added after the other steps of its list; adapters and steps of your own stay. For several at once,
-    /// use ``Authentication/origins(_:)``, or add them to ``steps``.
+    /// The value is the first of the framework's authentications in ``Steps/adapters``, ``Steps/retriers`` and ``Steps/network``. A new
+    /// value removes all of them and is added after the other steps of its list; adapters and steps of your own stay. For several at
+    /// once, use ``Authentication/origins(_:)``, or add them to ``steps``.
     public var authentication: Authentication? {
         get { steps.authentication }
         set { steps.replaceAuthentications(with: newValue) }

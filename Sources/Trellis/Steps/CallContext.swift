@@ -19,8 +19,9 @@ public struct CallContext: Sendable {
     /// The time since the call was made, on the clock of its session.
     public var elapsed: Duration { call.deadline.elapsed }
 
-    /// The reason why the call has ended while its steps are at work, if it has: of kind ``TrellisError/Kind/totalTimeout`` at the deadline, of
-    /// kind ``TrellisError/Kind/cancelled`` after a shutdown of the session or a cancellation of the handle. `nil` if the task was cancelled.
+    /// The reason why the call has ended while its steps are at work, if it has: of kind ``TrellisError/Kind/totalTimeout`` at the
+    /// deadline, of kind ``TrellisError/Kind/cancelled`` after a shutdown of the session or a cancellation of the handle. `nil` if the
+    /// task was cancelled.
     ///
     /// ``NextStep`` and ``wait(for:)`` throw this error. A step that waits for something else sees that its task is cancelled, and finds
     /// the reason here.

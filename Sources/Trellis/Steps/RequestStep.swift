@@ -57,8 +57,8 @@ public struct NextStep: Sendable {
     ///
     /// - Parameter request: The request, which the step may have changed.
     /// - Returns: The response, with any status.
-    /// - Throws: ``TrellisError``: at the deadline of the call, of kind ``TrellisError/Kind/totalTimeout``; after a shutdown of the session,
-    ///   of kind ``TrellisError/Kind/cancelled``. `CancellationError` if the caller's task was cancelled.
+    /// - Throws: ``TrellisError``: at the deadline of the call, of kind ``TrellisError/Kind/totalTimeout``; after a shutdown of the
+    ///   session, of kind ``TrellisError/Kind/cancelled``. `CancellationError` if the caller's task was cancelled.
     public func callAsFunction(_ request: Request) async throws -> StepResponse {
         do { return try await send(request) } catch let error as CancellationError { throw origin?.endReason ?? error }
     }

@@ -7,8 +7,8 @@ public import HTTPTypes
 /// A transport gets one absolute URL and performs one hop. The framework handles redirects, retries, queues and time limits, in the same
 /// way for every transport.
 ///
-/// The requirements are no part of the stable interface: a transport of your own imports them with `@_spi(Transport) import Trellis`, and they
-/// may change in any version.
+/// The requirements are no part of the stable interface: a transport of your own imports them with `@_spi(Transport) import Trellis`, and
+/// they may change in any version.
 public protocol Transport: Sendable {
     /// Starts one attempt. Called on the session's engine thread, so an implementation must return without waiting.
     ///
