@@ -1,5 +1,5 @@
-/// An application step, or around each of its hops: gets the request before and the response after, may change both, send the
-/// request several times, or return a response without sending it.
+/// An application step, around a call, or a network step, around each of its hops. It gets the request before and the response after, may
+/// change both, send the request several times, or return a response without sending it.
 ///
 /// ```swift
 /// struct Timing: RequestStep {
@@ -28,7 +28,7 @@ public protocol RequestStep: Sendable {
 package protocol ResponseForwardingStep: RequestStep {}
 
 extension Steps {
-    /// Indicates whether an application step or the hop may replace a response.
+    /// Indicates whether an application or network step may replace a response.
     var mayReplaceResponses: Bool { (application + network).contains { !($0 is any ResponseForwardingStep) } }
 }
 

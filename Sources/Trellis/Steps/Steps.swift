@@ -2,6 +2,7 @@
 ///
 /// ```swift
 /// var configuration = SessionConfiguration()
+/// configuration.retry = RetryPolicy()
 /// configuration.steps.adapters.append(VaultToken())
 /// configuration.steps.network.append(Timing())
 /// let session = Session(configuration: configuration)
@@ -11,7 +12,7 @@
 ///
 /// <doc:CallStages> lists the order in which the steps run.
 public struct Steps: Sendable {
-    /// The application steps; the first is the outermost. None by default.
+    /// The application steps, which surround each call; the first is the outermost. None by default.
     public var application: [any RequestStep] = []
     /// The policy that sends another attempt while the response to the first is slow to arrive; if `nil`, the session's, and
     /// for a session none.
@@ -33,7 +34,7 @@ public struct Steps: Sendable {
     /// The handler that is asked about each redirect that would be followed; if `nil`, the session's, and for a session
     /// ``RedirectHandler/follow``.
     public var redirectHandler: (any RedirectHandler)?
-    /// The network steps; the first is the outermost. None by default.
+    /// The network steps, which surround each hop, retries and redirects included; the first is the outermost. None by default.
     public var network: [any RequestStep] = []
     /// The storage that cookies are read from and saved to, inside of the steps of ``network``; if `nil`, the session's, and
     /// for a session none, so that no cookies are kept.
