@@ -91,6 +91,9 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
 
     var origin: String { wire.url.origin }
 
+    /// The parts of the request that its response keeps.
+    var answered: AnsweredRequest { AnsweredRequest(source, defaultFields: defaultFields) }
+
     /// The URL of the proxy, without credentials; `nil` if there is none.
     var proxyURL: String? {
         guard let proxyDecision else { return nil }

@@ -7,7 +7,4 @@ protocol SentRequest: AnyObject, Sendable {
 
 extension PreparedRequest: SentRequest {
     var sentRequest: Request { request }
-
-    /// The parts of the request that its response keeps.
-    var answered: AnsweredRequest { AnsweredRequest(source, defaultFields: defaultFields) }
 }
