@@ -12,6 +12,14 @@ func countBytes(_ url: String, session: Session) async throws -> Int {
     return count
 }
 
+struct Delta: Decodable, Sendable { var text: String }
+
+func ask(_ chat: Request, session: Session) async throws {
+    let limits = Timeouts(responseHead: .seconds(300), idle: .seconds(120))  // models think before they speak
+    let answer = try await session.stream(chat, timeouts: limits).validate()
+    for try await delta in answer.events(of: Delta.self) { print(delta.text, terminator: "") }
+}
+
 func follow(_ url: String, session: Session) async throws {
     while true {
         do {
