@@ -35,7 +35,9 @@ public struct ClosureEventMonitor: EventMonitor {
 
     /// Creates a monitor that calls a closure.
     ///
-    /// - Parameter detail: The detail of the events that the closure gets; all events by default.
+    /// - Parameters:
+    ///   - detail: The detail of the events that the closure gets; all events by default.
+    ///   - handler: The closure, which gets one event after the other.
     public init(
         detail: EventDetail = .connections, _ handler: @escaping @Sendable (RequestEvent) async -> Void
     ) {

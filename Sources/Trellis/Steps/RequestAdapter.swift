@@ -14,8 +14,10 @@
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send instead.
     ///
-    /// - Parameter request: The request of the caller, or the request that redirects within its origin have led to, without the
-    ///   changes that adapters made in earlier attempts, and with those of the adapters before this one.
+    /// - Parameters:
+    ///   - request: The request of the caller, or the request that redirects within its origin have led to, without the changes
+    ///     that adapters made in earlier attempts, and with those of the adapters before this one.
+    ///   - context: The call.
     /// - Throws: The reason why the request cannot be sent. Retriers are asked about the error as about any failure; if none asks
     ///   for another attempt, the caller gets the error unchanged.
     func adapt(_ request: Request, context: CallContext) async throws -> Request

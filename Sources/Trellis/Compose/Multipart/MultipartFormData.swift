@@ -51,6 +51,8 @@ public struct MultipartFormData: Sendable {
     /// Adds bytes in memory.
     ///
     /// - Parameters:
+    ///   - data: The bytes.
+    ///   - name: The name of the part.
     ///   - fileName: The file name of the bytes for the server; `nil` if the bytes are a plain value.
     ///   - mimeType: The part's type; if `nil`, the type for the extension of `fileName`, `application/octet-stream` if the
     ///     extension is unknown, and none without a `fileName`.
@@ -66,6 +68,8 @@ public struct MultipartFormData: Sendable {
     /// Adds a file, which is read while it is sent.
     ///
     /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - name: The name of the part.
     ///   - fileName: The name of the file for the server; if `nil`, the last component of its path.
     ///   - mimeType: The part's type; if `nil`, the type for the extension of the file name, `application/octet-stream` if the
     ///     extension is unknown.

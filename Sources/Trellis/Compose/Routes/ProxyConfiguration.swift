@@ -54,14 +54,18 @@ public struct ProxyConfiguration: Sendable {
 
     /// A proxy for all requests, including those to this machine.
     ///
-    /// - Parameter except: The hosts that are reached directly. The default is none.
+    /// - Parameters:
+    ///   - proxy: The proxy.
+    ///   - exceptions: The hosts that are reached directly. The default is none.
     public static func always(_ proxy: Proxy, except exceptions: ProxyExceptions = "") -> ProxyConfiguration {
         .always([proxy], except: exceptions)
     }
 
     /// Proxies that are tried in order, for all requests, including those to this machine.
     ///
-    /// - Parameter except: The hosts that are reached directly. The default is none.
+    /// - Parameters:
+    ///   - proxies: The proxies, the first one first.
+    ///   - exceptions: The hosts that are reached directly. The default is none.
     public static func always(_ proxies: [Proxy], except exceptions: ProxyExceptions = "") -> ProxyConfiguration {
         ProxyConfiguration(.always(proxies, except: exceptions))
     }
@@ -75,8 +79,10 @@ public struct ProxyConfiguration: Sendable {
 
     /// The proxies that a script names for the URL of a request (PAC). The error of the script is the error of the call.
     ///
-    /// - Parameter credentials: Proxies with credentials. If the script names a proxy with the host and the port of one of them, and of the
-    ///   same protocol (any version of SOCKS), the request goes through the one here. A script itself cannot name credentials.
+    /// - Parameters:
+    ///   - script: The script.
+    ///   - credentials: Proxies with credentials. If the script names a proxy with the host and the port of one of them, and of the same
+    ///     protocol (any version of SOCKS), the request goes through the one here. A script itself cannot name credentials.
     public static func automatic(_ script: PACScript, credentials: [Proxy] = []) -> ProxyConfiguration {
         ProxyConfiguration(.automatic(script, credentials: credentials))
     }

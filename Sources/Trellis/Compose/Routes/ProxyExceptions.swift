@@ -49,7 +49,9 @@ public struct ProxyExceptions: Sendable, Hashable {
 
     /// Returns whether requests to a host and port need no proxy.
     ///
-    /// - Parameter host: The host as in a URL. An IPv6 address may be in brackets.
+    /// - Parameters:
+    ///   - host: The host as in a URL. An IPv6 address may be in brackets.
+    ///   - port: The port.
     public func contains(host: String, port: Int) -> Bool { match(host: host, port: port) != nil }
 
     /// An entry that matches a host.

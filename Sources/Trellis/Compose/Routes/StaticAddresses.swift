@@ -67,7 +67,9 @@ public struct StaticAddresses: Sendable, Hashable {
 
     /// Returns the addresses of a host, without brackets; `nil` if they are to be looked up.
     ///
-    /// - Parameter host: The host as in a URL. An IPv6 address may be in brackets.
+    /// - Parameters:
+    ///   - host: The host as in a URL. An IPv6 address may be in brackets.
+    ///   - port: The port.
     public func addresses(of host: String, port: Int) -> [String]? {
         guard !entries.isEmpty, let host = try? RouteText.host(host) else { return nil }
         return find(host, port)?.map(\.description)

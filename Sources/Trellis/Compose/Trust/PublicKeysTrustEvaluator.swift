@@ -49,6 +49,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator for pins, such as those of certificates (``Certificate/publicKeyPin``).
     ///
     /// - Parameters:
+    ///   - keys: The pins.
     ///   - enforcement: The handling of servers that have none of the pins.
     ///   - allowsSinglePin: Indicates whether there may be no backup: one pin alone.
     ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake.

@@ -41,7 +41,12 @@ public struct ServerTrust: Sendable {
 
     /// Creates the trust of a server, for tests of evaluators.
     ///
-    /// - Parameter sentChain: The certificates that the server has sent; if `nil`, those of `chain`.
+    /// - Parameters:
+    ///   - host: The host that the connection was made to.
+    ///   - chain: The certificates from the server's to the authority's.
+    ///   - sentChain: The certificates that the server has sent; if `nil`, those of `chain`.
+    ///   - isValidated: Whether the handshake has validated the chain; `true` unless given.
+    ///   - revocationChecks: The checks for revocation that were made; none unless given.
     public init(
         host: String, chain: [Certificate], sentChain: [Certificate]? = nil, isValidated: Bool = true,
         revocationChecks: RevocationChecks = []

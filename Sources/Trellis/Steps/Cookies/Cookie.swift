@@ -57,7 +57,11 @@ public struct Cookie: Sendable, Hashable {
     ///   - domain: A host or domain; a leading dot is dropped.
     ///   - isHostOnly: Whether the cookie is not sent to subdomains of the domain; always so for an address.
     ///   - path: The path, which begins with `/`.
+    ///   - isSecure: Whether the cookie is sent over secure connections alone; `false` unless given.
+    ///   - isHTTPOnly: Whether scripts of a browser must not see the cookie; `false` unless given.
+    ///   - sameSite: The requests of other sites that the cookie is sent with; unspecified unless given.
     ///   - expires: The expiry date; `nil` if the cookie is a session cookie.
+    ///   - created: The time of its creation; now unless given.
     /// - Returns: `nil` if a part breaks these rules, or the rules of the prefix `__Secure-` or `__Host-` of the name.
     public init?(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",

@@ -14,6 +14,7 @@ public protocol RedirectHandler: Sendable {
     ///     it. Fields that the handler adds are sent to any target. If the handler changes the URL to one of another origin, the
     ///     fields that were meant for the old origin (see ``RedirectPolicy``) are removed, unless the handler has changed them.
     ///   - response: The redirect.
+    ///   - context: The call.
     /// - Returns: The request, changed or not; `nil` makes `response` the final response.
     /// - Throws: The error that the caller gets, unchanged.
     func redirect(to request: Request, for response: Response, context: CallContext) async throws -> Request?
