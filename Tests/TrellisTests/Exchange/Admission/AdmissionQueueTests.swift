@@ -52,10 +52,10 @@ struct AdmissionQueueTests {
 
     @Test func theLimitOnRequestsHoldsForStreamsOfOneConnection() {
         var queue = Queue(limits: ConnectionLimits(requestsPerOrigin: 3))
-        #expect(queue.enter("a1", origin: "a", mayShare: true))
-        for id in ["a2", "a3", "a4", "a5"] { #expect(!queue.enter(id, origin: "a", mayShare: true)) }
+        let ids = ["a1", "a2", "a3", "a4", "a5"]
+        #expect(ids.filter { queue.enter($0, origin: "a", mayShare: true) } == ["a1"])
         #expect(queue.probed("a1", origin: "a", isShared: true) == ["a2", "a3"])
-        #expect(queue.enter("b1", origin: "b", mayShare: true))
+        #expect(["b1"].filter { queue.enter($0, origin: "b", mayShare: true) } == ["b1"])
         #expect(queue.release("a2", origin: "a", isShared: true) == ["a4"])
         #expect(queue.activeCount(origin: "a") == 3)
         #expect(queue.release("a1", origin: "a", isShared: true) == ["a5"])
@@ -64,9 +64,9 @@ struct AdmissionQueueTests {
 
     @Test func requestsBeyondTheLimitOnRequestsGoByTheirPriority() {
         var queue = Queue(limits: ConnectionLimits(requestsPerOrigin: 1))
-        #expect(queue.enter("a1", origin: "a"))
-        #expect(!queue.enter("a2", origin: "a"))
-        #expect(!queue.enter("a3", origin: "a", priority: .high))
+        #expect(Self.enter(["a1", "a2"], &queue) == ["a1"])
+        let isAdmitted = queue.enter("a3", origin: "a", priority: .high)
+        #expect(!isAdmitted)
         #expect(queue.release("a1", origin: "a", isShared: false) == ["a3"])
         #expect(queue.release("a3", origin: "a", isShared: false) == ["a2"])
     }
