@@ -76,7 +76,10 @@ final class DirectCall: Sendable {
     /// Sends the request and returns its response with the complete body.
     func collected() async throws -> CollectedAnswer {
         let asked = try begin()
-        defer { leaveList() }
+        defer {
+            leaveList()
+            call.tellEnd()
+        }
         let adapted: Result<Request, any Error>
         if steps.direct?.mayWait == true {
             switch adaptInTask(asked) {
