@@ -17,15 +17,12 @@ public import Trellis
 /// }
 /// ```
 ///
-/// The transport is that of every request of any session that the operation makes in its task, in child tasks and task groups, and in tasks
-/// that it creates with `Task { … }`, which may outlive the operation. The requests of a handle, downloads included, have the transport of
-/// the task that has made the handle. Streams, WebSockets, and the requests that the framework makes for a call, such as the refresh of a
-/// credential, are requests too. A detached task (`Task.detached`) and a handle from outside use the session's own transport. An operation
-/// within an operation replaces the transport.
+/// The transport serves every request that the operation makes, with any session: in its task, in child tasks and groups, and in tasks that
+/// it creates with `Task { … }`. A handle keeps the transport of the task that has made it. A detached task (`Task.detached`) uses the
+/// session's transport. An operation within an operation replaces the transport.
 ///
-/// The session keeps its configuration, its clock and its state: cookies, cached responses, credentials, rates and circuit breakers are
-/// shared with all of its requests, so that tests of these need sessions of their own. The limits on connections count the requests of
-/// each operation separately, and the addresses that a resolver has returned are known to the requests of their operation alone.
+/// The session keeps its configuration, its clock and its state: cookies, cached responses, credentials, rates and circuit breakers. Tests
+/// of these need sessions of their own. The limits on connections count the requests of each operation separately.
 ///
 /// - Parameters:
 ///   - transport: The transport. If it is a ``TestTransport`` such as ``MockRouter``, it is finished at the end.

@@ -131,21 +131,14 @@ public final class Session: Sendable {
     public var executors: [any TaskExecutor] { engines.complete.map(\.executor) }
 
     /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, and then ends them with an error of kind
-    /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the refresh
-    /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. A ``WebSocket`` has no end of its own, and is
-    /// closed with the code 1001 at the beginning; without a grace, the server gets a last Close frame if there is room for it.
+    /// ``TrellisError/Kind/cancelled``.
     ///
-    /// Waits until all connections are closed, the session's threads have ended, a cache has ended its validations in the background, the
-    /// observers have got the results of all calls, and the event monitors have handled their events: two seconds at most for each of the
-    /// last three. A validation that takes longer, because of the cache's storage, stores nothing, and the result of a call whose task does
-    /// not run for so long is not told. The shutdown does not wait for the readers of responses: their events
-    /// (``RequestEvent/Kind/validated(_:)``, ``RequestEvent/Kind/serialized(_:_:)``) may come too late for the observers. The monitors get
-    /// no events of calls that are made later, and the sequences of ``requestEvents`` end behind the last event. ``health`` tells its
-    /// state.
+    /// Downloads in flight continue with all requests that they still need. So does the refresh of a credential for which a request in
+    /// flight waits. A ``WebSocket`` is closed with the code 1001 at the beginning. Returns when all connections are closed, the session's
+    /// threads have ended, and the event monitors have handled their events, for at most two seconds. Read ``health`` for progress. Calls
+    /// made after `shutdown` produce no events. <doc:ServicesAndShutdown> has the order in a server.
     ///
-    /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
-    /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise
-    /// when the task has returned.
+    /// A task that blocks the thread of an engine (``executor``) delays the shutdown.
     ///
     /// - Parameter grace: The time for which requests in flight may continue. The default is zero.
     public func shutdown(drainingFor grace: Duration = .zero) async {

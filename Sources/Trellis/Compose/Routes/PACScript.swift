@@ -20,18 +20,8 @@ import CurlEngine
 /// | `SOCKS5 host:port` | ``Proxy/Kind/socks5h`` | 1080 |
 /// | any other | left out; if no entry is left, the request fails | |
 ///
-/// The script is evaluated by the library libpacparser, which must be installed (in Debian: the package `libpacparser1`) and is loaded when
-/// it is first needed. A result is used for a minute for all requests with the same URL in the sense of ``includesPaths``.
-///
-/// A request whose proxies are not known fails with an error of kind ``TrellisError/Kind/proxy``, and is never sent directly instead: if
-/// the script cannot be fetched or read, has an error, or does not return within ten seconds. Browsers send directly then. Without the
-/// library, the error is of kind ``TrellisError/Kind/unsupported``.
-///
-/// Scripts run one after the other in the whole process, because the library has a single script at a time, on one thread of their own. The
-/// first evaluation starts the thread, and it ends a few seconds after the last one. An evaluation cannot be interrupted: a request that
-/// does not wait for it any longer ends, but the script continues. A script that has not returned ten seconds after its evaluation began
-/// keeps its thread and no other: until it returns, requests of every session that need an evaluation fail at once, and so do those that
-/// have been waiting for their turn.
+/// The library libpacparser evaluates the script. It must be installed (in Debian: the package `libpacparser1`). A request whose proxies
+/// are not known fails with an error of kind ``TrellisError/Kind/proxy``, and is never sent directly instead. <doc:Proxies> has the limits.
 ///
 /// The library's JavaScript engine is old, runs in this process, and limits neither time nor memory. Use only scripts that you trust as
 /// much as the program itself, and fetch them with `https`.

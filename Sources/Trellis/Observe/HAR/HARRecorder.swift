@@ -16,14 +16,11 @@ import FoundationEssentials
 /// the file is a complete document after each entry, also if the process ends without ``finish()``. If the machine fails during a write,
 /// cut the file after its last complete line and append `]}}`. Entries are in the order of their ends.
 ///
-/// Secrets are `REDACTED` unless they are asked for: user information and secret items of URLs, secret fields such as `Authorization`, the
-/// values of cookies, secret items and parts of forms, and texts under secret names in JSON. Numbers under such names are 0. Other text in
-/// bodies is written as it is. Bodies of requests are recorded without their content codings, and not at all if the codings cannot be
-/// removed. A new file can be read by its user alone.
+/// Secrets are `REDACTED` unless they are asked for: in URLs, fields, cookies, forms, and under secret names in JSON (numbers there are 0).
+/// Other text in bodies is written as it is. Bodies are recorded without their content codings. A new file can be read by its user alone.
 ///
-/// The fields `Host`, `Accept-Encoding`, the default `Accept` (`*/*`) and those that frame a body are added when a request is sent, and are
-/// not recorded. An exchange whose events were lost, because the recorder was too slow (``SessionConfiguration/eventBufferSize``), is
-/// missing, or has no end; ``droppedEventCount`` is the number of these events, and the comment of the document tells it.
+/// Fields that are only added on the wire are not recorded: `Host`, `Accept-Encoding`, the default `Accept` (`*/*`), and the framing of a
+/// body. An exchange whose events were lost is missing, or has no end (``droppedEventCount``).
 public final class HARRecorder: EventMonitor {
     /// The entries that are kept in memory.
     private struct Kept: Sendable {

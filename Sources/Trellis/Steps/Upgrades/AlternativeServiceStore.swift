@@ -9,22 +9,10 @@ import HTTPTypes
 /// configuration.alternativeServices = AlternativeServiceStore(file: "alt-svc.txt") // shared with `curl --alt-svc alt-svc.txt`
 /// ```
 ///
-/// A server names its alternative services in the field `Alt-Svc` of a response that came over https, from a server whose certificate was
-/// verified; a session without verification learns nothing. The next requests to the same origin are sent to the first service with HTTP/3
-/// in the list, if the running libcurl has HTTP/3, the version policy is ``HTTPVersionPolicy/automatic``, the body can be sent again and
-/// has no ``Request/trailers`` behind it, and the request goes directly to its host: without a proxy, a socket, a resolver, or a rule about
-/// proxies that has to be asked for each hop, and with a route that has neither ``Route/connectTo`` nor ``Route/addresses``. The
-/// certificate must be that of the origin (section 2.1). Services of HTTP/1.1 and HTTP/2 are kept for other programs that share the file,
-/// and are not used.
-///
-/// A request whose connection to a service cannot be made goes to the origin at once. The service has only a quarter of the time for
-/// connecting (``Timeouts/connect``) for that, and at most two seconds; it is not used again for five minutes, and for twice the time after
-/// each further failure, up to two days. The same is true if an evaluator (``ServerTrustManager``) does not decide in this part of the
-/// time: the origin, and its evaluation, have all of the time. A service that has not worked before is tested by one
-/// request at a time, while others go to the origin. A status of 421 removes the service, and the request goes to the origin (section 6).
-/// The events ``RequestEvent/Kind/alternativeSelected(_:)`` and ``RequestEvent/Kind/alternativeFailed(_:because:)`` tell all this.
-///
-/// The file is used as that of an ``HSTSStore``. At most 5,000 origins are kept.
+/// A server names its alternative services in the field `Alt-Svc` of a response over https. The next requests to its origin go to the first
+/// service with HTTP/3, if the running libcurl has it. A service to which no connection can be made has got nothing: the request goes to
+/// the origin at once. <doc:Upgrades> has the conditions, the waits after failures, and the rules of the file. At most 5,000 origins are
+/// kept.
 public final class AlternativeServiceStore: Sendable {
     /// The protocol whose services are used.
     private static let usedProtocol = "h3"

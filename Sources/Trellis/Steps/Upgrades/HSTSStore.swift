@@ -10,20 +10,9 @@ import HTTPTypes
 /// configuration.hsts = HSTSStore(file: "hsts.txt")      // need not be there yet; shared with `curl --hsts hsts.txt`
 /// ```
 ///
-/// A host asks with the field `Strict-Transport-Security` of a response that came over https, from a server whose certificate was
-/// verified; a session without verification learns nothing. After that, the session changes each URL `http://host…` to `https://host…`
-/// before anything is sent: of a request and of a redirect, before adapters, credentials and cookies see it. Port 80 becomes 443, and any
-/// other port stays (section 8.3). IP addresses are left alone. ``RequestEvent/Kind/upgraded(_:)`` tells the change. Certificates of such
-/// hosts have no exceptions: an error in the TLS handshake is the error of the call (section 8.4).
-///
-/// The file is read with the first request. Changes are written within a second, by ``flush()``, and at the shutdown of a session
-/// (``Session/shutdown(drainingFor:)``); a process that ends before that loses them. A date that only moves, as with each response of a
-/// host, is written when it has moved by a tenth of the time that is left. Any number of processes can share a file: changes are merged
-/// into its present contents, under a lock (`hsts.txt.lock`, which stays), and the file is replaced at once. A file that exists and holds
-/// something else is never written to; lines that cannot be read among others are dropped, as by curl. A file that cannot be read or
-/// written fails no request: ``failure`` has the reason, and the next change tries again.
-///
-/// At most 10,000 hosts are kept, as by curl; above that, those that end first are removed.
+/// A host asks with the field `Strict-Transport-Security` of a response over https. After that, the session changes each URL
+/// `http://host…` to `https://host…` before anything is sent. <doc:Upgrades> has the rules, of the file too. At most 10,000 hosts are kept,
+/// as by curl; above that, the hosts whose time ends first are removed.
 public final class HSTSStore: Sendable {
     private let records: RecordStore<HSTSFormat>
 
