@@ -59,6 +59,10 @@ def breakable(name):
     return re.sub(r"(?<=[a-zA-Z_)][.:(])(?=[a-zA-Z_])", "<wbr>", name)
 
 
+def heading(text):
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 class Page:
     """A page of an archive: an article, a module, or a symbol."""
 
@@ -164,7 +168,7 @@ class Page:
             anchor = escape(block["anchor"].lower())
             self.headings.append((block["level"], anchor, block["text"]))
             level = min(block["level"], 4)
-            return f'<h{level} id="{anchor}"><a class="anchor" href="#{anchor}">{escape(block["text"])}</a></h{level}>'
+            return f'<h{level} id="{anchor}"><a class="anchor" href="#{anchor}">{heading(block["text"])}</a></h{level}>'
         if kind == "codeListing":
             language = block.get("syntax") or ""
             code = coloured("\n".join(block["code"]), language)
@@ -425,7 +429,7 @@ class Site:
             body += "".join(self.cards(page))
         long = "" if page.is_article or len(page.title) < 32 else ' class="long"'
         content = f'{self.breadcrumbs(page)}{kind}<h1{long}>{breakable(escape(page.title))}</h1><p class="abstract">{abstract}</p>{body}'
-        entries = [f'<li class="level{level}"><a href="#{anchor}">{escape(text)}</a></li>' for level, anchor, text in page.headings if level <= 3]
+        entries = [f'<li class="level{level}"><a href="#{anchor}">{heading(text)}</a></li>' for level, anchor, text in page.headings if level <= 3]
         aside = f'<nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>{"".join(entries)}</ul></nav>' if len(entries) > 2 else ""
         self.write(page, page.title, content, aside, wide=not aside)
 
