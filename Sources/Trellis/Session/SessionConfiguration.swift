@@ -27,19 +27,11 @@ public struct SessionConfiguration: Sendable {
     public var tlsForHosts: [HostPattern: TLSConfiguration] = [:]
     /// The protocol versions that may be used. The default is ``HTTPVersionPolicy/automatic``.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// Indicates whether the session stops using connections from a local address that this machine has lost, or whose link has lost its
-    /// carrier or was shut down: an idle one is closed, and one in use gets no further request. No request is ended, and connections from
-    /// other addresses are not touched. The default is `true`.
+    /// Whether the session reacts to changes of the machine's network. The default is `true`.
     ///
-    /// The kernel keeps such connections but sends nothing on them, so that requests on them would wait until their time is over. The
-    /// kernel notifies each engine of lost addresses and links on a netlink socket, without polling and without special rights. If the
-    /// system permits no such socket, the connections remain in use.
-    ///
-    /// When the machine's default routes, or its addresses on their links, change, a session also forgets the ``alternativeServices`` that
-    /// are not said to persist, the addresses of its ``resolver``, the results of a PAC script that is its ``proxy`` rule, and the failures
-    /// of proxies. The script is then loaded again. A session observes such changes only if it has ``alternativeServices``, a ``resolver``,
-    /// or a ``proxy`` rule with a script, a function, several proxies, or a SOCKS proxy for which names are looked up here. The addresses
-    /// of other names are not forgotten: in any session, they are used for new connections for at most 60 seconds.
+    /// Connections from an address that the machine has lost, or whose link is down, get no further request: the kernel keeps them and sends
+    /// nothing on them. An idle one is closed. No request is ended. When the default routes or addresses change, the session also forgets
+    /// what it knows about services, names and proxies. <doc:Reachability> lists it.
     public var followsNetworkChanges = true
     /// The reachability according to which downloads wait.
     package var reachability = NetworkReachability.shared

@@ -22,12 +22,8 @@ import CurlEngine
 /// 4. Addresses that are not of ``addressFamily`` are left out.
 /// 5. The connection is made from ``source``.
 ///
-/// Through a proxy, 3 concerns the names that are looked up here: that of the proxy, and with `socks4` and `socks5` that of the server.
-/// With 2, an HTTP proxy makes a tunnel (`CONNECT`) to the other host. 4 and 5 concern the connection to the proxy.
-///
-/// Requests of different routes share no connections, except that a route that allows both versions of IP also takes an idle connection of
-/// one that allows only one of them. Through an `https` proxy, a request with a ``source``, or with ``addresses`` of the
-/// proxy, makes a connection of its own.
+/// <doc:NamesAndAddresses> says what they mean through a proxy. Requests of different routes share no connections, except that a route that
+/// allows both versions of IP also takes an idle connection of one that allows only one of them.
 public struct Route: Sendable, Hashable {
     /// The Unix domain socket to which requests go, regardless of the host in their URL. It takes precedence over proxies. The default is
     /// none. Cookies, credentials and limits are those of the URL's origin: for two sockets, use two hosts in the URLs.

@@ -1,14 +1,12 @@
 /// An evaluator that trusts the servers whose certificates the TLS handshake has checked for revocation.
 ///
-/// The evaluator asks no authority itself: a request to one for each server would tell it which servers are used, and would either block
-/// every request while the authority is out of reach, or prove nothing. The checks are made in the handshake: with the certificate
-/// revocation lists of the session's ``TLSConfiguration`` (RFC 5280, section 5), or with a response of the authority that the server sends
-/// along (RFC 6066, section 8). The evaluator demands, for its hosts, that such a check was made.
+/// The checks are made in the handshake: with the revocation lists of the session's ``TLSConfiguration`` (RFC 5280, section 5), or with a
+/// stapled response of the authority (RFC 6066, section 8). The evaluator demands, for its hosts, that such a check was made. It asks no
+/// authority itself, which would learn which servers are used.
 ///
-/// If only a stapled response can be that check, because the session has no revocation lists for the host or because the options say so,
-/// the handshake asks for one and refuses servers without it, as with ``TLSConfiguration/requiresStapledResponse``: with an error of kind
-/// ``TrellisError/Kind/untrusted``. The same holds for a ``CompositeTrustEvaluator`` with this evaluator, but not for an evaluator of your
-/// own that calls it, for which the handshake does not ask.
+/// Where the session has no lists for the host, or the options say so, the handshake asks for a stapled response, and refuses servers without
+/// one: with an error of kind ``TrellisError/Kind/untrusted``. The same holds within a ``CompositeTrustEvaluator``, but not for an evaluator
+/// of yours that calls this one.
 ///
 /// ```swift
 /// configuration.serverTrustManager = try ServerTrustManager(evaluators: ["api.example.com": RevocationTrustEvaluator()])

@@ -18,21 +18,13 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
 /// configuration.tlsForHosts[try HostPattern("**.partner.example")] = partner
 /// ```
 ///
-/// The certificate of a server must be for the host of the URL, by its subject alternative names (RFC 9110, section 4.3.4); a common name
-/// alone is not sufficient. It must have been issued, through any number of others, by a trusted authority, must be valid now, and must not
-/// have a key or signature that OpenSSL's security level does not allow. A server that breaks a rule gets no request: the error has the
-/// kind ``TrellisError/Kind/untrusted``, and its reason names the certificate and the rule (``UntrustedCertificate``).
+/// A server's certificate must be for the host of the URL, by its subject alternative names (RFC 9110, section 4.3.4), valid now, and issued
+/// by a trusted authority. A server that breaks a rule gets no request: the error has the kind ``TrellisError/Kind/untrusted``, and names the
+/// certificate and the rule (``UntrustedCertificate``). <doc:RoutesAndTrust> has all rules. HTTPS proxies (``Proxy``) have the same, without
+/// ``requiresStapledResponse``.
 ///
-/// The certificate of an HTTPS proxy (``Proxy``) has the same rules, but for ``requiresStapledResponse``. ALPN (RFC 7301) offers the
-/// protocols of ``HTTPVersionPolicy``.
-///
-/// Files are read when the first request needs them, and compared with what was read when a request starts, at most once in
-/// ``fileCheckInterval``. If their contents have changed, new requests use new connections with the new contents, and requests in flight
-/// continue on the old ones. A change that cannot be used, such as a key that is not that of the certificate, changes nothing. Both are
-/// told as ``RequestEvent/Kind/trustFilesChanged(_:_:)``. A pipe is read once.
-///
-/// The first read may take as long as ``Timeouts/connect``: then, the request fails with an error of kind
-/// ``TrellisError/Kind/connectTimeout`` that names the file, and the read continues for later requests. A passphrase has its own limit.
+/// Files are read when the first request needs them, for at most ``Timeouts/connect``, and compared at most once in ``fileCheckInterval``.
+/// New contents serve new requests on new connections. <doc:ClientCertificates> says what happens to contents that cannot be used.
 public struct TLSConfiguration: Sendable {
     /// The certificate authorities that are trusted. The default is ``CertificateAuthorities/system``, whose file libcurl reads. A session
     /// looks whether that file has changed as it does for other files. With nothing but the system's authorities, no request waits for that

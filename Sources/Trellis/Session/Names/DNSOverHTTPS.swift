@@ -8,17 +8,13 @@ import HTTPTypes
 /// configuration.resolver = try DNSOverHTTPS("https://dns.example/dns-query", bootstrap: ["192.0.2.53", "2001:db8::53"])
 /// ```
 ///
-/// The IPv4 and IPv6 addresses are asked for at the same time; IPv6 addresses are tried first. If only one of the questions fails, the
-/// addresses of the other are used. They are kept for the shortest time to live in the response, less its `Age` (RFC 8484, section 5.1).
-/// Aliases (CNAME) are followed within the response.
+/// IPv4 and IPv6 addresses are asked for at the same time, and IPv6 addresses are tried first. Once one kind is there, the other is awaited
+/// for 50 ms (IPv6, the resolution delay of RFC 8305, section 3) or a second (IPv4). If one of the questions fails, the addresses of the
+/// other are used, for at most 10 seconds. Otherwise they are kept for the shortest time to live, less the `Age` of the response (RFC 8484,
+/// section 5.1).
 ///
-/// Once there are IPv4 addresses, IPv6 addresses are awaited for 50 ms more, the resolution delay of RFC 8305, section 3; once there are
-/// IPv6 addresses, IPv4 addresses are awaited for a second more, because a network without IPv6 needs them. Addresses of one version
-/// without a response about the other are kept for 10 seconds at most.
-///
-/// The requests have a session of their own, with its connections and limits, and tell nothing but the question: no `User-Agent`, no
-/// `Accept-Language`, no cookies. Redirects are not followed. The host of the server's URL is an address, or has `bootstrap` addresses, or
-/// else the system looks it up.
+/// The requests have a session of their own and tell nothing except the question: no `User-Agent`, no `Accept-Language`, no cookies.
+/// Redirects are not followed. Without `bootstrap` addresses, the system looks the server's name up.
 ///
 /// A failure is a ``DNSFailure``, or the ``TrellisError`` of the request. As ``SessionConfiguration/resolver``, it is the
 /// ``TrellisError/underlying`` error of one of kind ``TrellisError/Kind/dns``.

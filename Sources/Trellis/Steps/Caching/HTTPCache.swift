@@ -16,10 +16,9 @@ private import Synchronization
 /// content codings are removed when they are read. Responses are stored when their bodies have been read completely.
 /// ``Request/cacheMode`` decides for a request.
 ///
-/// In the cache of one user, the responses to requests with different secrets are separate: `Authorization`, a `Cookie` of the caller's
-/// own, and fields such as `X-API-Key`, whose names or marks show that their values are secret. So are the responses to requests with
-/// another destination than the host of their URL (``Route``). Sessions with different client certificates, with the cookie jars of
-/// different users, or with different rules for the trust in servers, must have different caches.
+/// In the cache of one user, the responses to requests with different secrets are separate, and so are those of different routes
+/// (``Route``). Sessions with different client certificates, cookie jars of different users, or different rules of trust must have different
+/// caches. <doc:Caching> has the rules.
 public final class HTTPCache: Sendable {
     /// The storage of the responses. The default is a ``MemoryCacheStorage``.
     public let storage: any CacheStorage

@@ -11,15 +11,10 @@ private import Synchronization
 /// await storage.close()
 /// ```
 ///
-/// Each entry is a file that only the user of the process may read. It becomes visible when it is complete, and its bytes are compared with
-/// checksums when they are read: an entry that is damaged, for example after a loss of power, is removed, and its request is sent.
-///
-/// Several processes may use a folder at the same time. The first of them owns it: it alone removes the entries that were not used for the
-/// longest time, as far as it knows of their uses. Another becomes the owner when it ends. A process that stores much while the owner does
-/// nothing stops storing after an eighth of ``maximumSize``. The folder should be on a local disk, because the owner is decided by a lock
-/// (`flock`). The folder and the one that it is in must belong to users whom the process trusts.
-///
-/// Threads that may wait for a disk do the work, and throw ``Failure``. The folder is created at need, and again if it is removed.
+/// Each entry is a file that only the user of the process may read, with checksums. Several processes may use a folder at the same time. It
+/// should be on a local disk, because a lock (`flock`) decides which of them removes old entries. The folder and the one around it must
+/// belong to users whom the process trusts. <doc:CacheStorages> has more. The folder is created when it is needed, and again if it is
+/// removed.
 public final class DiskCacheStorage: CacheStorage {
     /// The error of a body that is larger than the storage takes, or of a head of more than 4 MiB.
     public struct TooLarge: Error, Sendable {}
