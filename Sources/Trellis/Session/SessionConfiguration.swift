@@ -29,9 +29,9 @@ public struct SessionConfiguration: Sendable {
     public var httpVersion = HTTPVersionPolicy.automatic
     /// Whether the session reacts to changes of the machine's network. The default is `true`.
     ///
-    /// Connections from an address that the machine has lost, or whose link is down, get no further request: the kernel keeps them and sends
-    /// nothing on them. An idle one is closed. No request is ended. When the default routes or addresses change, the session also forgets
-    /// what it knows about services, names and proxies. <doc:Reachability> lists it.
+    /// Connections from an address that the machine has lost, or whose link is down, get no further request: the kernel keeps them and
+    /// sends nothing on them. An idle one is closed. No request is ended. When the default routes or addresses change, the session also
+    /// forgets what it knows about services, names and proxies. <doc:Reachability> lists it.
     public var followsNetworkChanges = true
     /// The reachability according to which downloads wait.
     package var reachability = NetworkReachability.shared

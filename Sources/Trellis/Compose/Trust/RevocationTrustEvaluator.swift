@@ -4,9 +4,9 @@
 /// stapled response of the authority (RFC 6066, section 8). The evaluator demands, for its hosts, that such a check was made. It asks no
 /// authority itself, which would learn which servers are used.
 ///
-/// Where the session has no lists for the host, or the options say so, the handshake asks for a stapled response, and refuses servers without
-/// one: with an error of kind ``TrellisError/Kind/untrusted``. The same holds within a ``CompositeTrustEvaluator``, but not for an evaluator
-/// of yours that calls this one.
+/// Where the session has no lists for the host, or the options say so, the handshake asks for a stapled response, and refuses servers
+/// without one: with an error of kind ``TrellisError/Kind/untrusted``. The same holds within a ``CompositeTrustEvaluator``, but not for an
+/// evaluator of yours that calls this one.
 ///
 /// ```swift
 /// configuration.serverTrustManager = try ServerTrustManager(evaluators: ["api.example.com": RevocationTrustEvaluator()])

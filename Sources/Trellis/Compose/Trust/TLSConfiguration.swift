@@ -18,10 +18,10 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
 /// configuration.tlsForHosts[try HostPattern("**.partner.example")] = partner
 /// ```
 ///
-/// A server's certificate must be for the host of the URL, by its subject alternative names (RFC 9110, section 4.3.4), valid now, and issued
-/// by a trusted authority. A server that breaks a rule gets no request: the error has the kind ``TrellisError/Kind/untrusted``, and names the
-/// certificate and the rule (``UntrustedCertificate``). <doc:RoutesAndTrust> has all rules. HTTPS proxies (``Proxy``) have the same, without
-/// ``requiresStapledResponse``.
+/// A server's certificate must be for the host of the URL, by its subject alternative names (RFC 9110, section 4.3.4), valid now, and
+/// issued by a trusted authority. A server that breaks a rule gets no request: the error has the kind ``TrellisError/Kind/untrusted``, and
+/// names the certificate and the rule (``UntrustedCertificate``). <doc:RoutesAndTrust> has all rules. HTTPS proxies (``Proxy``) have the
+/// same, without ``requiresStapledResponse``.
 ///
 /// Files are read when the first request needs them, for at most ``Timeouts/connect``, and compared at most once in ``fileCheckInterval``.
 /// New contents serve new requests on new connections. <doc:ClientCertificates> says what happens to contents that cannot be used.

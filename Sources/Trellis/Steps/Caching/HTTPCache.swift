@@ -17,8 +17,8 @@ private import Synchronization
 /// ``Request/cacheMode`` decides for a request.
 ///
 /// In the cache of one user, the responses to requests with different secrets are separate, and so are those of different routes
-/// (``Route``). Sessions with different client certificates, cookie jars of different users, or different rules of trust must have different
-/// caches. <doc:Caching> has the rules.
+/// (``Route``). Sessions with different client certificates, cookie jars of different users, or different rules of trust must have
+/// different caches. <doc:Caching> has the rules.
 public final class HTTPCache: Sendable {
     /// The storage of the responses. The default is a ``MemoryCacheStorage``.
     public let storage: any CacheStorage

@@ -10,9 +10,9 @@ import HTTPTypes
 /// configuration.hsts = HSTSStore(file: "hsts.txt")      // need not be there yet; shared with `curl --hsts hsts.txt`
 /// ```
 ///
-/// A host asks with the field `Strict-Transport-Security` of a response over https. After that, the session changes each URL
-/// `http://host…` to `https://host…` before anything is sent. <doc:Upgrades> has the rules, of the file too. At most 10,000 hosts are kept,
-/// as by curl; above that, the hosts whose time ends first are removed.
+/// A host asks with the field `Strict-Transport-Security` of a response over https. After that, the session changes each URL `http://host…`
+/// to `https://host…` before anything is sent. <doc:Upgrades> has the rules, of the file too. At most 10,000 hosts are kept, as by curl;
+/// above that, the hosts whose time ends first are removed.
 public final class HSTSStore: Sendable {
     private let records: RecordStore<HSTSFormat>
 
