@@ -32,7 +32,7 @@ func getStarted() async throws {
     print(file.path, file.size)
 
     do {
-        _ = try await session.data("http://localhost:5000/delay/3", timeouts: Timeouts(total: .seconds(1)))
+        _ = try await session.data("http://localhost:5000/delay/3", timeout: .seconds(1))
     } catch let error as TrellisError {
         print(error)
         print(error.isTimeout, error.mayHaveSentBytes)

@@ -12,7 +12,7 @@ struct Moving {
 
     func get() async throws -> User {
         let user = try await session.decode(
-            User.self, from: "https://api.example.com/users/7", timeouts: Timeouts(total: .seconds(30)))
+            User.self, from: "https://api.example.com/users/7", timeout: .seconds(30))
         return user
     }
 
@@ -67,9 +67,8 @@ struct Moving {
 
     func curl() async throws {
         let page = Request("https://api.example.com/users", headers: [.accept("application/json")])
-            .addingQuery(["page": "2"])
             .withAuthorization(username: "ada", password: "secret")
-        let users = try await session.decode([User].self, from: page, timeouts: Timeouts(total: .seconds(5)))
+        let users = try await session.decode([User].self, from: page, query: ["page": "2"], timeout: .seconds(5))
         print(users.count)
         print(try session.cURLDescription(of: page))
 
