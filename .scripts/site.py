@@ -325,7 +325,7 @@ class Site:
         if section.get("generated") and module is self.home:
             for page in members:
                 if page.metadata.get("symbolKind") != "extension":
-                    page.error("the type is in no section")
+                    page.error("the page is in no section")
         if articles and len(articles) < len(members):
             module.error(f"the group '{section['title']}' mixes articles and symbols")
         name = section.get("title", "Topics")
