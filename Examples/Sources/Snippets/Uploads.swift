@@ -4,7 +4,7 @@ import Trellis
 /// The code of the article about uploads.
 func uploadFilm(with session: Session) async throws {
     let (data, response) = try await session.upload(fileAt: "/tmp/film.mp4", to: "https://example.com/films")
-    print(response.status.code, response.value.count)
+    print(response.status.code, data.count)
 }
 
 func replaceFilm(with session: Session) async throws {
