@@ -15,7 +15,8 @@ extension RequestPreparation {
         }
         switch policy {
         case .automatic, .http1Only, .http3Preferred: return .http1
-        case .http2, .http2PriorKnowledge, .http3Only: throw TrellisError(.unsupported("trailers of a request over \(policy)"))
+        case .http2, .http2PriorKnowledge, .http3Only:
+            throw TrellisError(.unsupported("trailers of a request over \(policy)"))
         }
     }
 
@@ -27,7 +28,9 @@ extension RequestPreparation {
         case .automatic: return .http2OverTLS
         case .http1Only: return .http1
         case .http2:
-            guard url.isSecure else { throw TrellisError(.unsupported("HTTP/2 without TLS, except with prior knowledge")) }
+            guard url.isSecure else {
+                throw TrellisError(.unsupported("HTTP/2 without TLS, except with prior knowledge"))
+            }
             return .http2Only
         case .http2PriorKnowledge: return .http2PriorKnowledge
         case .http3Preferred: return url.isSecure ? .http3WithFallback : .http2OverTLS
