@@ -25,7 +25,7 @@ struct URLRequestOutTests {
             ("X-A", "1"), ("Cookie", "a=b"), ("x-a", "2"), ("cookie", "c=d"), ("Content-Length", "9"),
             ("Transfer-Encoding", "chunked"),
         ].map { HTTPField(name: try #require(HTTPField.Name($0)), value: $1) }
-        let result = try URLRequest(Request(Self.url, headers: fields))
+        let result = try URLRequest(Request(Self.url, headers: HTTPFields(fields)))
         #expect(result.allHTTPHeaderFields == ["X-A": "1, 2", "Cookie": "a=b; c=d"])
     }
 

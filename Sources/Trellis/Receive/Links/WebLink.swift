@@ -18,7 +18,7 @@ public struct WebLink: Sendable, Hashable {
         self.parameters = parameters
     }
 
-    /// The value of a parameter, if the link has it: `link["title"]`. The name is case-insensitive. A parameter without a value has an empty
+    /// The value of a parameter, if any: `link["title"]`. The name is case-insensitive. A parameter without a value has an empty
     /// one, and of several with the same name the first counts. An extended value (`title*`, RFC 8187) takes precedence over a plain one.
     public subscript(_ parameter: String) -> String? { parameters[parameter.lowercasedASCII()] }
 }

@@ -12,8 +12,8 @@ extension Session {
     /// A page is requested when the loop asks for it; leaving the loop requests no further one. Every page has the method, the fields, the
     /// limits and the steps of the first request, and its status and content type are checked.
     ///
-    /// A link to another origin gets no credentials, as a redirect to another origin gets none: fields such as `Authorization` and `Cookie`,
-    /// default query items, and the additions of adapters are left out, and so they are on the pages after it.
+    /// A link to another origin gets no credentials, as a redirect to another origin gets none: fields such as `Authorization` and
+    /// `Cookie`, default query items, and the additions of adapters are left out, and so they are on the pages after it.
     ///
     /// For the head of each page, use ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)`` and ``Response/links``.
     ///
@@ -21,8 +21,8 @@ extension Session {
     ///   - type: The type of a page.
     ///   - request: The request of the first page.
     ///   - decoder: The decoder of the bodies; a `JSONDecoder` unless given.
-    ///   - maximumPages: The limit on the pages, as a guard against a server that never ends; 1,000 unless given. A further page is an error
-    ///     of kind ``TrellisError/Kind/other``. To read fewer, leave the loop.
+    ///   - maximumPages: The limit on the pages, as a guard against a server that never ends; 1,000 unless given. A further page is an
+    ///     error of kind ``TrellisError/Kind/other``. To read fewer, leave the loop.
     ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
     ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
