@@ -3,9 +3,10 @@ import CurlEngine
 /// The queue of requests that wait for a connection, as a value. Within an origin, requests are ordered by priority and then by arrival;
 /// origins take turns.
 ///
-/// Each waiting origin has a turn, and keeps it while a limit per origin, on connections or on requests, leaves no room. Of the origins with
-/// room, the one with the earliest turn is next, and then gets a new turn after all others. Only origins with room are in a heap, and each event that makes room
-/// for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if no origin waits.
+/// Each waiting origin has a turn, and keeps it while a limit per origin, on connections or on requests, leaves no room. Of the
+/// origins with room, the one with the earliest turn is next, and then gets a new turn after all others. Only origins with room are in
+/// a heap, and each event that makes room for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if
+/// no origin waits.
 ///
 /// If a session has several engines, and as many connections as it may have, an origin that has connections of its own leaves the idle
 /// connections of other origins to these for a moment, which is called a hold. ``endHold()`` is called at a fixed interval while there is a
