@@ -60,6 +60,8 @@ import Testing
         let run = try await client(["\(url)/", "--timing"])
         let names = run.errors.lines.compactMap { $0.split(separator: " ").first.map(String.init) }
         #expect(names == ["queue", "name", "connect", "TLS", "wait", "body", "total"], "\(run.errors)")
+        let redirected = try await client(["\(url)/redirect/2", "--timing"])
+        #expect(redirected.errors.lines.last?.hasPrefix("total ") == true, "\(redirected.errors)")
     }
 
     @Test func aRequestIsRepeated() async throws {

@@ -21,7 +21,7 @@ struct Client {
         cacheWarning = options.caching.cache.map { CacheWarning(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
         wire =
-            options.verbose || options.dumpHeader != nil
+            options.verbose || options.timing || options.dumpHeader != nil
             ? WireMonitor(
                 isVerbose: options.verbose, showsSecrets: options.showSecrets,
                 leavesOutAccept: options.removedNames.contains(.accept)) : nil
@@ -94,7 +94,8 @@ struct Client {
         if let certificates = certificates(of: outcome) { Terminal.error.print(certificates) }
         if let remark = remark(on: outcome) { Terminal.error.print(remark) }
         if options.timing {
-            for line in Waterfall(outcome.metrics).lines(on: .error) { Terminal.error.print(line) }
+            let start = await wire?.start(of: outcome.metrics.callID) ?? .zero
+            for line in Waterfall(outcome.metrics, since: start).lines(on: .error) { Terminal.error.print(line) }
         }
         if let failure = outcome.failure { complain(failure) }
         await writeOut(outcome, size: outcome.bodySize)

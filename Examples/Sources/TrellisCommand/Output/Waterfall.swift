@@ -7,12 +7,14 @@ struct Waterfall {
     let parts: [(name: String, duration: Duration)]
     let total: Duration
 
-    init(_ metrics: Metrics) {
-        let connected = metrics.queued + metrics.nameLookup + metrics.connect + metrics.tls
+    /// - Parameter start: The time from the call to the last request on the wire: that of its redirects and earlier attempts.
+    init(_ metrics: Metrics, since start: Duration = .zero) {
+        let connected = start + metrics.queued + metrics.nameLookup + metrics.connect + metrics.tls
         let firstByte = metrics.firstByte > .zero ? metrics.firstByte : metrics.total
         total = metrics.total
         parts = [
-            ("queue", metrics.queued), ("name", metrics.nameLookup), ("connect", metrics.connect), ("TLS", metrics.tls),
+            ("before", start), ("queue", metrics.queued), ("name", metrics.nameLookup), ("connect", metrics.connect),
+            ("TLS", metrics.tls),
             ("wait", max(.zero, firstByte - connected)), ("body", max(.zero, metrics.total - firstByte)),
         ]
     }
@@ -27,7 +29,7 @@ struct Waterfall {
     func lines(on terminal: Terminal) -> [String] {
         let width = max(10, min(60, terminal.columns - 22)), whole = max(total.inSeconds, 1e-9)
         var start = Duration.zero, lines: [String] = []
-        for (name, duration) in parts {
+        for (name, duration) in parts where name != "before" || duration >= .milliseconds(1) {
             let from = min(width, Int(start.inSeconds / whole * Double(width)))
             let to = min(width, Int(((start + duration).inSeconds / whole * Double(width)).rounded(.up)))
             start += duration

@@ -19,12 +19,15 @@ struct Options: ParsableCommand {
             status is an answer unless --validate is given.
 
               trellis https://example.com/
-              trellis PUT https://api.example.com/users/7 -H 'Content-Type: application/json' -d @user.json
-              trellis https://api.example.com/users --query page=2 --json '{"name": "Ann"}' --validate
-              trellis https://example.com/pictures --part author=Ann --part 'picture=@rose.jpg;type=image/jpeg'
+              trellis -v https://example.com/ --timing
+              trellis PUT https://example.com/users/7 --json @user.json
+              trellis https://example.com/users --query page=2 --validate
+              trellis https://example.com/pictures -F 'picture=@rose.jpg'
               trellis https://example.com/log --stream lines --limit 10
-              trellis https://example.com/big.iso -o big.iso --resume --checksum sha256:9f86d0…
-              trellis https://example.com/a.iso https://example.org/b.iso -o images/
+              trellis https://example.com/big.iso -o big.iso --resume
+              trellis https://example.com/a https://example.org/b -o files/
+              trellis --from-curl "curl …" --swift
+              trellis help ws
 
             curl's names of options are known too (-k, -sSL, -XPOST, -u, -b, -F, --data-urlencode, --max-time, -K FILE …), and \
             mean what they mean there. A URL without a scheme is http, and :8080/path is on this machine.

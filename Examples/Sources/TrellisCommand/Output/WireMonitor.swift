@@ -11,6 +11,8 @@ actor WireMonitor: EventMonitor {
     private var heads = ""
     /// The request of each call that has not been sent yet.
     private var requests: [UInt64: Request] = [:]
+    /// The time from each call to its last request on the wire.
+    private var starts: [UInt64: Duration] = [:]
     private var ended: Set<UInt64> = []
     private var waiters: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
 
@@ -26,6 +28,9 @@ actor WireMonitor: EventMonitor {
         return heads
     }
 
+    /// Returns the time from a call to its last request on the wire.
+    func start(of callID: UInt64) -> Duration { starts[callID] ?? .zero }
+
     /// Waits until everything up to the result of a call was shown, so that it is above the body.
     func settle(_ callID: UInt64) async {
         guard callID > 0, !ended.contains(callID) else { return }
@@ -34,7 +39,9 @@ actor WireMonitor: EventMonitor {
 
     func handle(_ event: RequestEvent) {
         switch event.kind {
-        case .queued(let request): requests[event.callID] = request
+        case .queued(let request):
+            requests[event.callID] = request
+            starts[event.callID] = event.elapsed
         case .lookingUp(let host): remark("Looking up \(host)")
         case .connecting(let address): remark("Connecting to \(address)")
         case .handshaking(let host): remark("TLS handshake with \(host)")
@@ -50,7 +57,7 @@ actor WireMonitor: EventMonitor {
                 "Attempt \(event.attempt) has failed\(error.map { ": \($0)" } ?? ""); the next one in \(delay.forPeople)"
             )
         case .cacheUsed(let status): remark("Cache: \(status)")
-        case .exchangeEnded(let metrics, _): end(metrics)
+        case .exchangeEnded(let metrics, _): end(metrics, since: starts[event.callID] ?? .zero)
         case .finished, .failed:
             ended.insert(event.callID)
             for waiter in waiters.removeValue(forKey: event.callID) ?? [] { waiter.resume() }
@@ -87,11 +94,11 @@ actor WireMonitor: EventMonitor {
         line("<", "", .green)
     }
 
-    private func end(_ metrics: Metrics) {
+    private func end(_ metrics: Metrics, since start: Duration) {
         if let certificate = metrics.serverTrust?.chain.first ?? metrics.serverTrust?.sentChain.first {
             remark("Certificate: \(certificate.subject), issued by \(certificate.issuer)")
         }
-        remark(Waterfall(metrics).line)
+        remark("After \(Waterfall(metrics, since: start).line)")
     }
 
     private func remark(_ text: String) { if isVerbose { line("*", text, .faint) } }
