@@ -28,10 +28,13 @@ import Testing
     }
 
     @Test func theSettingsOfASessionBecomeSwift() async throws {
-        let run = try await client([
+        let folder = try TemporaryFolder()
+        try folder.write("", to: "x")
+        let arguments = [
             "--swift", "-k", "--retry", "2", "-x", "http://p:1", "--http1.1", "-F", "a=b", "-F", "f=@x", "h/", "-o",
             "file",
-        ])
+        ]
+        let run = try await client(arguments, in: folder)
         #expect(run.status == 0, "\(run.errors)")
         for line in [
             "configuration.retry = RetryPolicy(retryLimit: 2)", "configuration.tls = .insecureWithoutAnyVerification()",

@@ -55,7 +55,7 @@ import Testing
         #expect(first.text == "x\n" && first.status == 0)
         #expect(try folder.text(of: "hsts").lines.starting(with: #"localhost "2"#).count == 1)
         let second = try await talk("x\n", ["ws://localhost:\(server.securePort)/echo"] + options, in: folder)
-        #expect(second.text == "x\n" && second.status == 0, "ws becomes wss")
+        #expect(second.text == "x\n" && second.status == 0, "ws becomes wss: \(second.errors)")
     }
 
     @Test func aFileOfAnotherKindIsNotOverwritten() async throws {
