@@ -102,7 +102,8 @@ final class ExchangeInstrumentation: ExchangeObserver {
         // A host whose port is not the default of its scheme has that port.
         let server = ServerAddress(of: host)
         var metadata: Logger.Metadata = [
-            AttributeName.serverAddress: .string(server.address), AttributeName.callID: .stringConvertible(context.callID),
+            AttributeName.serverAddress: .string(server.address),
+            AttributeName.callID: .stringConvertible(context.callID),
         ]
         if server.port > 0 { metadata[AttributeName.serverPort] = .stringConvertible(server.port) }
         guard let duration else { return logger.log(level: level, "Circuit has closed", metadata: metadata) }

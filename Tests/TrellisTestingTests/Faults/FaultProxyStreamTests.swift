@@ -1,5 +1,6 @@
 import CurlEngine
 import Testing
+
 @testable import TrellisTesting
 
 /// The bytes of a direction leave a proxy at the instants that its toxics give them.

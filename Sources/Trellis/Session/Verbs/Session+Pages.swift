@@ -36,7 +36,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) -> PageSequence<Value> {
         PageSequence(
-            session: self, first: Result { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
+            session: self,
+            first: Result { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
             maximumPages: maximumPages
         ) { [self] in try await response(type, from: $0, decoder: decoder) }
     }

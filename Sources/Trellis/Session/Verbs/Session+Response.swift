@@ -24,7 +24,8 @@ extension Session {
     public func response<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
         query: KeyValuePairs<String, String> = [:],
-        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil
+        headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
             { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },

@@ -1,4 +1,5 @@
 import CurlEngine
+
 /// A retrier that waits for the network to return if the network is missing, and then sends the request again.
 ///
 /// The retrier handles requests that found no name or no way to their host while the machine has no default route: nothing was

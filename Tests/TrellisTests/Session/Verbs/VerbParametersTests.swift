@@ -99,7 +99,9 @@ struct VerbParametersTests {
         (
             "webSockets",
             {
-                for try await _ in $0.reconnectingWebSockets($1, query: ["q": "a b"], headers: [.from: "x"], timeout: .seconds(5)) {
+                for try await _ in $0.reconnectingWebSockets(
+                    $1, query: ["q": "a b"], headers: [.from: "x"], timeout: .seconds(5))
+                {
                 }
             }
         ),
