@@ -15,8 +15,8 @@ package struct Charset: Sendable, Hashable {
         self.name = name
     }
 
-    /// Returns the text of some bytes, in which U+FFFD takes the place of each byte that begins no character; `nil` if the C library of this
-    /// system cannot convert the encoding.
+    /// Returns the text of some bytes, in which U+FFFD takes the place of each byte that begins no character; `nil` if the C library of
+    /// this system cannot convert the encoding.
     package func text(_ bytes: [UInt8]) -> String? {
         let converter = unsafe iconv_open("UTF-8", name)
         // The value of a failure is (iconv_t)-1.

@@ -7,8 +7,8 @@ struct URLText {
 
     init(_ text: String) { self.text = text }
 
-    /// Returns the text with percent-encoded path and query and an ASCII host. What is percent-encoded already is normalised as newer versions
-    /// of libcurl do it (RFC 3986, sections 6.2.2.1 and 6.2.2.2).
+    /// Returns the text with percent-encoded path and query and an ASCII host. What is percent-encoded already is normalised as newer
+    /// versions of libcurl do it (RFC 3986, sections 6.2.2.1 and 6.2.2.2).
     func encoded() throws(WireURL.ParseFailure) -> String {
         let bytes = text.utf8
         guard let slashes = text.schemeMark else { return text }
@@ -45,8 +45,8 @@ struct URLText {
     }
 
     /// Percent-encodes the bytes of the path and query sets of the WHATWG URL standard (section 1.3), with upper-case hexadecimal
-    /// digits as in RFC 3986, section 2.1. Digits that are there become upper-case, and `%2E` a dot in a segment of dots alone, which is then
-    /// removed like any other.
+    /// digits as in RFC 3986, section 2.1. Digits that are there become upper-case, and `%2E` a dot in a segment of dots alone, which is
+    /// then removed like any other.
     private static func encode(_ bytes: Substring.UTF8View) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var result: [UInt8] = []

@@ -3,8 +3,8 @@ private import CCurl
 /// Threads for jobs that block, and the jobs that wait for one of them. A thread is started if all others are busy, up to a limit, and ends
 /// when it has had no job for some seconds.
 ///
-/// The jobs of one place, such as a folder, take at most a quarter of the threads that the other places leave. Several folders may be on one
-/// disk: while all of them hang, there are threads for further places. Jobs without a place always have an eighth of the threads.
+/// The jobs of one place, such as a folder, take at most a quarter of the threads that the other places leave. Several folders may be on
+/// one disk: while all of them hang, there are threads for further places. Jobs without a place always have an eighth of the threads.
 final class BlockingThreads: Sendable {
     /// The time for which a thread waits for another job, in milliseconds.
     private static let patience: UInt32 = 5000

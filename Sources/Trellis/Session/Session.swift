@@ -37,7 +37,8 @@ public final class Session: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: The session's configuration.
-    ///   - transport: The transport that carries the requests, for tests and for servers in the same process. The default is `nil`: libcurl.
+    ///   - transport: The transport that carries the requests, for tests and for servers in the same process. The default is `nil`:
+    ///     libcurl.
     ///   - clock: The clock of every limit on time and of every pause, such as the `TestClock` of `TrellisTesting`. The default is `nil`:
     ///     the system's monotonic clock. libcurl's own timers follow the system in any case: the pauses between lookups and between
     ///     attempts to connect to the addresses of a name, and the times that it measures (``Metrics``).

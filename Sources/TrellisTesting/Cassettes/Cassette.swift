@@ -28,9 +28,10 @@ public struct Cassette: Sendable {
     /// removes what is known to be a secret (``Scrubber/secrets``).
     public var scrubbers: [Scrubber] = [.secrets]
     /// Whether every credential in use is removed from the whole recording, wherever it stands: the values that requests were sent with in
-    /// `Authorization` (with the password of `Basic`), in other secret fields, cookies and secret query items, and the values that responses
-    /// set in secret fields and cookies. Plain, JSON-escaped and percent-encoded forms are found, in exchanges before and after the use, and
-    /// ``CassetteTransport/finish()`` fails if one is left in the file. Values of fewer than eight bytes are removed from their fields only.
+    /// `Authorization` (with the password of `Basic`), in other secret fields, cookies and secret query items, and the values that
+    /// responses set in secret fields and cookies. Plain, JSON-escaped and percent-encoded forms are found, in exchanges before and after
+    /// the use, and ``CassetteTransport/finish()`` fails if one is left in the file. Values of fewer than eight bytes are removed from
+    /// their fields only.
     ///
     /// The default is `true`. Set it to `false` if a cookie's harmless value, such as a language, must stay in bodies.
     public var scrubsUsedCredentials = true
