@@ -85,7 +85,7 @@ struct EndReasonTests {
         try await witness.begun.opened()
         await session.settle()
         switch end {
-        case .deadline: clock.advance(by: .seconds(50))
+        case .deadline: clock.move(by: .seconds(50))
         case .shutdown: await session.shutdown()
         case .task: call.cancel()
         }

@@ -147,7 +147,7 @@ struct VerbParametersTests {
         let call = Task { try await session.data("http://a.example/", timeout: .seconds(5)) }
         try await transport.waitUntilRequested(count: 1)
         await session.settle()
-        clock.advance(by: .seconds(6))
+        clock.move(by: .seconds(6))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.reason == .timedOut(.total))
     }

@@ -43,7 +43,7 @@ struct HangingDiskCacheTests {
                 await #expect(throws: CancellationError.self) { try await call.value }
             } else {
                 await (try world.session).settle()
-                clock.advance(by: .seconds(1))
+                clock.move(by: .seconds(1))
                 let error = await #expect(throws: TrellisError.self) { try await call.value }
                 #expect(error?.reason == .timedOut(.total))
             }

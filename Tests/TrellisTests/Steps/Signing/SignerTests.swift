@@ -151,7 +151,7 @@ struct SignerTests {
         let second = Task { try await session.data("http://a.example/2") }
         await session.settle()
         #expect(seal.signed.withLock { $0 } == ["a.example/1"])
-        clock.advance(by: .seconds(1))
+        clock.move(by: .seconds(1))
         _ = try await second.value
         #expect(seal.signed.withLock { $0 } == ["a.example/1", "a.example/2"])
     }
