@@ -130,7 +130,7 @@ struct FollowedBodyTests {
         let stored = MockResponse(status: 404, headers: fields, body: coded)
         let cache = HTTPCache()
         let (session, transport) = session([stored, .text("there")]) { $0.steps.cache = cache }
-        for try await _ in try await session.stream(Self.url).body {}
+        for try await _ in try await session.stream(Self.url).chunks {}
         #expect(transport.requests.count == 1)
         let request = Request(Self.url).withSteps {
             $0.retriers.append(

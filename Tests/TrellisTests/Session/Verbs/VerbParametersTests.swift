@@ -87,7 +87,7 @@ struct VerbParametersTests {
         (
             "events",
             {
-                let events = $0.serverSentEvents(
+                let events = $0.eventSource(
                     $1, query: ["q": "a b"], headers: ["X-Trace": "1"], timeout: .seconds(5))
                 for try await _ in events {}
             }
