@@ -79,7 +79,7 @@ public struct SessionConfiguration: Sendable {
     /// Indicates whether compressed bodies are requested (`Accept-Encoding`) and decoded, as far as the running libcurl supports it. The
     /// default is `true`.
     public var decodesContent = true
-    /// The application steps, attempts and hops of every request; ``retry``, ``authentication``, ``cookies``, ``cache`` and
+    /// The steps of the calls, attempts and hops of every request; ``retry``, ``authentication``, ``cookies``, ``cache`` and
     /// ``redirects`` name some of them. The default is none.
     public var steps = Steps()
     /// The monitors that receive the events of the session; see also ``Session/requestEvents``. The default is none.
