@@ -263,6 +263,7 @@ extension RequestEvent {
         case .cacheUsed(let status): "cache \(status)"
         case .cacheFailed: "cache failed"
         case .cookiesFailed: "cookies failed"
+        case .bodyReceived(_, let size, _): "body \(size)"
         case .finished(let response): "finished \(response.status.code)"
         case .validated(let error): error.map { "validated \(name($0))" } ?? "validated"
         case .serialized(_, let error): error.map { "serialized \(name($0))" } ?? "serialized"

@@ -128,7 +128,7 @@ struct RetryPolicyStepTests {
     @Test func anAdapterThatMakesANewBodyForEachAttemptIsRetried() async throws {
         let (session, transport) = Self.session { Self.oneShot("body") }
         #expect(try await session.data(Request("http://a.example/", method: .put)).1.status == .ok)
-        #expect(transport.requests.map(\.bodyData) == [Data("body".utf8), Data("body".utf8)])
+        #expect(transport.requests.map { $0.body?.data } == [Data("body".utf8), Data("body".utf8)])
     }
 
     @Test func aRetryWithANewBodyTakesFromTheBudget() async throws {
