@@ -80,7 +80,7 @@ struct Moving {
             form.append("Report", withName: "title")
             form.append(fileAt: "report.pdf", withName: "file")
         }
-        print(found.1.status, stored.1.status, sent.1.status)
+        print(found.count, stored.1.status, sent.1.status)
 
         let file = try await session.download("https://example.com/big.iso", to: .file("big.iso"))
         print(file.size)

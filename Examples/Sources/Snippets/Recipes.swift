@@ -22,7 +22,7 @@ enum RecipesPage {
     }
 
     static func postAForm(_ session: Session, password: String) async throws {
-        let login = try Request(
+        let login = Request(
             "https://example.com/login", method: .post, body: .form(["user": "ada", "password": password]))
         let (page, response) = try await session.data(login)
         print(page.count, response.isSuccess)
@@ -40,7 +40,7 @@ enum RecipesPage {
             form.append(fileAt: "rose.jpg", withName: "picture")
         }.validate()
         for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
-        let (reply, _) = try await upload.data()
+        let reply = try await upload.data()
         print(reply.count)
     }
 

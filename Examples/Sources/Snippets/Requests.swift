@@ -30,10 +30,10 @@ enum RequestsPage {
         return created
     }
 
-    static func makeBodies() throws -> [Request] {
+    static func makeBodies() -> [Request] {
         let token = Request(
             "https://id.example.com/token", method: .post,
-            body: try .form(["grant_type": "client_credentials", "scope": "read"]))
+            body: .form(["grant_type": "client_credentials", "scope": "read"]))
         let upload = Request("https://files.example.com/big.iso", method: .put, body: .file("big.iso"))
         return [token, upload]
     }

@@ -35,7 +35,7 @@ enum WritingStepsPage {
             guard answer.response.status.code >= 400, let body = answer.data else { return answer }
             let sent = request.body?.data.map { String(decoding: $0.prefix(1024), as: UTF8.self) } ?? "-"
             let received = String(decoding: body.prefix(1024), as: UTF8.self)
-            print("call \(context.id), attempt \(context.attempt): \(sent) → \(answer.response.status) \(received)")
+            print("call \(context.callID), attempt \(context.attempt): \(sent) → \(answer.response.status) \(received)")
             return answer
         }
     }
