@@ -28,7 +28,7 @@ private func bootstrap(_ tracer: some Tracer, _ factory: some MetricsFactory) {
 private func makeObservedSession() -> Session {
     var configuration = SessionConfiguration()
     configuration.observe()
-    configuration.steps.intercept(with: RetryPolicy(exponentialBackoffScale: .milliseconds(10)))
+    configuration.retry = RetryPolicy(exponentialBackoffScale: .milliseconds(10))
     return Session(configuration: configuration)
 }
 

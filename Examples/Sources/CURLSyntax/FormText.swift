@@ -68,8 +68,9 @@ public enum FormText {
 public enum ByteCount {
     /// Returns the number of bytes.
     public static func bytes(_ text: String, _ option: String) throws -> Int {
-        let units: [Character: Double] = ["b": 1, "k": 1024, "m": 0x1p20, "g": 0x1p30, "t": 0x1p40]
-        let unit = text.last.flatMap { units[Character($0.lowercased())] }
+        let units = Dictionary(uniqueKeysWithValues: zip("bkmgt".utf8, [1, 1024, 0x1p20, 0x1p30, 0x1p40]))
+        // The bit in which the cases of an ASCII letter differ.
+        let unit = text.utf8.last.flatMap { units[$0 | 0x20] }
         guard let number = Double(unit == nil ? text : String(text.dropLast())), number >= 0, number < 1e15 else {
             throw UsageFailure("\(option): '\(text)' is no number of bytes, such as 500, 200K or 1M.")
         }

@@ -8,7 +8,7 @@ public final class CharsetText {
 
     /// Begins a text. Returns `nil` for UTF-8, which needs no conversion, and for an encoding that the C library does not know.
     public init?(charset: String) {
-        let name = charset.uppercased()
+        let name = String(decoding: charset.utf8.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }, as: UTF8.self)
         // Web servers mean the encodings of Windows by these names (WHATWG Encoding Standard, section 4.2).
         let names = [
             "ISO-8859-1": "CP1252", "LATIN1": "CP1252", "SHIFT_JIS": "CP932", "GBK": "GB18030", "GB2312": "GB18030",

@@ -84,9 +84,6 @@ public class TransportRequest: @unchecked Sendable {
         return fields
     }
 
-    /// The number of the call that the request belongs to; 0 if there is none.
-    package var callNumber: UInt64 { (self as? PreparedRequest)?.callID ?? 0 }
-
     /// Returns the request without the call that it belongs to, its steps and its monitors, for a record that outlives the call.
     package var withoutCall: TransportRequest {
         var source = source

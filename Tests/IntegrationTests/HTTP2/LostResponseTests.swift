@@ -44,8 +44,10 @@ struct LostResponseTests {
         await session.shutdown()
     }
 
-    /// A reset without the end of the response, and then the end of the connection, while a body in memory waits for room.
-    @Test func aResetOnAConnectionThatEndsIsNoEndOfAResponse() async throws {
+    /// A reset without the end of the response, and then the end of the connection, while a body in memory waits for room. libcurl from 8.1 on
+    /// takes the reset without an error for the end.
+    @Test(.enabled(if: !LibcurlFeatures.current.saysHowStreamsEnd, "not for a libcurl from 8.1 on"))
+    func aResetOnAConnectionThatEndsIsNoEndOfAResponse() async throws {
         let server = try LoopbackServer { connection in
             let stream = try RawHTTP2(connection: connection).readRequest()
             var answer = RawHTTP2.frame(RawHTTP2.headers, RawHTTP2.endHeaders, stream: stream, RawHTTP2.statusOK)

@@ -28,7 +28,7 @@ struct RequestLogBodyTests {
             configuration: configuration, transport: MockTransport { _ in response }, clock: TestClock())
         try await work(session)
         await session.shutdown()
-        return lines.withLock { $0 }.filter { $0.contains(" queued ") || $0.contains(" body of ") }
+        return lines.withLock { $0 }.filter { line in [" queued ", "/ body of "].contains { line.contains($0) } }
     }
 
     private static let url = "http://a.example/"

@@ -68,7 +68,7 @@ actor WireMonitor: EventMonitor {
 
     /// Shows the request that is being sent.
     private func begin(_ event: RequestEvent, on connection: ConnectionInfo) {
-        var words = "\(connection)".prefix(1).uppercased() + "\(connection)".dropFirst()
+        var words = "\(connection)"
         if let proxy = connection.proxyURL { words += " through \(proxy)" }
         if connection.isSecure, !connection.isReused { words += ", TLS in \(connection.tls.forPeople)" }
         remark(words)

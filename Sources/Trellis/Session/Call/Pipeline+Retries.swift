@@ -43,7 +43,8 @@ extension Pipeline {
     @inline(never)
     func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
         guard var failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated else { return nil }
-        failed.hasReplayableBody = request.hasReplayableBody
+        // An adapter that has set a body which can be read once may set the same one again.
+        failed.hasReplayableBody = failed.hasReplayableBody && request.hasReplayableBody
         guard let wait = try await wait(behind: failed)
         else { return nil }
         call.tellValidations()

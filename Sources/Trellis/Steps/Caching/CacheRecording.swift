@@ -26,6 +26,8 @@ final class CacheRecording: Sendable {
     /// Is called if the storage fails, and has not failed before.
     private let onFailure: @Sendable (any Error) -> Void
     private let state = Locked(State.open)
+    /// The task that makes the entry visible.
+    private let committing = Locked<Task<Void, Never>?>(nil)
 
     init(
         _ writer: any CacheWriter, _ head: CachedHead, _ ticket: CacheTicket, in cache: HTTPCache,
@@ -68,8 +70,13 @@ final class CacheRecording: Sendable {
     /// Makes the entry visible, unless it was dropped, or its response is out of date. A cancelled task does not wait for that.
     func commit() async {
         guard begin() else { return }
-        await BlockingThreadPool.waitUnlessCancelled(for: Task { await finish() })
+        let task = Task { await finish() }
+        committing.withLock { $0 = task }
+        await BlockingThreadPool.waitUnlessCancelled(for: task)
     }
+
+    /// Waits until an entry that was committed is visible or dropped, in a cancelled task too.
+    func waitForCommit() async { await committing.withLock { $0 }?.value }
 
     private func finish() async {
         if let frame, !frame.isFull { return await end(.dropped) }

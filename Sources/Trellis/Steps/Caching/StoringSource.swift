@@ -95,6 +95,9 @@ final class StoringSource: ChunkSource {
     /// Indicates whether the body is being stored, or was.
     var isStoring: Bool { recording?.isStored ?? false }
 
+    /// Waits until a response that was received completely is stored, in a cancelled task too.
+    func waitForCommit() async { await recording?.waitForCommit() }
+
     func next() async throws -> Data? {
         try turn.begin()
         defer { turn.end() }

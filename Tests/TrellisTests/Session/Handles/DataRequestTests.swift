@@ -47,7 +47,7 @@ struct DataRequestTests {
     }
 
     /// Steps make no difference.
-    @Test(arguments: ["c", "sc", "cr"], [true, false])
+    @Test(arguments: ["c", "sc"], [true, false])
     func whatWasNotSentIsNoExchange(_ calls: String, _ hasSteps: Bool) async throws {
         let scripted = Scripted.narrow
         var request = Request("http://localhost/")

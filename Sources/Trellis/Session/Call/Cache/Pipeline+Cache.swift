@@ -91,6 +91,8 @@ extension StepResponse {
         // The body of a stored response has not to be received.
         guard case .source(let token) = content, let source = token.source as? StoringSource else { return }
         do { while source.isStoring, try await source.next() != nil {} } catch {}
+        // The session may have cancelled the validation, and waits for its end.
+        await source.waitForCommit()
         await discard(context)
     }
 }
