@@ -58,7 +58,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
 
     /// Indicates whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
     /// complete.
-    var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
+    package var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
 
     /// Indicates whether libcurl resets the HTTP/2 stream of a body that it gives up. Before 8.1, libcurl ends such a body with an empty
     /// frame, as if it were complete.
