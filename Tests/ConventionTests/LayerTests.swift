@@ -58,7 +58,7 @@ struct LayerTests {
     func aFolderUsesOnlyTheTypesThatItMay(_ folder: String) {
         // A name that the folder declares itself means that declaration.
         let forbidden = Self.names(Self.folders.filter { Self.isForbidden($0, to: folder) }, \.types)
-            .subtracting(Self.names([folder], \.types))
+            .subtracting(Self.names([folder], \.names))
         let violations = Self.mentions(of: forbidden, in: Self.files(folder))
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")
     }

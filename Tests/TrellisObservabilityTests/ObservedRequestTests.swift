@@ -75,9 +75,9 @@ struct NothingInstalledTests {
         #expect(configuration.steps.application.map { $0 is CallSpan } == [true, false, false, false, false])
     }
 
-    /// Without backends, a request is passed on as it is, and nothing is kept.
+    /// Without backends, a request is passed on as it is, and nothing is kept. The log of a program that has set none writes warnings.
     @Test func aRequestWithoutBackendsIsNotObserved() async throws {
-        let instrumentation = ExchangeInstrumentation(Observability())
+        let instrumentation = ExchangeInstrumentation(.with { $0.logLevels.failure = nil })
         let transport = MockTransport { _ in .text("x") }
         var configuration = SessionConfiguration()
         configuration.steps.adapters.append(
