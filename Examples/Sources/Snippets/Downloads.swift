@@ -18,6 +18,13 @@ func keepImage(with session: Session) async throws {
     print(file.isExisting ? "existing" : "downloaded")
 }
 
+func moveDownload(_ download: DownloadRequest, with session: Session) async throws {
+    if let resumeData = await download.cancelProducingResumeData() {
+        let file = try await session.downloadRequest(resuming: resumeData, to: .file("other.iso")).value
+        print(file.path, file.resumedBytes)
+    }
+}
+
 struct Item: Sendable {
     var url: String
     var name: String
