@@ -13,6 +13,11 @@ enum RequestsPage {
         print(data.count, response.status, user.name)
     }
 
+    static func chat(_ session: Session) async throws {
+        let chat = Request("wss://example.com/chat", headers: ["X-Room": "7"])
+        try await session.withWebSocket(chat) { socket in try await socket.send("hello") }
+    }
+
     static func sendAValue(_ newUser: User, _ session: Session) async throws {
         var request = Request("https://api.example.com/users", method: .post, body: try .json(newUser))
         request.headers[.accept] = "application/json"
