@@ -55,6 +55,20 @@ struct ReleaseTests {
         #expect(count > 0)
     }
 
+    /// Outputs on the pages show the agent of this version. The changelog names those of earlier ones, too.
+    @Test func thePagesShowTheAgentOfThisVersion() throws {
+        let version = try Self.version()
+        var count = 0
+        for page in Self.pages where !page.hasSuffix("/CHANGELOG.md") {
+            let text = try String(contentsOfFile: page, encoding: .utf8)
+            for agent in text.matches(of: /Trellis\/(\d+\.\d+\.\d+)/) {
+                count += 1
+                #expect(agent.output.1 == version, "\(page)")
+            }
+        }
+        #expect(count > 0)
+    }
+
     @Test func anotherAddressIsFound() {
         let text =
             #".package(url: "https://a/trellis", from: "1.0.0")  .package(url: "https://b/other", from: "1.0.0")"#
