@@ -56,10 +56,13 @@ struct LayerTests {
 
     @Test(arguments: folders)
     func aFolderUsesOnlyTheTypesThatItMay(_ folder: String) {
-        // A name that the folder declares itself means that declaration.
+        // A name that the folder declares itself, or the file inside a type, means that declaration.
         let forbidden = Self.names(Self.folders.filter { Self.isForbidden($0, to: folder) }, \.types)
-            .subtracting(Self.names([folder], \.names))
-        let violations = Self.mentions(of: forbidden, in: Self.files(folder))
+            .subtracting(Self.names([folder], \.types))
+        let violations = Self.files(folder).flatMap { file in
+            let nested = SourceTree.declaredTypes(in: file, indentedBy: 4)
+            return Self.mentions(of: forbidden.subtracting(nested), in: [file])
+        }
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")
     }
 
@@ -124,6 +127,13 @@ struct LayerTests {
     ])
     func theNamesAreFound(_ folder: String, _ type: String) {
         #expect(Self.names([folder], \.types).contains(type))
+    }
+
+    @Test func aNestedTypeIsFound() {
+        let text = "struct A {\n    public enum B {}\n}\nenum C {}\n"
+        let file = SourceFile(path: "x", text: text, code: text)
+        #expect(SourceTree.declaredTypes(in: file, indentedBy: 4) == ["B"])
+        #expect(SourceTree.declaredTypes(in: file) == ["A", "C"])
     }
 
     @Test func theMembersAreFound() {

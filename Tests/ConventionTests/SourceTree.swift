@@ -97,10 +97,10 @@ enum SourceTree {
     private static let benchmarks = load("Benchmarks/Sources")
     static let all = sources + tests
 
-    /// Returns the names of the types that the code of a file declares at its top level.
-    static func declaredTypes(in file: SourceFile) -> Set<String> {
+    /// Returns the names of the types that the code of a file declares: at its top level, or with an indentation of 4 in other types.
+    static func declaredTypes(in file: SourceFile, indentedBy indentation: Int = 0) -> Set<String> {
         let keywords: Set<String> = ["struct", "class", "enum", "actor", "protocol", "typealias"]
-        return Set(lines(of: file, indentedBy: 0).compactMap { name(in: $0, after: keywords) })
+        return Set(lines(of: file, indentedBy: indentation).compactMap { name(in: $0, after: keywords) })
     }
 
     /// Returns the names of the functions that the code of a file declares at its top level.
