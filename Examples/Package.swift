@@ -127,7 +127,9 @@ let package = Package(
         // Runs the programs, which are in the folder of the tests' own executable.
         .testTarget(
             name: "ClientTests",
-            dependencies: ["TrellisCommand", "CURLSyntax", "FixtureServer", "ServiceExample", "InProcessExample", "OTLPExporter"],
+            dependencies: [
+                "TrellisCommand", "CURLSyntax", "FixtureServer", "ServiceExample", "InProcessExample", "OTLPExporter",
+            ],
             swiftSettings: settings),
     ]
 )
