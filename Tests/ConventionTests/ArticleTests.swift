@@ -27,6 +27,24 @@ struct ArticleTests {
         #expect(try Self.text("Trellis").contains("- <doc:\(name)>\n"))
     }
 
+    /// Returns the entries of each group of topics in an article.
+    static func topics(in article: String) -> [[String]] {
+        let topics = article.components(separatedBy: "\n## Topics\n").dropFirst().joined()
+        return topics.components(separatedBy: "\n### ").dropFirst().map { group in
+            group.components(separatedBy: "\n").filter { $0.hasPrefix("- ") }
+        }
+    }
+
+    /// A group has articles or symbols, and each of them once.
+    @Test func aGroupOfTopicsIsOfOneKind() throws {
+        let groups = Self.topics(in: try Self.text("Trellis"))
+        #expect(groups.count > 20)
+        for group in groups {
+            #expect(Set(group).count == group.count, "\(group)")
+            #expect(Set(group.map { $0.hasPrefix("- <doc:") }).count == 1, "\(group)")
+        }
+    }
+
     @Test func wordsOfProseAreCounted() {
         let article = "# A b\n\n| c | d |\n\n```swift\nlet e = 1\n```\n\n- f g\n"
         #expect(Self.words(in: article) == 6)
