@@ -3,7 +3,7 @@ import Trellis
 
 /// A clock that stands still until a test moves it.
 ///
-/// A session made with this clock (``Trellis/Session/init(configuration:transport:clock:)``) measures all its limits on time and all its
+/// A session made with this clock (``/Trellis/Session/init(configuration:transport:clock:)``) measures all its limits on time and all its
 /// pauses with the clock, so a test reaches a limit of an hour at once, at the exact nanosecond:
 ///
 /// ```swift
@@ -86,7 +86,7 @@ public final class TestClock: Clock {
     ///
     /// The peer of a call is at work while the closure of a ``MockTransport``, ``MockRouter`` or ``InProcessTransport`` runs, unless the
     /// closure waits for a clock or a ``LoopbackServer/Gate``. Nothing is known of a peer on a socket: wait for its event first. A step
-    /// that waits for anything but ``Trellis/CallContext/wait(for:)`` looks like one that works. Such steps are waited for at most five
+    /// that waits for anything but ``/Trellis/CallContext/wait(for:)`` looks like one that works. Such steps are waited for at most five
     /// seconds of the system's time. Returns early in a cancelled task.
     ///
     /// - Parameter duration: The time to move the clock by, which must not be negative.
@@ -108,7 +108,7 @@ public final class TestClock: Clock {
 
     /// Waits until a number of tasks wait for an instant of the clock: in a pause before an attempt, for their turn at a rate limit, in the
     /// pause before a stream or socket is opened again, or in ``sleep(until:tolerance:)``. Limits on time, such as
-    /// ``Trellis/Timeouts``, are no sleepers.
+    /// ``/Trellis/Timeouts``, are no sleepers.
     ///
     /// Returns early in a cancelled task, for example at the test's `.timeLimit`.
     ///

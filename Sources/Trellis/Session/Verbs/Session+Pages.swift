@@ -15,7 +15,8 @@ extension Session {
     /// A link to another origin gets no credentials, as a redirect to another origin gets none: fields such as `Authorization` and
     /// `Cookie`, default query items, and the additions of adapters are left out, and so they are on the pages after it.
     ///
-    /// For the head of each page, use ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)`` and ``Response/links``.
+    /// For the head of each page, use ``Response/links`` and
+    /// ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)``.
     ///
     /// - Parameters:
     ///   - type: The type of a page.
