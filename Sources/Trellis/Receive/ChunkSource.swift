@@ -41,6 +41,22 @@ extension ChunkSource {
     package func hold(_ isHeld: Bool) {}
 }
 
+/// A source that passes on what another one receives.
+protocol WrappingSource: ChunkSource {
+    /// The token of the other source.
+    var token: TransferToken { get }
+}
+
+extension WrappingSource {
+    var request: Request? { token.source.request }
+    var transfer: any ChunkSource { token.source.transfer }
+    var observer: (any ReadingObserver)? { token.source.observer }
+    var metrics: Metrics? { get async { await token.source.metrics } }
+    var elapsedTime: Int64? { token.source.elapsedTime }
+
+    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
+}
+
 /// A token that ends the transfer of its source when the token is released, by a reader that stopped or with a response that was
 /// dropped.
 final class TransferToken: Sendable {

@@ -77,8 +77,8 @@ private final class BodyCapture: Sendable {
 }
 
 /// The body of a response that is received by its reader and, up to a limit, captured.
-private final class CapturedBodySource: ChunkSource {
-    private let token: TransferToken
+private final class CapturedBodySource: WrappingSource {
+    let token: TransferToken
     private let body: Locked<HARBody>
     private let capture: BodyCapture
 
@@ -87,12 +87,6 @@ private final class CapturedBodySource: ChunkSource {
         self.body = Locked(body)
         self.capture = capture
     }
-
-    var transfer: any ChunkSource { token.source.transfer }
-    var request: Request? { token.source.request }
-    var observer: (any ReadingObserver)? { token.source.observer }
-    var elapsedTime: Int64? { token.source.elapsedTime }
-    var metrics: Metrics? { get async { await token.source.metrics } }
 
     func next() async throws -> Data? {
         do {
@@ -117,8 +111,6 @@ private final class CapturedBodySource: ChunkSource {
         end()
         token.source.cancel(explicitly: explicitly)
     }
-
-    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
 
     private func end() { capture.end(body.withLock { $0 }) }
 }

@@ -3,8 +3,8 @@ import FoundationEssentials
 
 /// The body of a response that was received for a session with a cache: it is stored while it is read, if the response is, and its content
 /// codings are removed for the reader.
-final class StoringSource: ChunkSource {
-    private let token: TransferToken
+final class StoringSource: WrappingSource {
+    let token: TransferToken
     /// The entry that is being stored; `nil` if the response is not.
     private let recording: CacheRecording?
     private let coded: CodedBody?
@@ -70,10 +70,6 @@ final class StoringSource: ChunkSource {
         (self.limit, self.status, self.surroundings) = (limit, status, surroundings)
     }
 
-    var transfer: any ChunkSource { token.source.transfer }
-    var request: Request? { token.source.request }
-    var observer: (any ReadingObserver)? { token.source.observer }
-    var elapsedTime: Int64? { token.source.elapsedTime }
     var metrics: Metrics? {
         get async {
             var metrics = await token.source.metrics
@@ -166,6 +162,4 @@ final class StoringSource: ChunkSource {
         surroundings?.after.cancel(explicitly: explicitly)
         token.source.cancel(explicitly: explicitly)
     }
-
-    func hold(_ isHeld: Bool) { token.source.hold(isHeld) }
 }
