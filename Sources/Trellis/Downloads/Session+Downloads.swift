@@ -26,7 +26,9 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, after its download has ended.
@@ -60,7 +62,9 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     public func downloadRequest(
@@ -115,7 +119,9 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     public func downloadRequest(

@@ -12,7 +12,9 @@ extension Session {
     ///   - request: The request of the handshake: `wss` stands for `https` and `ws` for `http`. See
     ///     ``webSocket(_:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``.
     ///   - options: The settings of the connection.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the handshake, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - body: The conversation.
@@ -54,7 +56,9 @@ extension Session {
     ///   - request: The request of the handshake: a GET without a body. `wss` stands for `https` and `ws` for `http`. The fields of the
     ///     handshake itself are replaced.
     ///   - options: The settings of the connection.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the handshake, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The open connection.

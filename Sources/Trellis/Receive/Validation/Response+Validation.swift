@@ -1,7 +1,8 @@
 public import FoundationEssentials
 import HTTPTypes
 
-/// The checks of a response that was received without any, such as by ``Session/data(_:headers:timeouts:interceptor:)``:
+/// The checks of a response that was received without any, such as by
+/// ``Session/data(_:query:headers:timeout:timeouts:interceptor:)-(_,_,HTTPFields,_,_,_)``:
 ///
 /// ```swift
 /// let (data, response) = try await session.data(url)

@@ -26,7 +26,7 @@ extension Session {
     ///     error of kind ``TrellisError/Kind/other``. To read fewer, leave the loop.
     ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
-    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeout: The limit on the call for each page, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits, for each page; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The pages. Each loop over the sequence begins with the first page.

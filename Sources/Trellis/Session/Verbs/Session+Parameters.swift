@@ -12,6 +12,7 @@ extension Session {
     ///   - method: The method, any token.
     ///   - query: The items that are added to the query of the URL, percent-encoded and in this order.
     ///   - headers: The fields.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - modifier: Changes the request before it is sent.
@@ -39,6 +40,7 @@ extension Session {
     ///   - encoder: The encoder that puts the parameters into the request; unless given, as a form, by the method in the query or
     ///     the body.
     ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoder's.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - modifier: Changes the request before the parameters are put into it.
@@ -64,6 +66,7 @@ extension Session {
     ///   - encoding: The encoding that puts the parameters into the request; unless given, as a form, by the method in the query
     ///     or the body.
     ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoding's.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - modifier: Changes the request before the parameters are put into it.

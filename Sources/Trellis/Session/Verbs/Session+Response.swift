@@ -1,7 +1,7 @@
 public import HTTPTypes
 
 /// Verbs that read the response as a value, and return it with the head. They check status and content type first, as
-/// ``decode(_:from:decoder:query:headers:timeout:timeouts:interceptor:)`` does.
+/// ``decode(_:from:decoder:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)`` does.
 extension Session {
     /// Sends a request, decodes its response, and returns the value with the request, the head and the bytes.
     ///

@@ -66,7 +66,9 @@ extension Session {
     ///   - chunks: The chunks, each asked for when there is room for it.
     ///   - length: The number of bytes, if it is known.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
+    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
