@@ -222,9 +222,12 @@ final class CassetteTape: Sendable {
 
     /// Adds a recording, which is in the file when the method returns, unless the file is large.
     func record(_ entry: HARDocument.Entry, as number: Int) async throws {
-        let encoded = try CassetteFile.encoded(state.withLock { $0.credentials }.scrubbed(entry))
+        let credentials = state.withLock { $0.credentials }
+        let encoded = try CassetteFile.encoded(credentials.scrubbed(entry))
         let isDue = state.withLock { state in
             state.recorded[number] = encoded
+            // Others may have become known, and been removed from all entries but this one.
+            state.scrubbedCount = min(state.scrubbedCount, credentials.count)
             state.newSize += encoded.count
             return state.savedSize + state.newSize <= Self.alwaysSavedSize || state.newSize >= state.savedSize / 16
         }

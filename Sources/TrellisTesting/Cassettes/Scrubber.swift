@@ -45,13 +45,14 @@ public struct Scrubber: Sendable {
             response.changeText(withoutTokens)
         })
 
-    /// Returns JSON without the texts under the short names of tokens. Other text stays as it is.
+    /// Returns JSON without the texts under the short names of tokens. The rest of JSON that is cut, or followed by other text, is left out
+    /// if there was a token before it. Other text stays as it is.
     private static func withoutTokens(_ text: String) -> String {
         guard text.containsBytes("\"access\"") || text.containsBytes("\"refresh\"") else { return text }
         let (changed, isComplete) = JSONRewriter.rewritten(
             text, replacingStringsWith: "\"\(BodyRedaction.mark)\"",
             where: { $0.hasSameBytes(as: "access") || $0.hasSameBytes(as: "refresh") })
-        return isComplete ? changed : text
+        return isComplete || !text.utf8.starts(with: changed.utf8) ? changed : text
     }
 
     /// Returns a scrubber of fields by their names, in requests and responses.

@@ -22,7 +22,13 @@ struct UsedCredentials: Sendable {
     mutating func add(of request: HARDocument.Request) {
         add(of: request.headers)
         for cookie in request.cookies { add(cookie.value) }
-        for item in request.queryString where TransportRequest.isSecret(item.name) { add(item.value) }
+        let query = request.url.utf8.drop { $0 != UInt8(ascii: "?") }.prefix { $0 != UInt8(ascii: "#") }.dropFirst()
+        // The items of the request are decoded, and a URL may be repeated as it was sent.
+        for (item, sent) in zip(request.queryString, query.split(separator: UInt8(ascii: "&")))
+        where TransportRequest.isSecret(item.name) {
+            add(item.value)
+            add(String(Substring(sent.drop { $0 != UInt8(ascii: "=") }.dropFirst())))
+        }
     }
 
     /// Adds the credentials that a response sets: of its secret fields, and of its cookies.
@@ -68,18 +74,22 @@ struct UsedCredentials: Sendable {
         let escaped = String(ScrubbedText.quoted(value).dropFirst().dropLast())
         let slashes = ScrubbedText.replacing("/", with: "\\/", in: escaped)
         let twice = [escaped, slashes].map { String(ScrubbedText.quoted($0).dropFirst().dropLast()) }
-        let (upper, lower) = (percentEncoded(value, "0123456789ABCDEF"), percentEncoded(value, "0123456789abcdef"))
-        let form = [upper, lower].map { ScrubbedText.replacing("%20", with: "+", in: $0) }
-        return Set(([value, escaped, slashes, upper, lower] + twice + form).map { TextBytes($0) })
+        // A query that the session encodes keeps slashes and question marks.
+        let encoded = ["", "/?"].flatMap { kept in
+            ["0123456789ABCDEF", "0123456789abcdef"].map { percentEncoded(value, keeping: kept, $0) }
+        }
+        let form = encoded.map { ScrubbedText.replacing("%20", with: "+", in: $0) }
+        return Set(([value, escaped, slashes] + encoded + twice + form).map { TextBytes($0) })
     }
 
-    /// Returns a text in which every byte is percent-encoded that is not unreserved (RFC 3986, section 2.3).
-    private static func percentEncoded(_ text: String, _ digits: StaticString) -> String {
-        let digits = Array("\(digits)".utf8)
+    /// Returns a text in which every byte is percent-encoded that is neither unreserved (RFC 3986, section 2.3) nor kept.
+    private static func percentEncoded(_ text: String, keeping kept: String, _ digits: String) -> String {
+        let digits = Array(digits.utf8)
         var bytes: [UInt8] = []
         for byte in text.utf8 {
             switch byte {
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: bytes.append(byte)
+            case _ where kept.utf8.contains(byte): bytes.append(byte)
             default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }

@@ -47,7 +47,7 @@ struct CassetteCredentialTests {
 
     @Test(arguments: [
         #"s3cret/+"key"#, "s3cret%2F%2B%22key", "s3cret%2f%2b%22key", #"s3cret/+\"key"#, #"s3cret\/+\"key"#,
-        #"s3cret/+\\\"key"#, #"s3cret\\/+\\\"key"#,
+        #"s3cret/+\\\"key"#, #"s3cret\\/+\\\"key"#, "s3cret/%2B%22key", "s3cret/%2b%22key",
     ]) func aTokenIsFoundInEveryForm(_ form: String) async throws {
         let fields: HTTPFields = [.authorization: #"Bearer s3cret/+"key"#]
         let text = try await record([request("/a"), request("/b", fields)]) { _ in .text("before \(form) after") }
@@ -72,6 +72,20 @@ struct CassetteCredentialTests {
             return .text("k3y-of-the-query, v4lue-of-the-cookie", headers: ["Set-Cookie": "id=v4lue-of-the-cookie"])
         }
         #expect(!text.contains("k3y-of-the-query") && !text.contains("v4lue-of-the-cookie"))
+    }
+
+    /// A server repeats the URL of a request as it was sent: what the caller has left unencoded is so there too.
+    @Test(arguments: ["ab+cdef/gh==", "ab%2Bcdef/gh=="])
+    func aSecretItemIsFoundAsItStandsInTheURL(_ item: String) async throws {
+        let text = try await record([request("/a?api_key=\(item)")]) { request in .text(request.url) }
+        let body = try #require(try HARDocument(json: Data(text.utf8)).entries.first?.response.content.text)
+        #expect(body == "http://a.example/a?api_key=REDACTED")
+    }
+
+    @Test func theTokensOfJSONThatIsCutAreNotWritten() async throws {
+        let text = try await record([request("/token")]) { _ in .text(#"{"access": "s3cret-key", "id": 7, "ref"#) }
+        let body = try #require(try HARDocument(json: Data(text.utf8)).entries.first?.response.content.text)
+        #expect(body == #"{"access": "REDACTED", "id": 7, "#)
     }
 
     @Test func aBinaryBodyIsSearchedToo() async throws {
