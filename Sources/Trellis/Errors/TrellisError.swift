@@ -90,7 +90,8 @@ public struct TrellisError: Error, Sendable {
     private var usualPhase: Phase {
         if isConnectionFailure { return .connecting }
         return switch reason {
-        case .invalidRequest, .unsupported: .composing
+        // What is left of `securityFailed` is about files, and these are read before anything is sent.
+        case .invalidRequest, .unsupported, .securityFailed, .bodyFailed(.file): .composing
         case .limited: .queued
         case .invalidResponse(.malformed), .invalidResponse(.headTooLarge): .sending
         case .invalidResponse: .receiving

@@ -221,6 +221,8 @@ struct TrellisErrorTests {
             (.timedOut(.responseHead), .sending, true),
             (.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .queued, false),
             (.invalidResponse(.bodyCutShort("x")), .receiving, true), (.invalidRequest(.url("x")), .composing, false),
+            (.bodyFailed(.file(path: "/x", reason: "x")), .composing, false),
+            (.securityFailed(.certificateAuthorityFile("x")), .composing, false),
         ] as [(TrellisError.Reason, TrellisError.Phase, Bool)])
     func aMadeErrorAnswersTheQuestions(
         _ reason: TrellisError.Reason, _ phase: TrellisError.Phase, _ mayHaveSentBytes: Bool
