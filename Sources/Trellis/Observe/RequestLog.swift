@@ -41,9 +41,11 @@ public struct RequestLog: EventMonitor {
         /// ```
         ///
         /// The secrets of bodies are `REDACTED` by the rules of a ``HARRecorder``: secret items of forms, secret parts of multipart
-        /// bodies, and texts and numbers under secret names in JSON. Bytes that are not text, files, streams and forms that are sent are
-        /// described. For the logs of a session (``SessionConfiguration/eventMonitors``): a log of one request writes the bodies that are
-        /// sent. Each call of such a session is as slow as one with a step.
+        /// bodies, and texts and numbers under secret names in JSON. Other text is written as it is, also a token in it. Bytes that are not
+        /// text, files, streams and multipart forms that are sent are described.
+        ///
+        /// For the logs of a session (``SessionConfiguration/eventMonitors``): a log of one request writes the bodies that are sent. Each
+        /// call of such a session is as slow as one with a step.
         case bodies(limit: Int)
     }
 
