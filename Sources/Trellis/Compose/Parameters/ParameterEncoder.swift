@@ -77,13 +77,14 @@ public enum ParameterDestination: Sendable, Hashable, CaseIterable {
 struct ParameterizedRequest<URL: URLConvertible>: RequestConvertible {
     let url: URL
     let method: HTTPRequest.Method
+    var query: KeyValuePairs<String, String> = [:]
     let headers: HTTPFields
     let modifier: RequestModifier?
     /// The closure that adds the parameters; `nil` if there are none.
     let encode: RequestModifier?
 
     func asRequest() throws -> Request {
-        var request = try Request(url, method: method, headers: headers).asRequest()
+        var request = try Request(url, method: method, query: query, headers: headers).asRequest()
         try modifier?(&request)
         try encode?(&request)
         return request

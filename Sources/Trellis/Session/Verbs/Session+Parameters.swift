@@ -23,8 +23,9 @@ extension Session {
         modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
-            ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier, encode: nil),
-            query: query, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+            ParameterizedRequest(
+                url: url, method: method, query: query, headers: headers, modifier: modifier, encode: nil),
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// Returns a handle on a request with parameters in its query or its body.

@@ -86,6 +86,8 @@ struct SessionParametersTests {
 
     @Test func theModifierWithoutParameters() async throws {
         #expect(try await Self.arrival { $0.request("a") { $0.url += "b" } } == "GET | http://localhost/ab")
+        let arrival = try await Self.arrival { $0.request("a", query: ["b": "c"]) { $0.url += "&d" } }
+        #expect(arrival == "GET | http://localhost/a?b=c&d")
     }
 
     @Test func whatTheModifierThrowsIsTheFailure() async throws {
