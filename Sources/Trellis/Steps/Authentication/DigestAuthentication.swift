@@ -103,7 +103,9 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     /// Returns whether a challenge from this URL's origin may be answered.
     private func mayAnswer(_ url: WireURL, _ context: CallContext) -> Bool {
         if let origin { return origin == url.origin }
-        guard let first = context.redirects.first else { return !context.hasLeftOrigin }
+        // The first redirect of a request that follows a link to another origin does not begin at the origin of the credentials.
+        guard !context.call.request.hasLeftOrigin else { return false }
+        guard let first = context.redirects.first else { return true }
         return targets.url(first.from)?.origin == url.origin
     }
 

@@ -121,6 +121,27 @@ struct SessionPagesTests {
         #expect(transport.requests.allSatisfy { $0["authorization"] == nil })
     }
 
+    @Test(arguments: ["Basic realm=r", #"Digest realm="r", nonce="n", qop="auth""#])
+    func aChallengeAfterARedirectWithinAnotherOriginIsNotAnswered(_ challenge: String) async throws {
+        let transport = MockTransport { request in
+            switch request.url {
+            case Self.first:
+                MockResponse(
+                    headers: [.contentType: "application/json", .link: "<https://b.example/1>; rel=next"],
+                    body: Data("[]".utf8))
+            case "https://b.example/1": MockResponse(status: 302, headers: [.location: "/2"])
+            default: MockResponse(status: 401, headers: [.wwwAuthenticate: challenge])
+            }
+        }
+        let request = Request(Self.first).respondingToChallenges(username: "u", password: "p")
+        let error = await #expect(throws: TrellisError.self) {
+            try await Self.read(Self.session(transport).pages(of: [String].self, from: request))
+        }
+        #expect(error?.response?.status.code == 401)
+        #expect(transport.requests.map(\.url) == [Self.first, "https://b.example/1", "https://b.example/2"])
+        #expect(transport.requests.allSatisfy { $0["authorization"] == nil })
+    }
+
     @Test func aPageAfterARedirectToAnotherOriginGetsNoCredentials() async throws {
         let transport = MockTransport { request in
             guard request.url != Self.first else {
