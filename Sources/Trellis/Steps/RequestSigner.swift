@@ -15,7 +15,8 @@ public import HTTPTypes
 ///
 /// A signer of ``Steps/signers`` runs for each request that goes on the wire: for each retry, each reply to a challenge and each redirect
 /// within the origin. It runs inside of all other steps: cookies, credentials, default fields and the coding of the body are known, and the
-/// limits of the host have let the request pass. Each run begins with the unsigned request, so that no signature is sent twice.
+/// limits of the host have let the request pass. Each run begins with the unsigned request, so that no earlier signature is left in it.
+/// <doc:Signing> has the cases in which an exchange sends the same signature again.
 ///
 /// A redirect to another origin ends the signing: the signers run neither for that request nor for the redirects after it, and the fields
 /// that they have set are not sent.
