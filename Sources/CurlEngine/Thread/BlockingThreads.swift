@@ -22,6 +22,8 @@ final class BlockingThreads: Sendable {
         var jobs = FIFO<@Sendable () -> Void>()
         /// The places that have jobs.
         var places: [String: Place] = [:]
+        /// The places whose jobs wait, each once, in the order of their turns.
+        var turns = FIFO<String>()
         /// The number of jobs with a place that have a thread, or are the next to get one.
         var placed = 0
         /// The number of threads.
@@ -54,12 +56,9 @@ final class BlockingThreads: Sendable {
                 state.jobs.append(job)
                 return engage(&state)
             }
-            guard mayBegin(at: place, state) else {
-                state.places[place, default: Place()].rest.append(job)
-                return .nothing
-            }
-            begin(job, at: place, &state)
-            return engage(&state)
+            if state.places[place]?.rest.isEmpty ?? true { state.turns.append(place) }
+            state.places[place, default: Place()].rest.append(job)
+            return beginNext(&state) ? engage(&state) : .nothing
         }
         switch duty {
         case .nothing: break
@@ -68,17 +67,28 @@ final class BlockingThreads: Sendable {
         }
     }
 
-    /// Returns whether one more job of a place may have a thread.
-    private func mayBegin(at place: String, _ state: State) -> Bool {
-        let count = state.places[place]?.count ?? 0
-        return count < max((limit - (state.placed - count)) / 4, 1) && state.placed < max(limit - max(limit / 8, 1), 1)
+    /// Lets the first waiting job of the next place begin. Returns `false` if none may.
+    ///
+    /// A place that has its share of the threads passes its turn on. However many places wait, there are fewer such places than threads.
+    private func beginNext(_ state: inout State) -> Bool {
+        guard state.placed < max(limit - max(limit / 8, 1), 1) else { return false }
+        for _ in 0..<state.turns.count {
+            guard let place = state.turns.popFirst() else { return false }
+            let job = mayBegin(at: place, state) ? state.places[place]?.rest.popFirst() : nil
+            if state.places[place]?.rest.isEmpty == false { state.turns.append(place) }
+            guard let job else { continue }
+            state.places[place]?.count += 1
+            state.placed += 1
+            state.jobs.append { self.run(job, at: place) }
+            return true
+        }
+        return false
     }
 
-    /// Lets a job of a place begin.
-    private func begin(_ job: @escaping @Sendable () -> Void, at place: String, _ state: inout State) {
-        state.places[place, default: Place()].count += 1
-        state.placed += 1
-        state.jobs.append { self.run(job, at: place) }
+    /// Returns whether a place has fewer threads than its share.
+    private func mayBegin(at place: String, _ state: State) -> Bool {
+        let count = state.places[place]?.count ?? 0
+        return count < max((limit - (state.placed - count)) / 4, 1)
     }
 
     /// Engages a thread for a job that was added.
@@ -92,17 +102,14 @@ final class BlockingThreads: Sendable {
         return .start
     }
 
-    /// Runs a job of a place. The next job follows on this thread, or on another one, behind the jobs that were added before: one of the
-    /// place that has the fewest threads.
+    /// Runs a job of a place. The next job follows on this thread, or on another one, behind the jobs that were added before.
     private func run(_ job: () -> Void, at place: String) {
         job()
         state.withLock { state in
             state.placed -= 1
             state.places[place]?.count -= 1
             if let left = state.places[place], left.count == 0, left.rest.isEmpty { state.places[place] = nil }
-            let next = state.places.lazy.filter { !$0.value.rest.isEmpty }.min { $0.value.count < $1.value.count }?.key
-            guard let next, mayBegin(at: next, state), let job = state.places[next]?.rest.popFirst() else { return }
-            begin(job, at: next, &state)
+            _ = beginNext(&state)
         }
     }
 

@@ -109,6 +109,22 @@ struct BlockingThreadPoolTests {
         while begun.withLock({ $0 }) < 4 * 8, !Task.isCancelled { await Task.yield() }
     }
 
+    /// No place waits until others have nothing more to do, and the jobs of a place begin in their order.
+    @Test func waitingPlacesTakeTurns() async {
+        let (begun, gate) = (Locked([String]()), Locked(false))
+        let threads = BlockingThreads("test-block", limit: 1)
+        for job in ["a1", "a2", "a3", "b1", "b2", "c1"] {
+            threads.add(
+                {
+                    begun.withLock { $0.append(job) }
+                    while !gate.withLock({ $0 }) { sched_yield() }
+                }, at: String(job.prefix(1)))
+        }
+        gate.withLock { $0 = true }
+        while begun.withLock({ $0.count }) < 6, !Task.isCancelled { await Task.yield() }
+        #expect(begun.withLock { $0 } == ["a1", "a2", "b1", "c1", "a3", "b2"])
+    }
+
     @Test func aFailureIsThrown() async {
         let failure = FileError(reason: "gone")
         await #expect(throws: failure) {
