@@ -70,7 +70,7 @@ class Handler(socketserver.StreamRequestHandler):
         deflates = path == "/deflate" and "sec-websocket-extensions" in fields
         extensions = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n" if deflates else ""
         self.wfile.write((
-            "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nStrict-Transport-Security: max-age=9\r\n"
+            "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nStrict-Transport-Security: max-age=1000\r\n"
             f"{extensions}Sec-WebSocket-Accept: {accept}\r\n"
             + (f"Sec-WebSocket-Protocol: {chosen}\r\n" if chosen else "") + "\r\n").encode())
         if path.startswith("/close/"):
