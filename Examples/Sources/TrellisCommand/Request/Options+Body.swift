@@ -27,11 +27,12 @@ extension Options {
         }
     }
 
-    /// Whether standard input is the body without being asked for: it is a pipe or a file, and the method is one that needs a body. A GET
-    /// stays one, because the input of a loop or of a service is not meant for it.
+    /// Whether standard input is the body without being asked for: it is a pipe or a file, and the word before the URL is a method that
+    /// needs a body. A GET stays one, and so does a POST of `-X`, which has no body in curl either: the input of a loop or of a service is
+    /// not meant for them.
     private var readsPipedInput: Bool {
         let methods = ["POST", "PUT", "PATCH"]
-        guard bodyOptions.isEmpty, !get, urls.count == 1, let name = method ?? commandTarget.method,
+        guard bodyOptions.isEmpty, !get, urls.count == 1, let name = commandTarget.method,
             methods.contains(Self.usualMethod(name) ?? name)
         else { return false }
         var status = stat()

@@ -127,12 +127,15 @@ import Testing
         #expect(try await client(["post", ":\(port)/request"]).lines.first == "POST /request")
     }
 
-    @Test func aPipeIsTheBodyOfAMethodThatNeedsOne() async throws {
+    @Test func aPipeIsTheBodyOfAWordThatNeedsOne() async throws {
         for method in ["POST", "PUT", "PATCH"] {
             #expect(try await client([method, "\(url)/echo"], input: "piped").text == "piped")
         }
-        #expect(try await client(["-X", "POST", "\(url)/echo"], input: "piped").text == "piped")
-        for arguments in [["\(url)/request"], ["GET", "\(url)/request"], ["DELETE", "\(url)/request"]] {
+        for arguments in [
+            ["\(url)/request"], ["GET", "\(url)/request"], ["DELETE", "\(url)/request"],
+            ["-X", "POST", "\(url)/request"],
+            ["-XPUT", "\(url)/request"],
+        ] {
             #expect(try await client(arguments, input: "piped").lines.contains("body: 0"), "\(arguments)")
         }
         #expect(try await client(["POST", "\(url)/echo", "-d", "own"], input: "piped").text == "own")
@@ -143,6 +146,9 @@ import Testing
         let run = try await shell(
             #"printf '%s\n' "$1" "$1" | while read -r url; do "$trellis" -s "$url"; done"#, ["\(url)/"])
         #expect(run.text == "hello worldhello world")
+        let posts = try await shell(
+            #"printf '%s\n' a b | while read -r name; do "$trellis" -s -X POST "$1/request?$name"; done"#, [url])
+        #expect(posts.lines.starting(with: "POST") == ["POST /request?a", "POST /request?b"])
     }
 
     @Test func closedDescriptorsDoNoHarm() async throws {
