@@ -38,7 +38,7 @@ extension Client {
             options: options.downloadOptions)
         if options.validatesAnswer { return download }
         // A file that was named gets any body, and nobody expects the page of an error among files that servers name.
-        let refusesErrors = options.fail || options.failWithBody || options.outputFolder != nil
+        let refusesErrors = options.fail || options.outputFolder != nil
         return download.validate(statusCode: 100..<(refusesErrors ? 400 : 1000))
     }
 
@@ -84,6 +84,9 @@ extension Client {
             outcome.bodySize = file.size
             path = file.path
             outcome.take(file.metrics)
+            if options.failWithBody, file.response.status.code >= 400 {
+                outcome.fail(options.refusal(of: file.response), after: elapsed)
+            }
             report?.save(file.size, of: file.path)
         case .failure(let error):
             kept = download.download.resumeData

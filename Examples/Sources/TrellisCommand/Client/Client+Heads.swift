@@ -36,7 +36,7 @@ extension Client {
 }
 
 extension Options {
-    /// Returns the failure of a response whose body was printed, for `--fail-with-body`.
+    /// Returns the failure of a response whose body was printed or written, for `--fail-with-body`.
     func refusal(of response: Response) -> RequestFailure {
         RequestFailure("unacceptable_status", "the status of the response is \(response.status.code)")
     }

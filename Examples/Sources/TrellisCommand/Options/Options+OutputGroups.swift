@@ -44,7 +44,7 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Fail, without the body, if the status is 400 or more.")
     var fail = false
 
-    @Flag(help: "Fail if the status is 400 or more, and print the body.")
+    @Flag(help: "Fail if the status is 400 or more, and print the body, or write it to the file of --output.")
     var failWithBody = false
 
     @Flag(help: "Make the folders of --output.")

@@ -86,6 +86,15 @@ import Testing
         #expect(try await client(["-f", "--no-redirects", "\(url)/redirect/1"]).status == 0)
     }
 
+    @Test func thePageOfAFailureIsInTheFileThatWasNamed() async throws {
+        let folder = try TemporaryFolder()
+        let shown = try await client(["--fail-with-body", "\(url)/nope", "-o", "page"], in: folder)
+        #expect(shown.status == 22 && shown.errors.lines(with: "404").count == 1, "\(shown.errors)")
+        #expect(try folder.text(of: "page") == "nothing here\n")
+        #expect(try await client(["-f", "\(url)/nope", "-o", "other"], in: folder).status == 22)
+        #expect(try folder.names() == ["page"])
+    }
+
     @Test func noPageOfAnErrorIsKeptInAFolder() async throws {
         let folder = try TemporaryFolder()
         let run = try await client(["\(url)/bytes/10", "\(url)/nope", "-o", "./"], in: folder)
