@@ -32,6 +32,7 @@ enum Routes {
         case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
         case "silence": return Answer(body: .raw { $0.waitUntilPeerCloses() })
         case "cut": return begun(cutShort) { _ in }
+        case "nothing": return Answer(body: .raw { _ in })
         case "huge": return begun("Content-Length: 9223372036854775807\r\n\r\nx") { $0.waitUntilPeerCloses() }
         case "stuck": return begun(cutShort) { $0.waitUntilPeerCloses() }
         case "hints": return Answer(body: .raw(hints))

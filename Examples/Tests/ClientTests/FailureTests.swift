@@ -72,6 +72,11 @@ import Testing
         #expect(run.text == "only this" && run.status == 18)
     }
 
+    @Test func aConnectionThatEndsWithoutAResponseHasAStatusOfItsOwn() async throws {
+        let run = try await client(["\(url)/nothing"])
+        #expect(run.text == "" && run.status == 52, "\(run.errors)")
+    }
+
     @Test func aFullDiskIsAFailure() async throws {
         let run = try await shell(#""$trellis" "$1" >/dev/full"#, ["\(url)/"])
         #expect(run.status == 23 && run.errors.lines.count == 1, "\(run.errors)")

@@ -45,6 +45,7 @@ struct RequestFailure: Error {
             case .proxyFailed(.nameResolution): exitStatus = 5
             case .proxyFailed(.unreachable): exitStatus = 7
             case .exchangeFailed(.connectionLost) where error.response == nil: exitStatus = 52
+            case .exchangeFailed(.receive(Self.noResponse)) where error.response == nil: exitStatus = 52
             default: break
             }
             attempts = error.attemptCount
@@ -55,6 +56,9 @@ struct RequestFailure: Error {
         default: self.init("other", "\(error)")
         }
     }
+
+    /// The framework's words for a connection that ended before the first byte of a response.
+    private static let noResponse = "the server closed the connection without a response"
 
     /// The numbers that curl has for kinds of failures.
     private static let exitStatuses: [String: CInt] = [
