@@ -1,9 +1,9 @@
-"""Runs a program on a terminal: password_terminal.py PROGRAM ARGUMENT… It types the password pw when it is asked for one. Prints what the
-terminal shows, as JSON."""
+"""Runs a program on a terminal: password_terminal.py KEYS PROGRAM ARGUMENT… It types the keys, such as pw\\n, when it is asked for a
+password. Prints what the terminal shows and the exit status, as JSON."""
 
 import json, os, pty, sys
 
-program = sys.argv[1:]
+keys, program = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ["NO_COLOR"] = "1"
@@ -14,9 +14,9 @@ try:
         written += more
         if not asked and b"Password of" in written:
             asked = True
-            os.write(terminal, b"pw\n")
+            os.write(terminal, keys)
 except OSError:
     # The program has ended, and with it the terminal.
     pass
-os.waitpid(pid, 0)
-print(json.dumps(written.decode()))
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(json.dumps({"shown": written.decode(), "status": status}))

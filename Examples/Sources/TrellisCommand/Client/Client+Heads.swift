@@ -1,4 +1,5 @@
 import Glibc
+import TerminalKit
 import Trellis
 
 /// The heads of responses for `--dump-header`, and the failure of `--fail-with-body`.
@@ -41,11 +42,15 @@ extension Options {
         RequestFailure("unacceptable_status", "the status of the response is \(response.status.code)")
     }
 
-    /// Asks for the password of `--user` if there is none and somebody is there to answer.
+    /// Asks for the password of `--user` if there is none and somebody is there to answer. Ctrl-C ends the process.
     mutating func askForPassword() {
         guard let name = user, auth != .bearer, name[...].cut(at: ":") == nil, isatty(STDERR_FILENO) == 1,
-            !printsCURLCommand, access("/dev/tty", R_OK | W_OK) == 0, let typed = getpass("Password of \(name): ")
+            !printsCURLCommand
         else { return }
-        credentials.user = "\(name):\(String(cString: typed))"
+        switch Password.ask("Password of \(TerminalText.shown(name)): ") {
+        case .typed(let password): credentials.user = "\(name):\(password)"
+        case .interrupted: _exit(ExitStatus.interrupted)
+        case .none: break
+        }
     }
 }

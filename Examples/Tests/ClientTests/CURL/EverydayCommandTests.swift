@@ -159,9 +159,15 @@ import Testing
     }
 
     @Test func aTerminalIsAskedForThePassword() async throws {
-        let run = try await python("password_terminal.py", [Programs.trellis, "\(url)/request", "-u", "ada"])
-        #expect(run.report.text.contains("Authorization: Basic YWRhOnB3"), "\(run.text)")
-        #expect(!run.report.text.contains("pw"))
+        let command = [Programs.trellis, "\(url)/request", "-u", "ada"]
+        for keys in [#"pw\n"#, #"px\x7fw\n"#, #"other\x15pw\r"#] {
+            let run = try await python("password_terminal.py", [keys] + command)
+            #expect(run.report["shown"].text.contains("Authorization: Basic YWRhOnB3"), "\(keys): \(run.text)")
+            #expect(!run.report["shown"].text.contains("pw") && run.report["status"] == 0)
+        }
+        // Ctrl-C is no character of the password.
+        let ended = try await python("password_terminal.py", [#"pw\x03"#] + command)
+        #expect(ended.report["status"] == 130 && !ended.report["shown"].text.contains("GET"), "\(ended.text)")
         let asked = try await client(["\(url)/request", "-u", "ada"])
         #expect(asked.lines.contains("Authorization: Basic YWRhOg=="), "nobody is there to answer")
         #expect(asked.errors.lines(with: "--user has no colon").count == 1)
