@@ -88,6 +88,15 @@ import Testing
         try await expectUsageError(arguments.map { $0 == "URL" ? "\(url)/" : $0 }, saying: reason)
     }
 
+    @Test(arguments: [["-H", "Authorization Bearer s3cret"], ["-H", "@fields"], ["ws", "-H", "Token s3cret"]])
+    func noFieldIsShownThatIsNone(options: [String]) async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("Bearer s3cret\n", to: "fields")
+        let run = try await client(options + ["\(url)/"], in: folder)
+        #expect(run.status == 64 && run.errors.lines(with: "there is no colon in it").count == 1, "\(run.errors)")
+        #expect(!run.errors.contains("s3cret"))
+    }
+
     @Test func noOptionIsSuggestedThatIsTooDifferent() async throws {
         let run = try await client(["\(url)/", "--nope"])
         #expect(run.status == 64 && run.text == "")

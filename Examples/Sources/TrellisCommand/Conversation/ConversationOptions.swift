@@ -98,6 +98,7 @@ struct ConversationOptions: Subcommand {
         guard maxMessage > 0 else { throw ValidationError("--max-message is 1 or more.") }
         try Options.require("--ping", ping)
         try Options.requireDeadline(deadline)
+        try headers.validate()
         for header in headers where !header.isRemoval {
             do { _ = try header.field() } catch let failure as RequestFailure {
                 throw ValidationError("-H: \(failure.message)")

@@ -9,21 +9,31 @@ struct HeaderLine: Sendable {
     /// Whether the field is left out, which also holds for one that the tool would send by itself.
     var isRemoval: Bool { value.isEmpty && !isEmptyField }
     private let isEmptyField: Bool
+    /// The reason why the argument is no field, if it is none. The parser's own message would show the secret in the argument.
+    let failure: String?
 
-    init(_ argument: String) throws {
+    init(_ argument: String) {
         let colon = argument[...].cut(at: ":")
         isEmptyField = colon == nil && argument.utf8.last == UInt8(ascii: ";")
-        guard let (name, value) = colon ?? (isEmptyField ? (argument.dropLast(), "") : nil) else {
-            throw ValidationError("there is no colon in it, as in 'Name: value'")
-        }
-        guard HTTPField.Name(String(name)) != nil else {
-            throw ValidationError("'\(name)' cannot be the name of a header field")
+        let (name, value) = colon ?? (isEmptyField ? argument.dropLast() : "", "")
+        if colon == nil, !isEmptyField {
+            failure = "there is no colon in it, as in 'Name: value'"
+        } else {
+            failure =
+                HTTPField.Name(String(name)) == nil ? "'\(name)' cannot be the name of a header field" : nil
         }
         self.name = String(name)
         let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
         let start = value.utf8.firstIndex { !isSpace($0) } ?? value.endIndex
         let end = value.utf8.lastIndex { !isSpace($0) }.map { value.utf8.index(after: $0) } ?? start
         self.value = String(value[start..<end])
+    }
+}
+
+extension [HeaderLine] {
+    /// Checks that each line is one.
+    func validate() throws {
+        if let failure = lazy.compactMap(\.failure).first { throw ValidationError("--header: \(failure)") }
     }
 }
 

@@ -101,6 +101,7 @@ struct Options: ParsableCommand {
     func validate() throws {
         guard !target.isEmpty else { throw ValidationError("A URL is needed.") }
         guard method != "" else { throw ValidationError("--method cannot be empty.") }
+        try headers.validate()
         if let name = commandTarget.method, method != nil {
             throw ValidationError("The method is given twice: '\(name)' and --method.")
         }
