@@ -143,6 +143,22 @@ extension HARDocument {
                 self.reason = reason
                 self.isConnected = isConnected
             }
+
+            /// The name of ``reason`` in recordings of version 0.1.
+            private enum EarlierKeys: String, CodingKey { case reason = "why" }
+
+            /// Reads a failure, of a recording of version 0.1 too.
+            ///
+            /// - Throws: `DecodingError` if a part is missing.
+            public init(from decoder: any Decoder) throws {
+                let values = try decoder.container(keyedBy: CodingKeys.self)
+                let earlier = try decoder.container(keyedBy: EarlierKeys.self)
+                kind = try values.decode(String.self, forKey: .kind)
+                reason =
+                    try earlier.decodeIfPresent(String.self, forKey: .reason)
+                    ?? values.decode(String.self, forKey: .reason)
+                isConnected = try values.decode(Bool.self, forKey: .isConnected)
+            }
         }
 
         /// An informational head (1xx).

@@ -84,6 +84,13 @@ struct HARDocumentTests {
         #expect(entry.timings.sum == entry.time && entry.response.transferSize == 100 && entry.response.error == nil)
     }
 
+    @Test(arguments: ["reason", "why"])
+    func aFailureOfAnEarlierVersionIsRead(_ name: String) throws {
+        let json = Data(#"{"kind": "receive", "\#(name)": "reset", "isConnected": true}"#.utf8)
+        let failure = try JSONDecoder().decode(HARDocument.Replay.Failure.self, from: json)
+        #expect(failure == .init(kind: "receive", reason: "reset", isConnected: true))
+    }
+
     @Test func whatIsNoDocumentIsAnError() {
         #expect(throws: DecodingError.self) { try HARDocument(json: Data("{}".utf8)) }
     }
