@@ -115,7 +115,8 @@ final class CassetteTape: Sendable {
         }
         state.withLock { state in
             for (number, bytes) in scrubbed { state.recorded[number] = bytes }
-            state.scrubbedCount = credentials.count
+            // What was recorded meanwhile may have credentials.
+            if state.recorded.count == scrubbed.count { state.scrubbedCount = credentials.count }
         }
     }
 
