@@ -41,6 +41,8 @@ package struct EngineFailure: Error, Sendable {
         case contentCoding
         /// The peer violated HTTP/2, or an HTTP/2 stream or connection was reset.
         case http2
+        /// The server has not agreed on HTTP/2, which the request demands.
+        case http2NotAgreed
         /// The peer violated HTTP/3, or the QUIC connection failed.
         case http3
         /// The server kept a call into libcurl busy until its connection was shut down.

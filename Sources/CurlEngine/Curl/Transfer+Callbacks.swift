@@ -147,7 +147,7 @@ extension Transfer {
 
     /// The failure of a request that demands HTTP/2, before anything of it is sent.
     private static let noHTTP2 = EngineFailure(
-        kind: .http2, message: "the server has not agreed on HTTP/2 in the TLS handshake (ALPN)")
+        kind: .http2NotAgreed, message: "the server has not agreed on HTTP/2 in the TLS handshake (ALPN)")
 
     /// Indicates whether the transfer demands HTTP/2, and its connection has another version.
     private var lacksStreams: Bool { options.version == .http2Only && easy?.hasCertainlyNoStreams == true }

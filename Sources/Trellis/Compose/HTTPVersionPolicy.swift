@@ -5,7 +5,8 @@ public enum HTTPVersionPolicy: Sendable, Hashable, CaseIterable {
     /// HTTP/1.1.
     case http1Only
     /// HTTP/2, or an error. The kind is ``TrellisError/Kind/http2`` if the server does not agree on HTTP/2 during the TLS handshake (ALPN;
-    /// RFC 9113, section 3.2): nothing of the request is sent then. It is ``TrellisError/Kind/unsupported`` for an `http` URL.
+    /// RFC 9113, section 3.2): nothing of the request is sent then, and no retry policy sends it again. It is
+    /// ``TrellisError/Kind/unsupported`` for an `http` URL.
     case http2
     /// HTTP/2 without negotiation, also over plain TCP (RFC 9113, section 3.3).
     case http2PriorKnowledge

@@ -98,7 +98,7 @@ extension TrellisError {
         case .cancelled: .cancelled
         case .exchangeFailed(.send): .send
         case .exchangeFailed(.receive), .exchangeFailed(.connectionLost), .exchangeFailed(.flooded): .receive
-        case .exchangeFailed(.http2): .http2
+        case .exchangeFailed(.http2), .exchangeFailed(.http2NotAgreed): .http2
         case .exchangeFailed(.http3): .http3
         case .invalidResponse(.malformed), .invalidResponse(.headTooLarge): .malformedResponse
         case .invalidResponse(.bodyCutShort): .truncatedBody
@@ -174,8 +174,9 @@ extension TrellisError {
     /// start from this value; their exceptions are documented in their code.
     var isTransient: Bool {
         switch reason {
-        // A server does not flood a connection by chance, and an interface that is missing is an error of the configuration.
-        case .exchangeFailed(.flooded), .connectionFailed(.source): false
+        // A server does not flood a connection by chance, and an interface that is missing is an error of the configuration. A server
+        // without HTTP/2 has none the next time either.
+        case .exchangeFailed(.flooded), .exchangeFailed(.http2NotAgreed), .connectionFailed(.source): false
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort), .limited:
             true

@@ -109,6 +109,8 @@ extension TrellisError {
         case connectionLost
         /// The server reset the HTTP/2 stream or broke the protocol.
         case http2(String)
+        /// The server has not agreed on HTTP/2, which the request demands (``HTTPVersionPolicy/http2``).
+        case http2NotAgreed
         /// The server reset the HTTP/3 stream or broke the protocol.
         case http3(String)
         /// The server kept the connection busy without progress, for example with empty frames, for more than one second of
@@ -237,6 +239,8 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .exchangeFailed(.connectionLost):
             "the connection was lost, and the request may have arrived, so it was not sent again"
         case .exchangeFailed(.http2(let reason)): "HTTP/2 failed: \(reason)"
+        case .exchangeFailed(.http2NotAgreed):
+            "HTTP/2 failed: the server has not agreed on HTTP/2 in the TLS handshake (ALPN)"
         case .exchangeFailed(.http3(let reason)): "HTTP/3 failed: \(reason)"
         case .exchangeFailed(.flooded):
             "the server kept the connection busy without progress for more than 1 s of processor time"

@@ -41,6 +41,7 @@ extension TransportFailure {
         case .malformedResponse: .invalidResponse(.malformed(text))
         case .contentCoding: .invalidResponse(.contentCoding(text))
         case .http2: .exchangeFailed(.http2(text))
+        case .http2NotAgreed: .exchangeFailed(.http2NotAgreed)
         case .http3: .exchangeFailed(.http3(text))
         case .flooded: .exchangeFailed(.flooded)
         case .bodyNotReplayable: .bodyFailed(.notReplayable)

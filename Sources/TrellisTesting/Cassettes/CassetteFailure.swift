@@ -14,6 +14,9 @@ enum CassetteFailure {
         TransportFailure(reason(TrellisError.Kind(rawValue: recorded.kind) ?? .other, recorded.reason))
     }
 
+    /// The words of a server that has not agreed on HTTP/2.
+    private static let http2NotAgreed = "the server has not agreed on HTTP/2"
+
     private static func reason(_ kind: TrellisError.Kind, _ reason: String) -> TrellisError.Reason {
         switch kind {
         case .invalidURL: .invalidRequest(.url(reason))
@@ -27,7 +30,7 @@ enum CassetteFailure {
         case .truncatedBody: .invalidResponse(.bodyCutShort(reason))
         case .malformedResponse: .invalidResponse(.malformed(reason))
         case .contentCoding: .invalidResponse(.contentCoding(reason))
-        case .http2: .exchangeFailed(.http2(reason))
+        case .http2: .exchangeFailed(reason == http2NotAgreed ? .http2NotAgreed : .http2(reason))
         case .http3: .exchangeFailed(.http3(reason))
         case .unsupported: .unsupported(reason)
         default: .other(reason)
@@ -48,6 +51,7 @@ enum CassetteFailure {
             .other(let reason):
             reason
         case .securityFailed(.untrusted(let certificate)): "\(certificate)"
+        case .exchangeFailed(.http2NotAgreed): http2NotAgreed
         default: "\(reason)"
         }
     }

@@ -26,6 +26,7 @@ struct CassetteFaultTests {
         .securityFailed(.untrusted(UntrustedCertificate(.selfSigned))),
         .proxyFailed(.unreachable(proxy: "p.example:1", reason: "refused")), .exchangeFailed(.send("broken pipe")),
         .exchangeFailed(.receive("reset")), .exchangeFailed(.http2("stream error")),
+        .exchangeFailed(.http2NotAgreed),
         .invalidResponse(.malformed("status line")),
         .invalidResponse(.contentCoding("gzip")), .unsupported("HTTP/3"), .other("odd"),
     ]

@@ -58,6 +58,7 @@ struct TrellisErrorTests {
         Row(.exchangeFailed(.receive("x")), .receive, retryable: true),
         Row(.exchangeFailed(.connectionLost), .receive, retryable: true),
         Row(.exchangeFailed(.http2("x")), .http2, retryable: true),
+        Row(.exchangeFailed(.http2NotAgreed), .http2),
         Row(.exchangeFailed(.http3("x")), .http3, retryable: true),
         Row(.invalidResponse(.malformed("x")), .malformedResponse),
         Row(.invalidResponse(.headTooLarge(limit: 1)), .malformedResponse),
