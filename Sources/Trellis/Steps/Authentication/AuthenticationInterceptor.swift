@@ -63,20 +63,24 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard !isPartOfRefresh, !context.hasOwnCredentials else { return request }
-        return try await apply(store.credential(for: context.call), to: request, context.call)
+        return try await apply(store.credential(for: context.call), to: request, context)
     }
 
     /// Adds the credential to a copy of the request. Separate from `adapt`, so that a call that waits for the credential holds no
     /// copy of its request.
     @inline(never)
     private func apply(
-        _ credential: AuthenticatorType.Credential, to request: Request, _ call: Call
+        _ credential: AuthenticatorType.Credential, to request: Request, _ context: CallContext
     ) async throws -> Request {
         var authenticated = request
         try await authenticator.apply(credential, to: &authenticated)
         // A credential that replaces an equal one counts as added: any change makes a new storage.
         let isAdded = !authenticated.isSame(as: request)
-        call.changeCredentialRecord(of: ObjectIdentifier(store)) { $0.isAdded = isAdded }
+        context.call.changeCredentialRecord(of: ObjectIdentifier(store)) { record in
+            record.isAdded = isAdded
+            // An application step that sends several requests begins to count the attempts of each.
+            if context.attempt == 1 { record.renewalCount = 0 }
+        }
         return authenticated
     }
 

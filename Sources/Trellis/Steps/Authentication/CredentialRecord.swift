@@ -7,7 +7,7 @@ struct CredentialRecord: Sendable {
     var isAdded = false
     /// The version of the credential with which the call was sent again after its last refusal; `nil` if it was not sent again.
     var renewal: Int?
-    /// The number of times that the call was sent again with another version of the credential.
+    /// The number of times that the call was sent again with another version of the credential, since the first attempt.
     var renewalCount = 0
     /// The number of the last refresh that had begun when the call was authenticated: the call was sent before any later refresh.
     var lastRefresh = 0

@@ -34,6 +34,35 @@ struct AuthenticationInterceptorTests {
         #expect(transport.startedCount == 9)
     }
 
+    /// An application step that sends two requests for its call.
+    private struct Twice: RequestStep {
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            _ = try await next(request)
+            return try await next(request)
+        }
+    }
+
+    @Test func aRefreshOfAnEarlierRequestOfTheCallAddsNoRetry() async throws {
+        let count = Locked(0)
+        let transport = MockTransport { request in
+            guard request.request.headers[.authorization] == "Bearer token-1" else { return MockResponse(status: 401) }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return MockResponse(status: number == 1 ? 200 : 503)
+        }
+        var configuration = SessionConfiguration()
+        configuration.authentication = .interceptor(
+            AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: Token("old")))
+        configuration.retry = RetryPolicy(retryLimit: 2, exponentialBackoffScale: .zero)
+        configuration.steps.application.append(Twice())
+        let session = Session(configuration: configuration, transport: transport)
+        #expect(try await session.data("http://a.example/").1.status.code == 503)
+        // Refused, accepted, and then one request with two retries.
+        #expect(transport.startedCount == 2 + 3)
+    }
+
     @Test func noCredentialIsAnError() async throws {
         let world = TokenWorld(accepting: ["good"], credential: nil)
         await #expect(throws: AuthenticationError.missingCredential) { try await world.get() }
