@@ -10,12 +10,15 @@ struct SwiftCode {
     func text() throws -> String {
         let request = try options.makeRequest()
         var lines = ["import Trellis", ""] + configuration
-        lines.append("var request = Request(\(Self.literal(request.url)), method: \(Self.name(of: request.method)))")
-        var names: Set<HTTPField.Name> = []
-        for field in request.headers {
-            let isFirst = names.insert(field.name).inserted
-            let name = Self.literal(field.name.rawName)
-            let value = Self.literal(isSecret(field) ? "REDACTED" : field.value)
+        var head = Request(request.url)
+        head.headers = request.headers
+        let shown = ShownRequest(head, revealingSecrets: options.showSecrets)
+        lines.append("var request = Request(\(Self.literal(shown.url)), method: \(Self.name(of: request.method)))")
+        var names: Set<String> = []
+        for field in shown.headers {
+            let isFirst = names.insert(field.name.lowercasedASCII()).inserted
+            let name = Self.literal(field.name)
+            let value = Self.literal(field.value)
             lines.append(
                 "request = request."
                     + (isFirst ? "withHeader(\(name), \(value))" : "addingHeader(.init(\(name))!, \(value))"))
@@ -75,21 +78,42 @@ struct SwiftCode {
         if !options.parts.isEmpty {
             return ["var form = MultipartFormData()"]
                 + options.parts.map { part in
-                    var arguments = "\(Self.source(part.content)), withName: \(Self.literal(part.name))"
+                    var arguments = "\(Self.source(shown(part))), withName: \(Self.literal(part.name))"
                     if let name = part.fileName { arguments += ", fileName: \(Self.literal(name))" }
                     return "form.append(\(arguments))"
                 } + ["request.body = .multipart(form)"]
         }
         let pieces = options.get ? [] : options.data
-        if let json = options.json { return ["request.body = \(Self.source(json, type))"] }
+        if let json = options.json { return ["request.body = \(source(json, request))"] }
         if let file = options.uploadFile { return ["request.body = \(Self.source(.file(file), type))"] }
         if !options.form.isEmpty {
             let text = Request("?").addingQuery(options.form.items).url.dropFirst()
-            return ["request.body = \(Self.source(.text(String(text)), type))"]
+            return ["request.body = \(source(.text(String(text)), request))"]
         }
-        if pieces.count == 1 { return ["request.body = \(Self.source(pieces[0], type))"] }
+        if pieces.count == 1 { return ["request.body = \(source(pieces[0], request))"] }
         let texts = pieces.compactMap { if case .text(let text) = $0 { text } else { nil } }
-        return pieces.isEmpty ? [] : ["request.body = \(Self.source(.text(texts.joined(separator: "&")), type))"]
+        return pieces.isEmpty ? [] : ["request.body = \(source(.text(texts.joined(separator: "&")), request))"]
+    }
+
+    /// Returns the expression of a body without its secrets.
+    private func source(_ content: BodyArgument, _ request: Request) -> String {
+        let type = request.body?.contentType
+        guard case .text(let text) = content else { return Self.source(content, type.map(Self.literal)) }
+        var probe = Request("http://localhost/", method: .post)
+        probe.headers = request.headers
+        probe.body = .string(text, contentType: type)
+        let shown = ShownRequest(probe, revealingSecrets: options.showSecrets).text ?? text
+        return Self.source(.text(shown), type.map(Self.literal))
+    }
+
+    /// Returns the content of a part without its secret.
+    private func shown(_ part: PartArgument) -> BodyArgument {
+        guard case .text(let text) = part.content else { return part.content }
+        var form = MultipartFormData()
+        form.append(.string(text, contentType: nil), withName: part.name)
+        var probe = Request("http://localhost/", method: .post)
+        probe.body = .multipart(form)
+        return .text(ShownRequest(probe, revealingSecrets: options.showSecrets).partText ?? text)
     }
 
     /// The lines that send the request.
@@ -108,10 +132,6 @@ struct SwiftCode {
             "let (data, response) = try await session.data(request\(limit))",
             "print(response.status, String(decoding: data, as: UTF8.self))",
         ]
-    }
-
-    private func isSecret(_ field: HTTPField) -> Bool {
-        !options.showSecrets && [.authorization, .proxyAuthorization, .cookie].contains(field.name)
     }
 
     /// Returns the expression of a body.

@@ -27,6 +27,22 @@ import Testing
         #expect(run.text == wanted && run.status == 0, "\(run.text) \(run.errors)")
     }
 
+    @Test(arguments: [
+        ["-H", "X-Api-Key: s3cret"], ["-b", "a=s3cret"], ["-H", "Authorization: Bearer s3cret"],
+        ["-d", "password=s3cret"],
+        ["-F", "password=s3cret"], ["--json", #"{"token": "s3cret"}"#], ["--query", "token=s3cret"],
+        ["-e", "http://h/?token=s3cret"],
+    ])
+    func secretsAreLeftOut(_ options: [String]) async throws {
+        let arguments = ["--swift", "http://ada:s3cret@h/x?token=s3cret&q=1"] + options
+        let run = try await client(arguments)
+        #expect(
+            run.status == 0 && !run.text.contains("s3cret") && run.text.contains("REDACTED"),
+            "\(run.text) \(run.errors)")
+        #expect(run.text.contains("q=1") && run.text.contains(#"withHeader("Authorization""#))
+        #expect(try await client(arguments + ["--show-secrets"]).text.contains("s3cret"))
+    }
+
     @Test func theSettingsOfASessionBecomeSwift() async throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "x")
