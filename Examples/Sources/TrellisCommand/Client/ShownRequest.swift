@@ -30,6 +30,20 @@ struct ShownRequest {
         values(of: "--form-string").first.flatMap { $0[...].cut(at: "=") }.map { String($0.after) }
     }
 
+    /// Returns a URL without its secrets.
+    static func url(_ url: String) -> String {
+        let shown = ShownRequest(Request(url), revealingSecrets: false).url
+        // The command has no fragment, and percent-encodes what curl would not take.
+        return shown == ShownRequest(Request(url), revealingSecrets: true).url ? url : shown
+    }
+
+    /// Returns the value of a field without its secret.
+    static func value(of field: HTTPField) -> String {
+        var request = Request("http://localhost/")
+        request.headers.append(field)
+        return ShownRequest(request, revealingSecrets: false).headers.first?.value ?? field.value
+    }
+
     private func values(of option: String) -> [String] {
         zip(words, words.dropFirst()).filter { $0.0 == option }.map(\.1)
     }

@@ -72,7 +72,7 @@ struct ToolOptions: ParsableArguments {
         help: "Print the curl command that sends the same request, and send nothing. Secrets are REDACTED in it.")
     var printsCURLCommand = false
 
-    @Flag(help: "Leave the secrets in what --curl prints and --har records.")
+    @Flag(help: "Leave the secrets in what --curl, --swift and --verbose print and --har records.")
     var showSecrets = false
 
     @Flag(

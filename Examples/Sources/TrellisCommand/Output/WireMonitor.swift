@@ -50,8 +50,8 @@ actor WireMonitor: EventMonitor {
         case .connected(let connection): begin(event, on: connection)
         case .requestSent(let size): if size > 0 { remark("Sent a body of \(size.inBytes)") }
         case .informational(let head), .head(let head): show(head)
-        case .upgraded(let request): remark("The host asks for https: \(request.url)")
-        case .redirected(let redirect): remark("Redirected to \(redirect.to)")
+        case .upgraded(let request): remark("The host asks for https: \(shown(request.url))")
+        case .redirected(let redirect): remark("Redirected to \(shown(redirect.to))")
         case .retrying(let delay, let error):
             remark(
                 "Attempt \(event.attempt) has failed\(error.map { ": \($0)" } ?? ""); the next one in \(delay.forPeople)"
@@ -73,7 +73,7 @@ actor WireMonitor: EventMonitor {
         if connection.isSecure, !connection.isReused { words += ", TLS in \(connection.tls.forPeople)" }
         remark(words)
         guard isVerbose, let request = requests[event.callID] else { return }
-        let parts = Self.parts(of: request.url)
+        let parts = Self.parts(of: shown(request.url))
         line(">", "\(request.method.rawValue) \(parts.target) HTTP/\((connection.version ?? .http1_1).rawValue)", .cyan)
         if request.headers[.init("Host") ?? .accept] == nil { line(">", "Host: \(parts.authority)", .cyan) }
         // libcurl writes these two lines itself.
@@ -86,11 +86,12 @@ actor WireMonitor: EventMonitor {
     }
 
     private func show(_ head: ResponseHead) {
-        var lines = ["HTTP/\(head.version.rawValue) \(head.status)"]
-        lines += head.headers.map { "\($0.name.rawName): \($0.value)" }
+        let status = "HTTP/\(head.version.rawValue) \(head.status)"
+        let lines = [status] + head.headers.map { "\($0.name.rawName): \($0.value)" }
         heads += lines.map { "\($0)\r\n" }.joined() + "\r\n"
         guard isVerbose else { return }
-        for text in lines { line("<", text, .green) }
+        line("<", status, .green)
+        for field in head.headers { line("<", "\(field.name.rawName): \(shown(field))", .green) }
         line("<", "", .green)
     }
 
@@ -109,9 +110,11 @@ actor WireMonitor: EventMonitor {
 
     /// The value of a field, without its secret unless `--show-secrets` is given.
     private func shown(_ field: HTTPField) -> String {
-        guard !showsSecrets, [.authorization, .proxyAuthorization].contains(field.name) else { return field.value }
-        return "\(field.value[...].before(" ")) REDACTED"
+        showsSecrets ? field.value : ShownRequest.value(of: field)
     }
+
+    /// The URL, without its secrets unless `--show-secrets` is given.
+    private func shown(_ url: String) -> String { showsSecrets ? url : ShownRequest.url(url) }
 
     /// Returns the authority and the target of a URL.
     private static func parts(of url: String) -> (authority: String, target: String) {

@@ -18,6 +18,22 @@ import Testing
         #expect(!run.errors.contains("s3cret") && !run.errors.contains("YWRhOnMzY3JldA"))
     }
 
+    @Test func secretsAreHidden() async throws {
+        let arguments = [
+            "-v", "\(url)/cookies?token=s3cret&q=1", "-b", "a=s3cret", "-H", "X-Api-Key: s3cret", "-H",
+            "X-A: it's \"1\"",
+        ]
+        let run = try await client(arguments)
+        #expect(run.status == 0 && !run.errors.contains("s3cret"), "\(run.errors)")
+        for line in [
+            "> GET /cookies?token=REDACTED&q=1 HTTP/1.1", "> Cookie: REDACTED", "> X-Api-Key: REDACTED",
+            "> X-A: it's \"1\"",
+        ] { #expect(run.errors.lines.contains(line), "no \(line) in \(run.errors)") }
+        #expect(run.errors.lines.starting(with: "< Set-Cookie").allSatisfy { $0 == "< Set-Cookie: REDACTED" })
+        let shown = try await client(arguments + ["--show-secrets"])
+        #expect(shown.errors.lines.contains("> Cookie: a=s3cret"), "\(shown.errors)")
+    }
+
     /// What a request has that has failed is shown too.
     @Test func aFailureIsShownAfterItsConnection() async throws {
         let run = try await client(["-v", "http://127.0.0.1:1/"])
