@@ -103,8 +103,7 @@ public struct PageSequence<Value: Sendable>: AsyncSequence, Sendable {
             }
             let configuration = pages.session.configuration
             let policy = request.steps?.redirects ?? configuration.redirects ?? RedirectPolicy()
-            // After a redirect, a relative link belongs to the redirect's target.
-            let base = response.redirects.isEmpty ? request.url : response.url
+            let base = request.base(ofLinksIn: response)
             guard let target = try? RedirectTarget(link.url, of: base, sentTo: response.url, hsts: configuration.hsts)
             else { throw failure(.invalidResponse(.malformed("its link to the next page is no URL of http or https"))) }
             guard !target.isDowngrade || policy.allowsDowngrade else {
@@ -121,6 +120,14 @@ public struct PageSequence<Value: Sendable>: AsyncSequence, Sendable {
 }
 
 extension Request {
+    /// Returns the URL to which the links of a response are relative. After a redirect, it is the redirect's target, with the user
+    /// information of the request if all redirects were within its origin.
+    fileprivate func base(ofLinksIn response: Response) -> String {
+        if response.redirects.isEmpty { return url }
+        if response.redirects.contains(where: \.changesOrigin) { return response.url }
+        return (try? RedirectTarget(response.url, of: url, sentTo: response.url))?.url ?? response.url
+    }
+
     /// Returns the request of a page that a response to this one links to.
     fileprivate func following(_ target: RedirectTarget, after response: Response, _ policy: RedirectPolicy) -> Request
     {

@@ -157,6 +157,22 @@ struct SessionPagesTests {
         #expect(transport.requests.map { $0["authorization"] } == ["Bearer t", nil, nil])
     }
 
+    /// The user information of the URL belongs to its origin, which the redirects need not leave or do.
+    @Test(arguments: [("/list", true), ("https://b.example/list", false)])
+    func userInformationStaysAfterARedirectWithinTheOrigin(_ target: String, _ stays: Bool) async throws {
+        let transport = MockTransport { request in
+            guard request.url != Self.first else { return MockResponse(status: 301, headers: [.location: target]) }
+            var headers: HTTPFields = [.contentType: "application/json"]
+            if request.path == "/list" { headers[.link] = "</more>; rel=next" }
+            return MockResponse(headers: headers, body: Data("[]".utf8))
+        }
+        let pages = Self.session(transport).pages(of: [String].self, from: "https://u:p@a.example/items")
+        #expect(try await Self.read(pages).isEmpty)
+        let requests = transport.requests
+        #expect(requests.map(\.path) == ["/items", "/list", "/more"])
+        #expect(requests.map { $0["authorization"] == "Basic dTpw" } == [true, stays, stays])
+    }
+
     // MARK: Ends
 
     @Test(arguments: [
