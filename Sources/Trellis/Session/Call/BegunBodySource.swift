@@ -22,8 +22,7 @@ final class BegunBodySource: WrappingSource {
 
     func finalResponse() async throws -> Response { try await token.source.finalResponse() }
 
-    func cancel(explicitly: Bool) {
-        first.withLock { $0 = nil }
-        token.source.cancel(explicitly: explicitly)
-    }
+    /// Ends the transfer. The first chunk stays, as the bytes do that the transfer has stored: without it, a body that has ended would lack
+    /// its beginning.
+    func cancel(explicitly: Bool) { token.source.cancel(explicitly: explicitly) }
 }

@@ -76,6 +76,23 @@ struct FirstByteTests {
         #expect(transport.attempts.count == 1)
     }
 
+    /// A cancellation ends no transfer that has ended, and takes nothing from its body.
+    @Test(arguments: [true, false])
+    func aCancellationAfterTheEndLeavesTheWholeBody(_ waits: Bool) async throws {
+        let session = session(waits)
+        let answer = Task { [request] in try await session.stream(request) }
+        let attempt = try await transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("one ")
+        attempt.receiveBody("two")
+        attempt.end()
+        let stream = try await answer.value
+        await session.settleEngines()
+        stream.cancel()
+        #expect(try await Self.text(stream) == "one two")
+    }
+
     @Test func anEmptyBodyIsAnAnswer() async throws {
         let session = session()
         let answer = Task { [request] in try await Self.text(session.stream(request)) }
