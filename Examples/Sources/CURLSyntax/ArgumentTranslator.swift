@@ -111,12 +111,13 @@ public struct ArgumentTranslator {
 
     // MARK: What depends on several options
 
-    /// Decides about `-b`: pairs are a field, and a text without `=` names a file.
+    /// Decides about `-b`: pairs are a field, and a text without `=` names a file. The empty text is no file, but cookies are kept for the
+    /// redirects of the run.
     private mutating func decideCookies() throws {
         let pairs = (kept[.cookie] ?? []).filter { $0.utf8.contains(UInt8(ascii: "=")) }
         if !pairs.isEmpty { options.append("--header=Cookie: \(pairs.joined(separator: "; "))") }
-        for file in kept[.cookie] ?? [] where !file.isEmpty && !file.utf8.contains(UInt8(ascii: "=")) {
-            options.append("--cookie-file=\(file)")
+        for file in kept[.cookie] ?? [] where !file.utf8.contains(UInt8(ascii: "=")) {
+            options += file.isEmpty ? ["--cookie-file", ""] : ["--cookie-file=\(file)"]
         }
     }
 

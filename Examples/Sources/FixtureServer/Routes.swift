@@ -42,6 +42,9 @@ enum Routes {
         case "flaky": return flaky(request, failures: number ?? 1)
         case "protected": return protected(request, by: parts.last ?? "Basic")
         case "cookies": return cookies(request)
+        case "login":
+            return Answer(
+                302, headers: [(name: "Location", value: "/request"), (name: "Set-Cookie", value: "a=1; Path=/")])
         case "dns-query": return addresses(for: request)
         default: return .text("nothing here\n", status: 404)
         }

@@ -48,6 +48,7 @@ import Testing
         #expect(pairs == ["--header=Cookie: a=1; b=2", "--", "u"])
         let files = try ArgumentTranslator.translate(["-b", "jar", "-c", "jar", "u"])
         #expect(files == ["--cookie-jar=jar", "--cookie-file=jar", "--", "u"])
+        #expect(try ArgumentTranslator.translate(["-b", "", "u"]) == ["--cookie-file", "", "--", "u"])
     }
 
     @Test(arguments: [

@@ -122,7 +122,10 @@ struct CredentialOptions: ParsableArguments {
     )
     var cookieJar: String?
 
-    @Option(help: ArgumentHelp("Read cookies from this file, and do not change it.", valueName: "FILE"))
+    @Option(
+        help: ArgumentHelp(
+            "Read cookies from this file, and do not change it; '' for none, but those of redirects.", valueName: "FILE"
+        ))
     var cookieFile: String?
 
     @Flag(help: "Take names and passwords from the file .netrc in the home folder.")

@@ -33,10 +33,14 @@ extension Options {
         return steps
     }
 
-    /// Returns the storage of `--cookie-jar`, with the cookies of `--cookie-file`; `nil` without both.
+    /// Returns the storage of `--cookie-jar`, with the cookies of `--cookie-file`, which may be no file (''); `nil` without both.
     private func cookieStorage() async throws -> (any CookieStorage)? {
-        let jar = cookieJar.map { CookieFile(path: $0) }
+        // Nothing is kept in /dev/null, and nothing is read from there.
+        let jar = cookieJar.map { path -> any CookieStorage in
+            path == "/dev/null" ? CookieJar() as any CookieStorage : CookieFile(path: path)
+        }
         guard let file = cookieFile, file != cookieJar else { return jar }
+        guard !file.isEmpty, file != "/dev/null" else { return jar ?? CookieJar() }
         let read = CookieFile(path: file)
         let cookies = await read.all
         if let failure = await read.failure { throw RequestFailure("file", failure.description) }

@@ -40,6 +40,15 @@ import Testing
         #expect(Self.sent(run) == ["Cookie: by-hand=yes"])
     }
 
+    /// Without a file, the cookies last from one hop to the next, if they are asked for.
+    @Test func cookiesMayLastForARun() async throws {
+        for options in [["-b", ""], ["-b", "/dev/null"], ["-c", "/dev/null"], ["-c", "/dev/null", "-b", ""]] {
+            let run = try await client(["\(url)/login"] + options)
+            #expect(Self.sent(run) == ["Cookie: a=1"] && run.status == 0, "\(options): \(run.errors)")
+        }
+        #expect(Self.sent(try await client(["\(url)/login"])) == [])
+    }
+
     // MARK: A jar that is a folder, and so cannot be written
 
     @Test func theResponseIsReportedWithAFailureToKeepCookies() async throws {
