@@ -156,7 +156,8 @@ enum RecipesPage {
     static func retryUntilTheFirstTokenAndNotAfterIt(_ session: Session, question: Question, id: String) async throws {
         var chat = try Request("https://api.example.com/chat", method: .post, body: .json(question))
         chat.headers["Idempotency-Key"] = id  // makes the POST repeatable
-        let policy = RetryPolicy(retryLimit: 3)
+        var policy = RetryPolicy(retryLimit: 3)
+        policy.waitsForFirstByte = true
         let answer = try await session.stream(chat, interceptor: policy).validate()
         for try await delta in answer.events(of: Delta.self) { print(delta.text, terminator: "") }
     }

@@ -21,7 +21,7 @@ enum RetriesPage {
 
     static func chat(_ question: Question, id: String, _ policy: RetryPolicy, _ session: Session) async throws {
         var chat = try Request("https://api.example.com/chat", method: .post, body: .json(question))
-        chat.headers["Idempotency-Key"] = id  // makes a POST repeatable before its head
+        chat.headers["Idempotency-Key"] = id  // makes a POST repeatable
         let answer = try await session.stream(chat, interceptor: policy).validate()
         for try await delta in answer.events(of: Delta.self) { print(delta.text, terminator: "") }
     }
