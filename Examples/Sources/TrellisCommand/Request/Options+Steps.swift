@@ -19,16 +19,17 @@ extension Options {
         steps.redirects = policy
         if noRedirects { steps.redirectHandler = .doNotFollow }
         steps.cookies = try await cookieStorage()
-        if netrc || netrcFile != nil {
+        if let user {
+            var origins: Set<String> = []
+            for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
+        }
+        // The first credentials of an origin are sent. Those of a file would hide the server's challenge from the other schemes.
+        if netrc || netrcFile != nil, user == nil || [nil, .basic, .bearer].contains(auth) {
             do { steps.adapters.append(try await Netrc.load(from: netrcFile)) } catch let error
                 as AuthenticationError
             {
                 throw RequestFailure("file", "\(error)")
             }
-        }
-        if let user {
-            var origins: Set<String> = []
-            for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
         }
         return steps
     }

@@ -92,6 +92,11 @@ import Testing
         try folder.write("machine 127.0.0.1 login ada password pw\n", to: ".netrc")
         let given = try await client(["\(url)/request", "--netrc-file", ".netrc"], in: folder)
         #expect(given.lines.contains("Authorization: Basic YWRhOnB3"))
+        for own in ["eve:own", "eve:"] {
+            let run = try await client(["\(url)/request", "--netrc-file", ".netrc", "-u", own], in: folder)
+            let sent = "Authorization: Basic \(Data(own.utf8).base64EncodedString())"
+            #expect(run.lines.starting(with: "Authorization") == [sent], "that of the command line is the first")
+        }
         let usual = try await client(["\(url)/request", "-n"], environment: ["HOME": folder.path], in: folder)
         #expect(usual.lines.contains("Authorization: Basic YWRhOnB3"))
     }
