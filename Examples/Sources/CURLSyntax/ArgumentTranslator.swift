@@ -105,7 +105,7 @@ public struct ArgumentTranslator {
     private mutating func readConfiguration(_ path: String) throws {
         guard depth < 8 else { throw UsageFailure("-K: the files contain each other.") }
         depth += 1
-        try read(try ConfigurationFile.arguments(in: try FormText.contents(of: path)))
+        for line in ConfigurationFile.arguments(in: try FormText.contents(of: path)) { try read(line) }
         depth -= 1
     }
 

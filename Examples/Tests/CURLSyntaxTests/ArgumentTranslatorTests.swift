@@ -96,14 +96,17 @@ import Testing
             url = "http://h/a\\tb"
             -X POST
             --header: "X-A: 1"
-            silent
+            silent # nothing
 
             user-agent = a b
+            referer = http://h/#a # another comment
+            header = "X-B: #" # and one more
+            data = #1
             """
-        let arguments = try ConfigurationFile.arguments(in: Data(text.utf8))
         #expect(
-            arguments == [
-                "--url", "http://h/a\tb", "-X", "POST", "--header", "X-A: 1", "--silent", "--user-agent", "a b",
+            ConfigurationFile.arguments(in: Data(text.utf8)) == [
+                ["--url", "http://h/a\tb"], ["-X", "POST"], ["--header", "X-A: 1"], ["--silent"],
+                ["--user-agent", "a b"], ["--referer", "http://h/#a"], ["--header", "X-B: #"], ["--data", "#1"],
             ])
     }
 
@@ -112,6 +115,11 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data("-L\nmax-time 5\n".utf8).write(to: URL(filePath: path))
         #expect(try ArgumentTranslator.translate(["-K", path, "u"]) == ["--deadline=5", "--", "u"])
+        // The next line is not the value.
+        try Data("output\nsilent\n".utf8).write(to: URL(filePath: path))
+        #expect(throws: UsageFailure("Missing value for '--output'.")) {
+            try ArgumentTranslator.translate(["-K", path, "u"])
+        }
         try Data("-K \(path)\n".utf8).write(to: URL(filePath: path))
         #expect(throws: UsageFailure("-K: the files contain each other.")) {
             try ArgumentTranslator.translate(["-K", path, "u"])
