@@ -55,7 +55,9 @@ struct WriteOut {
         case "url_effective", "url": outcome.url
         case "scheme": outcome.url[...].cut(at: ":").map { String($0.before) }
         case "num_redirects": "\((response?.redirects ?? outcome.failure?.redirects ?? []).count)"
-        case "redirect_url": response.flatMap { 300..<400 ~= $0.status.code ? $0.headers[.location] : nil }
+        case "redirect_url":
+            response.flatMap { 300..<400 ~= $0.status.code ? $0.headers[.location] : nil }
+                .map { URL(string: $0, relativeTo: URL(string: outcome.url))?.absoluteString ?? $0 }
         case "num_connects": metrics.isReusedConnection ? "0" : "1"
         case "num_headers": response.map { "\($0.headers.count)" }
         case "num_retries": "\(max(0, metrics.attemptCount - 1))"

@@ -68,6 +68,10 @@ import Testing
             #"\n%{http_code} %{num_redirects} %{size_download} %{content_type} %header{content-length} %{nope}%%\n"#
         let run = try await client(["\(url)/redirect/2", "-w", format, "-o", "/dev/null"])
         #expect(run.text.contains(#/^\n200 2 (\d+) text\/plain; charset=utf-8 \1 %\n$/#), "\(run.text)")
+        let place = try await client([
+            "\(url)/redirect/1", "--no-redirects", "-w", "%{redirect_url}", "-o", "/dev/null",
+        ])
+        #expect(place.text == "\(url)/request", "an absolute URL")
         let failed = try await client(["http://127.0.0.1:1/", "-s", "-w", "%{http_code} %{exitcode}%{stderr}x"])
         #expect(failed.text == "000 7" && failed.errors == "x" && failed.status == 7)
     }
