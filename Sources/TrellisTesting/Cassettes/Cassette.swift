@@ -33,8 +33,8 @@ public struct Cassette: Sendable {
     /// the use, and ``CassetteTransport/finish()`` fails if one is left in the file. Values of fewer than eight bytes are removed from
     /// their fields only.
     ///
-    /// A replay does not know which values become credentials later. If the URL of a request has the value of a cookie that a later response
-    /// sets, such as a user's name, its recording is found only with a ``Scrubber/text(_:replacement:)`` for the value.
+    /// A replay does not know which values become credentials later. If the URL of a request has the value of a cookie that a later
+    /// response sets, such as a user's name, its recording is found only with a ``Scrubber/text(_:replacement:)`` for the value.
     ///
     /// The default is `true`. Set it to `false` if a cookie's harmless value, such as a language, must stay in bodies.
     public var scrubsUsedCredentials = true
