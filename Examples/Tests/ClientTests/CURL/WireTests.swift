@@ -79,7 +79,10 @@ import Testing
     @Test func theTimesAreBars() async throws {
         let run = try await client(["\(url)/", "--timing"])
         let names = run.errors.lines.compactMap { $0.split(separator: " ").first.map(String.init) }
-        #expect(names == ["queue", "name", "connect", "TLS", "wait", "body", "total"], "\(run.errors)")
+        // A busy machine shows the time before the request, too.
+        #expect(
+            names.filter { $0 != "before" } == ["queue", "name", "connect", "TLS", "wait", "body", "total"],
+            "\(run.errors)")
         let redirected = try await client(["\(url)/redirect/2", "--timing"])
         #expect(redirected.errors.lines.last?.hasPrefix("total ") == true, "\(redirected.errors)")
     }
