@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the documentation of all products as one static site: documentation.sh FOLDER. Warnings are errors, such as a link to a symbol that
-# does not exist, or an article in no section. Needs the Swift toolchain, whose docc checks every link and symbol, and Python 3, which writes the
-# pages (site.py). They need neither a server nor a script: open FOLDER/index.html.
+# does not exist, or an article in no section. Needs the Swift toolchain, whose docc checks every link and symbol; libcurl's headers and Python 3,
+# which writes the pages (site.py), are installed where that can be done with apt-get. The pages need neither a server nor a script: open FOLDER/index.html.
 set -euo pipefail
 site=$(realpath -m "${1:?the folder of the site}")
 cd "$(dirname "$0")/.."
@@ -9,6 +9,13 @@ if ! command -v docc >/dev/null; then
     echo "docc of the Swift toolchain is needed" >&2
     exit 1
 fi
+# The folder is replaced, and so it must be a site, or empty.
+if [ -n "$(ls -A "$site" 2>/dev/null)" ] && ! { [ -f "$site/index.html" ] && [ -f "$site/404.html" ]; }; then
+    echo "$site has other files than those of a site, and is left as it is" >&2
+    exit 64
+fi
+if ! echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1; then .scripts/install.sh libcurl4-openssl-dev; fi
+command -v python3 >/dev/null || .scripts/install.sh python3
 
 swift build --enable-all-traits
 . .scripts/symbols.sh
