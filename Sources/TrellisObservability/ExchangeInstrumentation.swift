@@ -31,7 +31,11 @@ final class ExchangeInstrumentation: ExchangeObserver {
         let logger = settings.logger(at: settings.logLevels.highest)
         let instrument = settings.createsSpans || settings.propagatesContext ? settings.instrument : nil
         guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
-        let observed = ObservedRequest(request, context, resendCount: context.countExchange(), profiles)
+        let resendCount = context.countExchange()
+        if let logger, source == nil, instrument == nil, !settings.logLevels.writesResponses(to: logger) {
+            return (request, FailureLog(request, resendCount: resendCount, logger, self, context))
+        }
+        let observed = ObservedRequest(request, context, resendCount: resendCount, profiles)
         guard let instrument else {
             return (request, ObservedExchange(observed, span: nil, logger: logger, source, self, context))
         }

@@ -22,10 +22,11 @@ final class ObservedExchange: ExchangeObservation {
 
     init(
         _ request: ObservedRequest, span: (any Span)?, logger: Logger?, _ source: InstrumentSource?,
-        _ instrumentation: ExchangeInstrumentation, _ context: CallContext
+        _ instrumentation: ExchangeInstrumentation, _ context: CallContext, start: Int64? = nil
     ) {
         (self.request, self.span, self.logger, self.source) = (request, span, logger, source)
-        (self.instrumentation, self.context, start) = (instrumentation, context, context.elapsedNanoseconds)
+        (self.instrumentation, self.context) = (instrumentation, context)
+        self.start = start ?? context.elapsedNanoseconds
         beginning = source?.beginning(of: request.profile)
         beginning?.active?.increment()
     }
@@ -105,6 +106,34 @@ final class ObservedExchange: ExchangeObservation {
             metadata[AttributeName.resendCount] = .stringConvertible(request.resendCount)
         }
         return metadata
+    }
+}
+
+/// The observation of a request of which only a failure is logged, as in a program without any backend, whose log writes warnings.
+final class FailureLog: ExchangeObservation {
+    private let request: Request
+    private let resendCount: Int
+    private let logger: Logger
+    private let instrumentation: ExchangeInstrumentation
+    private let context: CallContext
+    private let start: Int64
+
+    init(
+        _ request: Request, resendCount: Int, _ logger: Logger, _ instrumentation: ExchangeInstrumentation,
+        _ context: CallContext
+    ) {
+        (self.request, self.resendCount, self.logger) = (request, resendCount, logger)
+        (self.instrumentation, self.context, start) = (instrumentation, context, context.elapsedNanoseconds)
+    }
+
+    func end(with response: Response, isStreamed: Bool) {}
+    func endBody(with metrics: Metrics) {}
+
+    func end(with error: any Error) {
+        let observed = ObservedRequest(request, context, resendCount: resendCount, instrumentation.profiles)
+        let exchange = ObservedExchange(
+            observed, span: nil, logger: logger, nil, instrumentation, context, start: start)
+        exchange.end(with: error)
     }
 }
 

@@ -60,6 +60,23 @@ struct LogTests {
         #expect(backends.log.entries.count == 1)
     }
 
+    /// With neither metrics nor a tracer, responses that nothing logs cost no observation; a failure has its whole line.
+    @Test func aFailureIsTheOnlyLineWithoutOtherBackends() async throws {
+        let backends = Backends(level: .info)
+        let transport = MockTransport { request in
+            guard request.url.hasSuffix("/bad") else { return MockResponse(status: 404) }
+            throw TransportFailure(.connectionFailed(.unreachable("refused")))
+        }
+        let session = Session.observed(transport, .with { $0.logger = backends.logger }) {
+            $0.retry = RetryPolicy(retryLimit: 1, exponentialBackoffScale: .zero)
+        }
+        for path in ["good", "bad"] { _ = try? await session.data("https://a.example/\(path)") }
+        let failures = backends.log.entries.filter { $0.level == .warning }
+        #expect(failures.map(\.message) == ["HTTP request has failed", "HTTP request has failed"])
+        #expect(failures.map { $0["http.request.resend_count"] } == [nil, "1"])
+        #expect(failures.allSatisfy { $0["url.full"] == "https://a.example/bad" && $0["trellis.duration"] != nil })
+    }
+
     @Test func aCancellationIsALineWithoutAnError() async throws {
         let backends = Backends()
         let gate = LoopbackServer.Gate()
