@@ -303,6 +303,7 @@ tests=$(swift build "${options[@]}" --show-bin-path)/trellisPackageTests.xctest
 if is all; then export TRELLIS_TEST_ALL=1 TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
 
 step "formatting" formatting
+if $ci || command -v python3 >/dev/null; then step "figures of the house" .scripts/house.py --check; fi
 if is ci all; then step "public symbols" .scripts/api.sh --no-build; fi
 [ -n "$filter" ] || start_tests "pure tests" '' --filter "$pure" --skip "$impure"
 wait_for_tests
