@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "CCurl.h"
-#include "lookup.h"
+#include "../system/lookup.h"
 
 // Returns whether libcurl neither asks for a field by this name, to omit a field of its own, nor omits the field itself. The length is that
 // of the name.

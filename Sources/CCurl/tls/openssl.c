@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "CCurl.h"
-#include "lookup.h"
+#include "../system/lookup.h"
 
 static bool is_version(char character) { return isalnum((unsigned char)character) || character == '.'; }
 

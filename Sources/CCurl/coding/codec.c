@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "CCurl.h"
-#include "lookup.h"
+#include "../system/lookup.h"
 #include "zlib_abi.h"
 
 // The parts of the ABIs of brotli and zstd that this file uses. Both projects have promised not to change them: brotli since 1.0, zstd since
