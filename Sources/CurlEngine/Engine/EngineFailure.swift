@@ -95,36 +95,29 @@ package struct EngineFailure: Error, Sendable {
         case noTunnel
     }
 
-    private final class Details: Sendable {
+    private struct Details: Sendable {
         let kind: Kind
         let message: String
         let code: Int
         let isUnprocessed: Bool
-
-        init(_ kind: Kind, _ message: String, _ code: Int, isUnprocessed: Bool) {
-            self.kind = kind
-            self.message = message
-            self.code = code
-            self.isUnprocessed = isUnprocessed
-        }
     }
 
     // A single reference, because every transfer carries an optional failure, and almost all of them end without one.
-    private let details: Details
+    private let details: Boxed<Details>
 
     /// The kind of the failure.
-    package var kind: Kind { details.kind }
+    package var kind: Kind { details.value.kind }
     /// The description of the failure; libcurl's own if libcurl failed.
-    package var message: String { details.message }
+    package var message: String { details.value.message }
     /// The CURLcode; 0 if libcurl did not fail.
-    package var code: Int { details.code }
+    package var code: Int { details.value.code }
     /// Indicates whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
     /// be sent again, regardless of its method.
-    package var isUnprocessed: Bool { details.isUnprocessed }
+    package var isUnprocessed: Bool { details.value.isUnprocessed }
 
     /// Creates a failure.
     package init(kind: Kind, message: String, code: Int = 0, isUnprocessed: Bool = false) {
-        details = Details(kind, message, code, isUnprocessed: isUnprocessed)
+        details = Boxed(Details(kind: kind, message: message, code: code, isUnprocessed: isUnprocessed))
     }
 
     /// The failure of a transfer for which there is no handle.
