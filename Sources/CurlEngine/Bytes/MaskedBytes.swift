@@ -15,7 +15,7 @@ package enum MaskedBytes {
         let capacity = headCapacity + payload.count
         guard let memory = unsafe malloc(max(capacity, 1)) else { return nil }
         let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: capacity)
-        let count = unsafe write(headCapacity, payload, mask, to: buffer, writeHead)
+        let count = unsafe write(payload, mask: mask, to: buffer, headCapacity: headCapacity, writeHead)
         return unsafe Data(bytesNoCopy: memory, count: count, deallocator: .free)
     }
 
@@ -29,13 +29,14 @@ package enum MaskedBytes {
         try unsafe withUnsafeTemporaryAllocation(
             of: UInt8.self, capacity: headCapacity + payload.count
         ) { buffer throws(Failure) in
-            let count = unsafe write(headCapacity, payload, mask, to: UnsafeMutableRawBufferPointer(buffer), writeHead)
+            let buffer = UnsafeMutableRawBufferPointer(buffer)
+            let count = unsafe write(payload, mask: mask, to: buffer, headCapacity: headCapacity, writeHead)
             return try unsafe body(UnsafeRawBufferPointer(start: buffer.baseAddress, count: count).bytes)
         }
     }
 
     private static func write(
-        _ headCapacity: Int, _ payload: Span<UInt8>, _ mask: UInt32, to buffer: UnsafeMutableRawBufferPointer,
+        _ payload: Span<UInt8>, mask: UInt32, to buffer: UnsafeMutableRawBufferPointer, headCapacity: Int,
         _ writeHead: (inout OutputSpan<UInt8>) -> Void
     ) -> Int {
         let bytes = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<headCapacity]).bindMemory(to: UInt8.self)

@@ -98,7 +98,7 @@ extension StringProtocol {
 
 extension String {
     /// Creates a text of two texts with an ASCII character between them, in one piece of memory.
-    package init(_ first: String, _ mark: Unicode.Scalar, _ second: String) {
+    package init(joining first: String, _ mark: Unicode.Scalar, _ second: String) {
         let (one, two) = (first.utf8.span, second.utf8.span)
         unsafe self.init(unsafeUninitializedCapacity: one.count + two.count + 1) { buffer in
             let bytes = UnsafeMutableRawBufferPointer(buffer)

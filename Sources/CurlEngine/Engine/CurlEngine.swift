@@ -198,7 +198,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         }
         var end = transfer.end(code)
         lastUse = now
-        if transfer.lookup != .none { endLookup(transfer, code, end.failure) }
+        if transfer.lookup != .none { endLookup(transfer, code: code, failure: end.failure) }
         if transfer.streamUse != .none { streams.didEnd(transfer) }
         let (easy, socket) = (transfer.easy, observedSocket(of: transfer))
         willLeave(transfer)
@@ -241,7 +241,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Lets a transfer wait for a stream, after libcurl was not allowed to open a connection for it.
     private func waitForStream(_ transfer: Transfer) {
         // While the easy handle is there, it is known whether libcurl has the addresses.
-        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
+        if transfer.lookup != .none { endLookup(transfer) }
         remove(transfer, hasFailed: true)
         transfer.mustWaitForStream = false
         transfer.hasOpenedSocket = false

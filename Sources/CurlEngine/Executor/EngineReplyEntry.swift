@@ -4,7 +4,7 @@ extension EngineActor {
     package nonisolated func submit<Value>(
         _ reply: Reply<Value>, _ body: @escaping @Sendable (isolated Self, Reply<Value>) -> Void
     ) {
-        entrance.submit(EngineReplyEntry(self, reply, body))
+        entrance.submit(EngineReplyEntry(of: self, reply, body))
     }
 }
 
@@ -24,7 +24,7 @@ extension EngineActor {
     /// Creates a call of an actor.
     @usableFromInline
     package init<Owner: EngineActor, Value: Sendable>(
-        _ actor: Owner, _ reply: Reply<Value>, _ body: @escaping @Sendable (isolated Owner, Reply<Value>) -> Void
+        of actor: Owner, _ reply: Reply<Value>, _ body: @escaping @Sendable (isolated Owner, Reply<Value>) -> Void
     ) {
         self.actor = actor
         // Isolation is only part of the type, every class instance is passed as one reference, and every reply as one pointer.

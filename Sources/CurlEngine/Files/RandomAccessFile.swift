@@ -11,7 +11,7 @@ package final class RandomAccessFile: Sendable {
     package let initialSize: Int64
     private let descriptor: Int32
 
-    private init(_ path: String, _ descriptor: Int32, _ status: stat) {
+    private init(path: String, _ descriptor: Int32, _ status: stat) {
         (self.path, self.descriptor) = (path, descriptor)
         initialSize = Int64(status.st_size)
     }
@@ -43,7 +43,7 @@ package final class RandomAccessFile: Sendable {
             close(descriptor)
             return nil
         }
-        return RandomAccessFile(path, descriptor, status)
+        return RandomAccessFile(path: path, descriptor, status)
     }
 
     /// Creates a file that only its user may read, and locks it, so that other processes see that it is being written; `nil` if the
@@ -78,7 +78,7 @@ package final class RandomAccessFile: Sendable {
             _ = unsafe unlink(path)
             throw error
         }
-        return RandomAccessFile(path, descriptor, status)
+        return RandomAccessFile(path: path, descriptor, status)
     }
 
     /// The failure of a new file that ``removeAbandoned(path:)`` has deleted, or is about to delete, because it was not locked yet.

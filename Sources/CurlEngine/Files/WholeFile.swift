@@ -139,7 +139,7 @@ package enum WholeFile {
         // Never a file of another user, even in a folder that others can write to.
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system }
-        let failure = fill(descriptor, data, mode, synchronizing: isDurable ? temporary : nil)
+        let failure = fill(descriptor, with: data, mode: mode, synchronizing: isDurable ? temporary : nil)
         var written = stat()
         let isKnown = unsafe fstat(descriptor, &written) == 0
         close(descriptor)
@@ -161,7 +161,7 @@ package enum WholeFile {
 
     /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` if there is none.
     private static func fill(
-        _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
+        _ descriptor: Int32, with data: Data, mode: mode_t, synchronizing path: String?
     ) -> FileError? {
         var rest = data[...]
         while !rest.isEmpty {

@@ -9,7 +9,7 @@ extension EasyHandle {
     /// - Parameters:
     ///   - trust: The rules of TLS, which are set already for the server.
     ///   - isReset: Indicates whether no option of another route is set.
-    func apply(_ route: TransferRoute, _ trust: TransferTrust, isReset: Bool) -> Bool {
+    func apply(_ route: TransferRoute, trust: TransferTrust, isReset: Bool) -> Bool {
         let parts = route.parts
         if isReset, parts.isDirect { return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") }
         unsafe share(route.hasOwnAddresses ? shares.own : shares.common ?? shares.own)

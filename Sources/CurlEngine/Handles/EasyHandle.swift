@@ -122,7 +122,7 @@ final class EasyHandle {
         (socketError, pathError) = (0, 0)
         if handshake != nil { handshake = nil }
         let route = options.route
-        if self.route !== route { self.route = apply(route, options.trust, isReset: isReset) ? route : nil }
+        if self.route !== route { self.route = apply(route, trust: options.trust, isReset: isReset) ? route : nil }
         if route.proxy?.credentials?.isDigest == true { watchTunnel(true) }
         let scope = transfer.engine.streams.scope(of: transfer)
         if self.scope != scope {

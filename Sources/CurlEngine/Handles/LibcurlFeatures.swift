@@ -42,8 +42,8 @@ package struct LibcurlFeatures: Hashable, Sendable {
     }
 
     /// Returns whether the running version is at least this one.
-    package func isAtLeast(_ major: UInt32, _ minor: UInt32, _ patch: UInt32 = 0) -> Bool {
-        versionNumber >= major << 16 | minor << 8 | patch
+    package func isAtLeast(_ major: UInt32, _ minor: UInt32) -> Bool {
+        versionNumber >= major << 16 | minor << 8
     }
 
     /// The sentence that tells why a libcurl without ``hasOpenSSL`` lacks it.

@@ -123,7 +123,7 @@ package struct WireFields: Hashable, Sendable {
         while true {
             let lengths = unsafe span.withUnsafeBytes { lines in
                 unsafe other.bytes.withUnsafeBytes { others in
-                    unsafe Self.lengthsOfDifference(lines, others, &place, &field)
+                    unsafe Self.lengthsOfDifference(of: lines, from: others, at: &place, &field)
                 }
             }
             guard let lengths else { return place.index == count && place.start == span.count }
@@ -141,7 +141,7 @@ package struct WireFields: Hashable, Sendable {
     /// Moves a place to the next lines that differ, and finds the parts of the first list's line. Returns the lengths of both lines with
     /// their line feeds; `nil` at the end of one of the lists.
     private static func lengthsOfDifference(
-        _ lines: UnsafeRawBufferPointer, _ others: UnsafeRawBufferPointer, _ place: inout ccurl_lines_place,
+        of lines: UnsafeRawBufferPointer, from others: UnsafeRawBufferPointer, at place: inout ccurl_lines_place,
         _ field: inout ccurl_field
     ) -> (own: Int, other: Int)? {
         guard let start = lines.baseAddress, let otherStart = others.baseAddress else { return nil }

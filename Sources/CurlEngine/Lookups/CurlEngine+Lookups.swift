@@ -41,7 +41,7 @@ extension CurlEngine {
 
     /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure, also those of other
     /// engines.
-    func endLookup(_ transfer: Transfer, _ code: CURLcode, _ failure: EngineFailure?) {
+    func endLookup(_ transfer: Transfer, code: CURLcode = CURLE_OK, failure: EngineFailure? = nil) {
         guard transfer.lookup == .leading else { return lookups.leave(transfer) }
         let isResolved = transfer.hasOpenedSocket && transfer.hasCompleteLookup
         let isUnresolved = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY
@@ -57,7 +57,7 @@ extension CurlEngine {
     func leaveGates(_ transfer: Transfer) {
         // The timer is not set while a transfer is in libcurl, from where this one may have come to its gate.
         if idleTimer == nil { setIdleTimer() }
-        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
+        if transfer.lookup != .none { endLookup(transfer) }
         if transfer.streamUse != .none { streams.didEnd(transfer) }
     }
 

@@ -62,10 +62,10 @@ extension EngineConfiguration {
         /// Indicates whether the proxy listens at a Unix domain socket.
         package let isSocket: Bool
         /// The credentials for the proxy; `nil` if there are none.
-        package let credentials: Credentials?
+        package private(set) var credentials: Credentials?
         /// The SOCKS proxy through which this one is reached; empty if there is none. At most one, in an array because a structure cannot
         /// contain itself.
-        private let firsts: [ProxyServer]
+        private var firsts: [ProxyServer] = []
 
         /// The SOCKS proxy through which this one is reached; `nil` if there is none.
         package var first: ProxyServer? { firsts.first }
@@ -86,7 +86,6 @@ extension EngineConfiguration {
             isSocket = socketPath != nil
             isAddress = host.isAddress || isSocket
             self.credentials = credentials
-            firsts = []
         }
 
         /// Percent-encodes a path, except for its slashes and the unreserved characters of RFC 3986, section 2.3.
@@ -97,18 +96,19 @@ extension EngineConfiguration {
             }.joined()
         }
 
-        private init(_ proxy: ProxyServer, _ credentials: Credentials?, _ firsts: [ProxyServer]) {
-            (scheme, host, port, name, url) = (proxy.scheme, proxy.host, proxy.port, proxy.name, proxy.url)
-            (isAddress, isSocket) = (proxy.isAddress, proxy.isSocket)
-            self.credentials = credentials
-            self.firsts = firsts
+        /// Returns the proxy as it is reached through a SOCKS proxy.
+        package func reached(through first: ProxyServer) -> ProxyServer {
+            var proxy = self
+            proxy.firsts = [first]
+            return proxy
         }
 
-        /// Returns the proxy as it is reached through a SOCKS proxy.
-        package func reached(through first: ProxyServer) -> ProxyServer { ProxyServer(self, credentials, [first]) }
-
         /// Returns the same proxy with other credentials.
-        package func with(_ credentials: Credentials) -> ProxyServer { ProxyServer(self, credentials, firsts) }
+        package func with(_ credentials: Credentials) -> ProxyServer {
+            var proxy = self
+            proxy.credentials = credentials
+            return proxy
+        }
     }
 }
 

@@ -66,15 +66,15 @@ struct RouteNames {
             entries.append(Entry(key: "\(server):\(port)", addresses: addresses))
         }
         entries += [
-            entry(route.firstProxy, proxy, route.proxyAddresses),
-            entry(route.secondProxy, secondProxy, route.secondProxyAddresses),
+            entry(for: route.firstProxy, named: proxy, route.proxyAddresses),
+            entry(for: route.secondProxy, named: secondProxy, route.secondProxyAddresses),
         ].compactMap { $0 }
         return entries
     }
 
     /// Returns the entry for a proxy under a name in place of its host, if it has one.
     private func entry(
-        _ server: EngineConfiguration.ProxyServer?, _ name: String?, _ addresses: [String]?
+        for server: EngineConfiguration.ProxyServer?, named name: String?, _ addresses: [String]?
     ) -> Entry? {
         // libcurl needs no entry for an address, and cannot read one for an address in brackets.
         guard let server, let addresses, name != nil || !server.isAddress else { return nil }

@@ -52,7 +52,7 @@ struct ConnectionChannel {
     func send(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         switch way {
         case .socket(let socket):
-            return move("Send", CURLE_SEND_ERROR) {
+            return move("Send", failure: CURLE_SEND_ERROR) {
                 unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, Self.flags)
             }
         case .libcurl(let multi, let easy):
@@ -70,7 +70,7 @@ struct ConnectionChannel {
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         switch way {
         case .socket(let socket):
-            return move("Recv", CURLE_RECV_ERROR) {
+            return move("Recv", failure: CURLE_RECV_ERROR) {
                 unsafe recv(socket, buffer.baseAddress, buffer.count, Self.flags)
             }
         case .libcurl(let multi, let easy):
@@ -95,7 +95,7 @@ struct ConnectionChannel {
     static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
     /// Returns the result of a system call that moves bytes.
-    private func move(_ name: String, _ code: CURLcode, _ call: () -> Int) -> Outcome {
+    private func move(_ name: String, failure code: CURLcode, _ call: () -> Int) -> Outcome {
         while true {
             let count = call()
             if count >= 0 { return count > 0 ? .moved(count) : .ended }

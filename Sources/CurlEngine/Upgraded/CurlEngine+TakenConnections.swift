@@ -19,7 +19,7 @@ extension CurlEngine {
             !transfer.options.isEncryptedOnTheWire
         else { return true }
         // While the easy handle is there, it is known whether libcurl has the addresses.
-        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
+        if transfer.lookup != .none { endLookup(transfer) }
         let report = easy.report(of: transfer)
         let isTaken = connectOnlyTransfers.take(handshake.socket) { multi.remove(transfer, hasFailed: false) }
         guard isTaken else {

@@ -4,7 +4,7 @@ extension SwitchedConnection {
     func serve(_ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers) -> SwitchHandshake.Step {
         let isBlocked = !send(channel)
         guard let room = roomToReceive() else { return .end }
-        let step = receive(channel, connections, room)
+        let step = receive(from: channel, connections, room: room)
         guard case .wait(let interest) = step else { return step }
         return .wait(isBlocked ? interest.union(.write) : interest)
     }
@@ -71,7 +71,7 @@ extension SwitchedConnection {
 
     /// Receives bytes until there are none or the share of the turn, or the buffer for the reader, is full.
     private func receive(
-        _ channel: ConnectionChannel, _ connections: ConnectOnlyTransfers, _ room: Int
+        from channel: ConnectionChannel, _ connections: ConnectOnlyTransfers, room: Int
     ) -> SwitchHandshake.Step {
         guard room > 0 else { return .wait([]) }
         guard let buffer = unsafe connections.buffer else {
@@ -80,7 +80,7 @@ extension SwitchedConnection {
         }
         var count = 0
         let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(room, buffer.count)])
-        let outcome = unsafe receive(channel, target, &count)
+        let outcome = unsafe receive(from: channel, into: target, &count)
         let isStored = count == 0 || store(count, connections)
         state.withLock { $0.direct.isEngineReceiving = false }
         let step: SwitchHandshake.Step
@@ -103,7 +103,7 @@ extension SwitchedConnection {
 
     /// Receives bytes until the buffer is full or there are no more, and counts them. Returns the last outcome.
     private func receive(
-        _ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
+        from channel: ConnectionChannel, into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ConnectionChannel.Outcome {
         while true {
             let rest = unsafe buffer[count..<min(buffer.count, count + ConnectOnlyTransfers.receiveSize)]

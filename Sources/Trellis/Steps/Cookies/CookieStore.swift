@@ -116,7 +116,7 @@ struct CookieStore: Sendable {
         let value = entries.values[spot.place][spot.index].cookie.value
         guard Cookie.fieldSize(name, value) <= limits.fieldSize else { return nil }
         if name.isEmpty { return value.isEmpty ? nil : value }
-        return String(name, "=", value)
+        return String(joining: name, "=", value)
     }
 
     /// Adds the cookies of one domain that match a request, and updates the date of their last use.
