@@ -4,7 +4,7 @@ import CCurl
 ///
 /// The engine belongs to the thread of its executor; its methods may only be called on that thread. When no transfer has run for the idle
 /// lifetime of connections, the engine holds no libcurl handle and no socket.
-package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
+package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread; `makeTransfer` checks this in debug builds.
     let executor: EngineExecutor
     let configuration: EngineConfiguration
@@ -269,6 +269,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Loop
 
+    /// The latest instant of the next ``flush(now:poller:)`` on the system's clock, if there is a limit.
     var nextDeadline: EngineInstant? {
         guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && streams.resumed.isEmpty else {
             return EngineInstant(nanoseconds: 0)
@@ -277,6 +278,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         return min(nextCheck, multi?.deadline ?? nextCheck)
     }
 
+    /// Handles a ready socket.
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
@@ -306,6 +308,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Records that a server has sent GOAWAY while the response to the transfer is in progress.
     func serverIsLeaving(_ transfer: Transfer) { unsafe leaving.insert(transfer) }
 
+    /// Does the work that is due, and updates the poller. Called before every wait and after every batch of events.
     func flush(now: EngineInstant, poller: Poller) {
         // Transfers can change without a multi handle: an end may have been delayed until its reader took all bytes.
         applyChanges()
@@ -366,6 +369,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         return hasFinished
     }
 
+    /// Ends all work and closes every socket.
     func close() {
         closeTakenConnections()
         for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }

@@ -1,21 +1,5 @@
 import CCurl
 
-/// A client of the loop with its own sockets and timer, such as libcurl's multi handle.
-protocol LoopClient: AnyObject {
-    /// The latest instant of the next ``flush(now:poller:)``, on the system's clock; `nil` if there is no limit.
-    var nextDeadline: EngineInstant? { get }
-    /// Handles a ready socket.
-    func socketIsReady(_ ready: ReadySocket)
-    /// Does the work that is due, and updates the poller. Called before every wait and after every batch of events.
-    func flush(now: EngineInstant, poller: Poller)
-    /// Closes idle connections at once, as far as that is possible.
-    func giveUpIdleConnections()
-    /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
-    func closeIdleConnections(to origin: String?)
-    /// Ends all work and closes every socket.
-    func close()
-}
-
 /// A delivery to a task on another thread, which can wait until the engine thread has no other work.
 package protocol DeferredDelivery: AnyObject {
     /// Delivers everything that is ready. Called on the engine thread.
@@ -38,7 +22,8 @@ package final class EventLoop {
     private var isStopping = false
     private var isTornDown = false
     private var whenEnded: [@Sendable () -> Void] = []
-    private var client: (any LoopClient)?
+    /// The engine whose sockets and deadlines the loop serves, if it has one.
+    private var engine: CurlEngine?
 
     /// The current instant on the engine's clock, read once per turn.
     package var now: EngineInstant { presentInstant }
@@ -93,12 +78,12 @@ package final class EventLoop {
 
     // MARK: Turns
 
-    func attach(_ client: any LoopClient) { self.client = client }
+    func attach(_ engine: CurlEngine) { self.engine = engine }
 
-    /// Lets the client close idle connections at once.
-    func giveUpIdleConnections() { client?.giveUpIdleConnections() }
+    /// Lets the engine close idle connections at once.
+    func giveUpIdleConnections() { engine?.giveUpIdleConnections() }
 
-    func closeIdleConnections(to origin: String?) { client?.closeIdleConnections(to: origin) }
+    func closeIdleConnections(to origin: String?) { engine?.closeIdleConnections(to: origin) }
 
     /// The descriptor that wakes the loop. It exists from the first turn until ``tearDown()``.
     var wakeUpDescriptor: Int32? { poller?.wakeUpDescriptor }
@@ -122,7 +107,7 @@ package final class EventLoop {
         defer { hasOneReadySocket = false }
         var count = 0
         for ready in waited {
-            client?.socketIsReady(ready)
+            engine?.socketIsReady(ready)
             // A TLS handshake may take a millisecond.
             count += 1
             if count & 15 == 0 { meter.turnContinues() }
@@ -176,7 +161,7 @@ package final class EventLoop {
 
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
         guard let poller else { return nil }
-        client?.flush(now: systemNow, poller: poller)
+        engine?.flush(now: systemNow, poller: poller)
         let limit = unsafe isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
         unsafe readySockets.removeAll(keepingCapacity: true)
@@ -201,7 +186,7 @@ package final class EventLoop {
             // A timer that is due fires even if the clock stands still.
             limit = deadline <= now ? 0 : clock.sleep(until: deadline, from: now)
         }
-        if let deadline = client?.nextDeadline { limit = min(limit ?? .max, untilSystem(deadline)) }
+        if let deadline = engine?.nextDeadline { limit = min(limit ?? .max, untilSystem(deadline)) }
         if let deadline = unsafe systemTimers.nextDeadline { limit = min(limit ?? .max, untilSystem(deadline)) }
         return limit
     }
@@ -238,8 +223,8 @@ package final class EventLoop {
     /// Closes everything and returns the closures to call at the end.
     func tearDown() -> [@Sendable () -> Void] {
         runDeliveries(isQuiet: true)
-        client?.close()
-        client = nil
+        engine?.close()
+        engine = nil
         var unfired = unsafe timers
         unsafe timers = TimerHeap()
         unfired.removeAll()
