@@ -8,3 +8,15 @@ public final class Boxed<Value: Sendable>: Sendable {
     @inlinable
     public init(_ value: consuming Value) { self.value = value }
 }
+
+extension Boxed: Equatable where Value: Equatable {
+    /// Returns whether the values are equal.
+    @inlinable
+    public static func == (one: Boxed, other: Boxed) -> Bool { one === other || one.value == other.value }
+}
+
+extension Boxed: Hashable where Value: Hashable {
+    /// Hashes the value.
+    @inlinable
+    public func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}

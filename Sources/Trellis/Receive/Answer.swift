@@ -1,40 +1,30 @@
+import CurlEngine
 package import FoundationEssentials
 import HTTPTypes
 
 /// A request and its response, as validators and serializers receive them.
 package struct Answer: Sendable {
     /// The properties behind one reference, because an answer is passed through the frame of every function that reads it.
-    private final class Storage: Sendable {
+    private struct Parts: Sendable {
         let request: Request
         let response: Response
         let body: Data?
         let observer: (any ReadingObserver)?
         let validationResult: ValidationResult?
-
-        init(
-            _ request: Request, _ response: Response, _ body: Data?, _ observer: (any ReadingObserver)?,
-            _ validationResult: ValidationResult?
-        ) {
-            self.request = request
-            self.response = response
-            self.body = body
-            self.observer = observer
-            self.validationResult = validationResult
-        }
     }
 
-    private let storage: Storage
+    private let storage: Boxed<Parts>
 
     /// The request as it was sent, with its session's defaults.
-    package var request: Request { storage.request }
+    package var request: Request { storage.value.request }
     /// The response.
-    package var response: Response { storage.response }
+    package var response: Response { storage.value.response }
     /// The complete body; `nil` if the body has not been received.
-    package var body: Data? { storage.body }
+    package var body: Data? { storage.value.body }
     /// The observer of the validations and serializations of the response.
-    var observer: (any ReadingObserver)? { storage.observer }
+    var observer: (any ReadingObserver)? { storage.value.observer }
     /// The validation result of the attempt that received the response; `nil` if the attempt was not validated.
-    var validationResult: ValidationResult? { storage.validationResult }
+    var validationResult: ValidationResult? { storage.value.validationResult }
 
     /// Creates an answer that nothing observes.
     package init(request: Request, response: Response, body: Data?) {
@@ -45,7 +35,10 @@ package struct Answer: Sendable {
         request: Request, response: Response, body: Data?, observer: (any ReadingObserver)?,
         validationResult: ValidationResult? = nil
     ) {
-        storage = Storage(request, response, body, observer, validationResult)
+        storage = Boxed(
+            Parts(
+                request: request, response: response, body: body, observer: observer, validationResult: validationResult
+            ))
     }
 
     /// The body and the response, for a response whose body has been received.

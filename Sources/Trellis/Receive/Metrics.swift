@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The durations and byte counts of a request, as far as the request has proceeded.
 ///
 /// If the response is a stored one that the server has confirmed, or that takes the place of a failure, they are those of the exchange with
@@ -53,18 +55,18 @@ public struct Metrics: Sendable, Hashable {
     public package(set) var isConnectionKept: Bool?
     /// The URL of the proxy that the request went through, without credentials; `nil` if there was none.
     public package(set) var proxyURL: String? {
-        get { rare?.values.proxyURL }
+        get { rare?.value.proxyURL }
         set { change { $0.proxyURL = newValue } }
     }
     /// The certificates of the server; `nil` unless the session has an evaluator for the host (``ServerTrustManager``), or the request or
     /// its session collects them (``Request/collectsServerTrust``).
     public package(set) var serverTrust: ServerTrust? {
-        get { rare?.values.serverTrust }
+        get { rare?.value.serverTrust }
         set { change { $0.serverTrust = newValue } }
     }
     /// The way in which the cache has handled the request; `nil` if the session has no ``Steps/cache``.
     public package(set) var cacheStatus: CacheStatus? {
-        get { rare?.values.cacheStatus }
+        get { rare?.value.cacheStatus }
         set { change { $0.cacheStatus = newValue } }
     }
     /// The number of times that the request was started.
@@ -81,17 +83,6 @@ public struct Metrics: Sendable, Hashable {
         var cacheStatus: CacheStatus?
     }
 
-    /// The rare values behind one reference.
-    private final class Rare: Sendable, Hashable {
-        let values: RareValues
-
-        init(_ values: RareValues) { self.values = values }
-
-        static func == (one: Rare, other: Rare) -> Bool { one.values == other.values }
-
-        func hash(into hasher: inout Hasher) { hasher.combine(values) }
-    }
-
     /// Returns the address of a peer with its port, or the path of its socket; `nil` if the host is empty.
     static func address(host: String, port: Int) -> String? {
         guard !host.isEmpty else { return nil }
@@ -100,12 +91,13 @@ public struct Metrics: Sendable, Hashable {
     }
 
     private mutating func change(_ change: (inout RareValues) -> Void) {
-        var values = rare?.values ?? RareValues()
+        var values = rare?.value ?? RareValues()
         change(&values)
-        rare = Rare(values)
+        rare = Boxed(values)
     }
 
-    private var rare: Rare?
+    /// The rare values behind one reference, if there are any.
+    private var rare: Boxed<RareValues>?
 
     /// The head and the trailers in which the server reports.
     var reporting = ServerTimingFields()

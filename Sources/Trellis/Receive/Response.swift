@@ -4,36 +4,23 @@ private import Synchronization
 
 /// The response to a request. Any status is a response, not an error.
 public struct Response: Sendable {
-    private final class Storage: Sendable {
-        let head: ResponseHead
-        let url: String
+    private struct Parts: Sendable {
+        var head: ResponseHead
+        var url: String
         let informational: [ResponseHead]
         let trailers: HTTPFields
-        let metrics: Metrics
+        var metrics: Metrics
         let redirects: [Redirect]
-        let bodyCut: BodyCut?
+        var bodyCut: BodyCut?
         let request: AnsweredRequest?
-        /// The cache status that was added to the response.
-        let addedStatus = LazyReference<AddedStatus>()
-
-        init(
-            _ head: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailers: HTTPFields,
-            _ metrics: Metrics, _ redirects: [Redirect], _ bodyCut: BodyCut?, _ request: AnsweredRequest?
-        ) {
-            self.bodyCut = bodyCut
-            self.request = request
-            self.head = head
-            self.url = url
-            self.informational = informational
-            self.trailers = trailers
-            self.metrics = metrics
-            self.redirects = redirects
-        }
     }
 
-    private final class AddedStatus: Sendable {
-        let status: CacheStatus
-        init(_ status: CacheStatus) { self.status = status }
+    private final class Storage: Sendable {
+        let parts: Parts
+        /// The cache status that was added to the response, if one was.
+        let addedStatus = LazyReference<Boxed<CacheStatus>>()
+
+        init(_ parts: consuming Parts) { self.parts = parts }
     }
 
     // A single reference, because a response is passed on often and has many parts.
@@ -53,80 +40,81 @@ public struct Response: Sendable {
         head: ResponseHead, url: String, informational: [ResponseHead] = [], trailers: HTTPFields = HTTPFields(),
         metrics: Metrics = Metrics(), redirects: [Redirect] = [], bodyCut: BodyCut? = nil, to request: AnsweredRequest?
     ) {
-        storage = Storage(head, url, informational, trailers, metrics, redirects, bodyCut, request)
+        storage = Storage(
+            Parts(
+                head: head, url: url, informational: informational, trailers: trailers, metrics: metrics,
+                redirects: redirects, bodyCut: bodyCut, request: request))
     }
 
     /// The parts of the request that errors and validators need; `nil` for a response that was not received.
-    var request: AnsweredRequest? { storage.request }
+    var request: AnsweredRequest? { storage.parts.request }
 
     /// The reason why only the beginning of the body was read; `nil` if the whole body was, or is to be.
-    var bodyCut: BodyCut? { storage.bodyCut }
+    var bodyCut: BodyCut? { storage.parts.bodyCut }
 
     /// Indicates whether only the beginning of the body was read.
     var isBodyCut: Bool { bodyCut != nil }
 
     /// The final head.
-    public var head: ResponseHead { storage.head }
+    public var head: ResponseHead { storage.parts.head }
 
     /// The URL that was requested, as it was sent. That of a WebSocket has the scheme `ws` or `wss`.
-    public var url: String { storage.url }
+    public var url: String { storage.parts.url }
 
     /// The heads with a status of 1xx before the final head, such as 103 Early Hints (RFC 8297).
-    public var informational: [ResponseHead] { storage.informational }
+    public var informational: [ResponseHead] { storage.parts.informational }
 
     /// The fields that were received after the body. Empty until the body has ended.
-    public var trailers: HTTPFields { storage.trailers }
+    public var trailers: HTTPFields { storage.parts.trailers }
 
     /// The metrics of the request so far; for the head of a stream, up to the head.
     public var metrics: Metrics {
-        var metrics = storage.metrics
-        if let added = storage.addedStatus.load() { metrics.cacheStatus = added.status }
+        var metrics = storage.parts.metrics
+        if let added = storage.addedStatus.load() { metrics.cacheStatus = added.value }
         metrics.reporting = ServerTimingFields(head: head, trailers: trailers.isEmpty ? nil : trailers)
         return metrics
     }
 
     /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it. Later calls have higher numbers.
-    public var callID: UInt64 { storage.metrics.callID }
+    public var callID: UInt64 { storage.parts.metrics.callID }
 
     /// The certificates of the server: ``Metrics/serverTrust``.
-    public var serverTrust: ServerTrust? { storage.metrics.serverTrust }
+    public var serverTrust: ServerTrust? { storage.parts.metrics.serverTrust }
 
     /// The way in which the cache has handled the request: ``Metrics/cacheStatus``.
-    public var cacheStatus: CacheStatus? { storage.addedStatus.load()?.status ?? storage.metrics.cacheStatus }
+    public var cacheStatus: CacheStatus? { storage.addedStatus.load()?.value ?? storage.parts.metrics.cacheStatus }
 
     /// Adds a cache status to a response that only its call has yet, which takes a small part of the time of a copy with the status.
     /// Returns the response.
     func adding(_ status: consuming CacheStatus) -> Response {
-        let added = AddedStatus(status)
-        return storage.addedStatus.storeIfNil(added) === added ? self : with(added.status)
+        let added = Boxed(status)
+        return storage.addedStatus.storeIfNil(added) === added ? self : with(added.value)
     }
 
     /// Returns the response with a cache status.
-    func with(_ status: CacheStatus) -> Response {
-        var metrics = storage.metrics
-        metrics.cacheStatus = status
-        return copy(metrics: metrics)
-    }
+    func with(_ status: CacheStatus) -> Response { changed { $0.metrics.cacheStatus = status } }
 
     /// Returns the response with another head.
-    func with(_ head: ResponseHead) -> Response { copy(head: head, metrics: metrics) }
+    func with(_ head: ResponseHead) -> Response { changed { ($0.head, $0.metrics) = (head, metrics) } }
 
     /// Returns the response with the reason why only the beginning of its body was read.
-    func with(_ bodyCut: BodyCut) -> Response { copy(metrics: storage.metrics, bodyCut: bodyCut) }
+    func with(_ bodyCut: BodyCut) -> Response { changed { $0.bodyCut = bodyCut } }
 
     /// The response with a WebSocket's URL instead of its handshake's.
-    var withWebSocketScheme: Response { copy(url: url.withWebSocketScheme, metrics: metrics) }
+    var withWebSocketScheme: Response {
+        changed { ($0.url, $0.metrics) = (url.withWebSocketScheme, metrics) }
+    }
 
-    private func copy(
-        head: ResponseHead? = nil, url: String? = nil, metrics: Metrics, bodyCut: BodyCut? = nil
-    ) -> Response {
-        Response(
-            head: head ?? self.head, url: url ?? self.url, informational: informational, trailers: trailers,
-            metrics: metrics, redirects: redirects, bodyCut: bodyCut ?? self.bodyCut, to: request)
+    private init(_ parts: consuming Parts) { storage = Storage(parts) }
+
+    private func changed(_ change: (inout Parts) -> Void) -> Response {
+        var parts = storage.parts
+        change(&parts)
+        return Response(parts)
     }
 
     /// The redirects that led to this response, in their order.
-    public var redirects: [Redirect] { storage.redirects }
+    public var redirects: [Redirect] { storage.parts.redirects }
 
     /// The status of the final head.
     public var status: HTTPResponse.Status { head.status }

@@ -77,11 +77,6 @@ extension HTTPVersion {
 
 /// The parts of a head. The fields are parsed once, when they are read for the first time on any thread.
 private final class HeadStorage: Sendable {
-    private final class Parsed: Sendable {
-        let fields: HTTPFields
-        init(_ fields: HTTPFields) { self.fields = fields }
-    }
-
     /// The fields before they are first read.
     enum Source {
         /// The fields as bytes.
@@ -95,7 +90,7 @@ private final class HeadStorage: Sendable {
     let status: HTTPResponse.Status
     let version: HTTPVersion
     private let source: Source
-    private let parsed = LazyReference<Parsed>()
+    private let parsed = LazyReference<Boxed<HTTPFields>>()
 
     /// Creates a head whose fields are made when they are first read.
     init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ source: Source) {
@@ -109,13 +104,13 @@ private final class HeadStorage: Sendable {
         self.status = status
         self.version = version
         source = .parsed
-        _ = parsed.storeIfNil(Parsed(fields))
+        _ = parsed.storeIfNil(Boxed(fields))
     }
 
     /// The parsed fields.
     var fields: HTTPFields {
-        if let parsed = parsed.load() { return parsed.fields }
-        return parsed.storeIfNil(Parsed(made)).fields
+        if let parsed = parsed.load() { return parsed.value }
+        return parsed.storeIfNil(Boxed(made)).value
     }
 
     func fields(nameLengths: UInt64) -> HTTPFields {

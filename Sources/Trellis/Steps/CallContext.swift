@@ -39,9 +39,9 @@ public struct CallContext: Sendable {
     let call: Call
     /// The other values behind one reference, because a context is copied often, and each waiting step keeps a copy; `nil` in the first hop
     /// of the first attempt.
-    private var storage: Storage?
+    private var storage: Boxed<Parts>?
 
-    private var later: Parts? { storage?.parts }
+    private var later: Parts? { storage?.value }
 
     init(_ call: Call) {
         self.call = call
@@ -90,16 +90,10 @@ extension CallContext {
         var hop: RedirectedHop?
     }
 
-    private final class Storage: Sendable {
-        let parts: Parts
-
-        init(_ parts: Parts) { self.parts = parts }
-    }
-
     private mutating func change(_ body: (inout Parts) -> Void) {
-        var parts = storage?.parts ?? Parts()
+        var parts = storage?.value ?? Parts()
         body(&parts)
-        storage = Storage(parts)
+        storage = Boxed(parts)
     }
 }
 

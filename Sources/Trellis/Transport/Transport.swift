@@ -256,22 +256,16 @@ public struct TransportFailure: Error, Sendable {
         var sentCertificates: [[UInt8]] = []
     }
 
-    private final class Storage: Sendable {
-        let parts: Parts
-
-        init(_ parts: Parts) { self.parts = parts }
-    }
-
     private var parts: Parts {
-        get { storage.parts }
-        set { storage = Storage(newValue) }
+        get { storage.value }
+        set { storage = Boxed(newValue) }
     }
 
     // A single reference, because every end of an attempt carries an optional failure, and almost all of them succeed.
-    private var storage: Storage
+    private var storage: Boxed<Parts>
 
     /// Creates a failure.
-    public init(_ reason: TrellisError.Reason) { storage = Storage(Parts(reason: reason)) }
+    public init(_ reason: TrellisError.Reason) { storage = Boxed(Parts(reason: reason)) }
 }
 
 /// An attempt that can wait before it connects.

@@ -27,39 +27,32 @@ public struct MockResponse: Sendable {
         var connection: (any DuplexConnection)?
     }
 
-    /// The box of the extras, so that a response without them is small: it is passed on often.
-    private final class ExtrasBox: Sendable {
-        let extras: Extras
-
-        init(_ extras: Extras) { self.extras = extras }
-    }
-
     /// The final head.
     public var head: ResponseHead
     let content: Content
-    /// The other parts; `nil` if there are none.
-    private var box: ExtrasBox?
+    /// The other parts, if there are any. A response without them is small, because it is passed on often.
+    private var box: Boxed<Extras>?
 
     /// The heads with a status of 1xx that precede the final head.
     public var informational: [ResponseHead] {
-        get { box?.extras.informational ?? [] }
+        get { box?.value.informational ?? [] }
         set { change { $0.informational = newValue } }
     }
 
     /// The fields after the body.
     public var trailers: HTTPFields {
-        get { box?.extras.trailers ?? HTTPFields() }
+        get { box?.value.trailers ?? HTTPFields() }
         set { change { $0.trailers = newValue } }
     }
 
     /// The measurements that the transport reports.
     @_spi(Transport) public var report: TransportReport {
-        get { box?.extras.report ?? TransportReport() }
+        get { box?.value.report ?? TransportReport() }
         set { change { $0.report = newValue } }
     }
 
     /// The connection on which the server has switched protocols; `nil` if it has not.
-    var connection: (any DuplexConnection)? { box?.extras.connection }
+    var connection: (any DuplexConnection)? { box?.value.connection }
 
     /// Returns whether the response accepts the handshake of a WebSocket, and has no connection for its messages.
     func lacksConnection(for request: TransportRequest) -> Bool {
@@ -67,9 +60,9 @@ public struct MockResponse: Sendable {
     }
 
     private mutating func change(_ body: (inout Extras) -> Void) {
-        var extras = box?.extras ?? Extras()
+        var extras = box?.value ?? Extras()
         body(&extras)
-        box = ExtrasBox(extras)
+        box = Boxed(extras)
     }
 
     /// Creates a response whose body is in memory.
@@ -158,7 +151,7 @@ public struct MockResponse: Sendable {
         to events: any TransportEvents, for request: TransportRequest, willEnd: () -> Void
     ) -> Bool {
         guard case .bytes(let bytes) = content, !lacksConnection(for: request) else { return false }
-        let extras = box?.extras
+        let extras = box?.value
         if let extras {
             guard extras.connection == nil else { return false }
             for head in extras.informational { events.transportDidReceiveInformational(head) }

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The limits on the time of a request and of its phases. `nil` means no limit.
 ///
 /// A value sets some of the limits and leaves the others unset: a limit that a ``Request`` does not set is its session's, and a
@@ -26,18 +28,12 @@ public struct Timeouts: Sendable, Hashable {
         var collectedTotal: Duration? = .seconds(300)
     }
 
-    private final class Storage: Sendable {
-        let limits: Limits
-
-        init(_ limits: Limits) { self.limits = limits }
-    }
-
     /// The limits behind one reference, because the frame of every call that waits holds the limits that were passed to its verb.
-    private var storage: Storage
+    private var storage: Boxed<Limits>
 
     private var named: Limits {
-        get { storage.limits }
-        set { storage = Storage(newValue) }
+        get { storage.value }
+        set { storage = Boxed(newValue) }
     }
 
     /// The default of ``total`` for a response that is collected in memory: 300 seconds.
@@ -84,7 +80,7 @@ public struct Timeouts: Sendable, Hashable {
         connect: Duration? = Timeouts.inherited, responseHead: Duration? = Timeouts.inherited,
         idle: Duration? = Timeouts.inherited, total: Duration? = Timeouts.inherited
     ) {
-        storage = Storage(Limits(connect: connect, responseHead: responseHead, idle: idle, total: total))
+        storage = Boxed(Limits(connect: connect, responseHead: responseHead, idle: idle, total: total))
     }
 
     /// The value of a limit that is not set.

@@ -18,26 +18,15 @@ public struct ServerTrust: Sendable {
         public static let stapledResponse = RevocationChecks(rawValue: 2)
     }
 
-    private final class Storage: Sendable {
+    private struct Parts: Sendable, Hashable {
         let host: String
         let chain: [Certificate]
         let sentChain: [Certificate]
         let isValidated: Bool
         let revocationChecks: RevocationChecks
-
-        init(
-            _ host: String, _ chain: [Certificate], _ sentChain: [Certificate], _ isValidated: Bool,
-            _ revocationChecks: RevocationChecks
-        ) {
-            self.host = host
-            self.chain = chain
-            self.sentChain = sentChain
-            self.isValidated = isValidated
-            self.revocationChecks = revocationChecks
-        }
     }
 
-    private let storage: Storage
+    private let storage: Boxed<Parts>
 
     /// Creates the trust of a server, for tests of evaluators.
     ///
@@ -51,7 +40,10 @@ public struct ServerTrust: Sendable {
         host: String, chain: [Certificate], sentChain: [Certificate]? = nil, isValidated: Bool = true,
         revocationChecks: RevocationChecks = []
     ) {
-        storage = Storage(host, chain, sentChain ?? chain, isValidated, revocationChecks)
+        storage = Boxed(
+            Parts(
+                host: host, chain: chain, sentChain: sentChain ?? chain, isValidated: isValidated,
+                revocationChecks: revocationChecks))
     }
 
     /// Creates the trust of a server from the certificates of a connection.
@@ -84,33 +76,29 @@ public struct ServerTrust: Sendable {
     }
 
     /// The host that the request is for, as in its URL: in lower case, and an IPv6 address without brackets.
-    public var host: String { storage.host }
+    public var host: String { storage.value.host }
 
     /// The certificates from the server's own to that of the authority that the session trusts, as the handshake has validated them. If
     /// ``isValidated`` is `false`, only the server's own.
-    public var chain: [Certificate] { storage.chain }
+    public var chain: [Certificate] { storage.value.chain }
 
     /// The certificates that the server has sent. They include ones that play no part in ``chain``, and may be missing others, such as the
     /// authority's. They prove nothing, because anyone can send any certificate. Those that cannot be read are left out.
-    public var sentChain: [Certificate] { storage.sentChain }
+    public var sentChain: [Certificate] { storage.value.sentChain }
 
     /// Indicates whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification
     /// (``TLSConfiguration/insecureWithoutAnyVerification()``), after a handshake that was refused, in which the server need not have the
     /// key of its certificate, and for a connection that has resumed a TLS session, which no connection to a host with an evaluator does
     /// (``ServerTrustManager``).
-    public var isValidated: Bool { storage.isValidated }
+    public var isValidated: Bool { storage.value.isValidated }
 
     /// The checks of revocation that the handshake has made.
-    public var revocationChecks: RevocationChecks { storage.revocationChecks }
+    public var revocationChecks: RevocationChecks { storage.value.revocationChecks }
 }
 
 extension ServerTrust: Hashable {
     /// Returns whether the hosts, the certificates and the checks are the same.
-    public static func == (one: ServerTrust, other: ServerTrust) -> Bool {
-        one.storage === other.storage
-            || one.host == other.host && one.chain == other.chain && one.sentChain == other.sentChain
-                && one.isValidated == other.isValidated && one.revocationChecks == other.revocationChecks
-    }
+    public static func == (one: ServerTrust, other: ServerTrust) -> Bool { one.storage == other.storage }
 
     /// Hashes the host and the server's own certificate.
     public func hash(into hasher: inout Hasher) {

@@ -5,18 +5,13 @@ private import Synchronization
 /// The fields of a response that has been received. They stay bytes until they are needed: the parsing would take a good part of the time
 /// of a miss.
 final class ReceivedFields: Sendable {
-    private final class Parsed: Sendable {
-        let fields: HTTPFields
-        init(_ fields: HTTPFields) { self.fields = fields }
-    }
-
     /// The facts that decide about the storing and the use of the response.
     let values: DecidingFields
     private let head: ResponseHead
     /// The lengths of the names of the fields that decide, each as a bit.
     private let nameLengths: UInt64
-    private let lazy = LazyReference<Parsed>()
-    private let lazyDeciding = LazyReference<Parsed>()
+    private let lazy = LazyReference<Boxed<HTTPFields>>()
+    private let lazyDeciding = LazyReference<Boxed<HTTPFields>>()
 
     /// - Parameters:
     ///   - nameLengths: The lengths of the names of the fields that decide (``decidingLengths(_:)``).
@@ -35,19 +30,19 @@ final class ReceivedFields: Sendable {
             values = DecidingFields(deciding, now: now)
         }
         self.values = values
-        _ = lazyDeciding.storeIfNil(Parsed(deciding))
+        _ = lazyDeciding.storeIfNil(Boxed(deciding))
     }
 
     /// The fields that decide about the storing and the use of the response, perhaps with others.
     var deciding: HTTPFields {
-        if let known = lazyDeciding.load() { return known.fields }
-        return lazyDeciding.storeIfNil(Parsed(head.headers(nameLengths: nameLengths))).fields
+        if let known = lazyDeciding.load() { return known.value }
+        return lazyDeciding.storeIfNil(Boxed(head.headers(nameLengths: nameLengths))).value
     }
 
     /// All fields without those that concern only the connection.
     var complete: HTTPFields {
-        if let complete = lazy.load() { return complete.fields }
-        return lazy.storeIfNil(Parsed(ConnectionFields.removed(from: head.headers))).fields
+        if let complete = lazy.load() { return complete.value }
+        return lazy.storeIfNil(Boxed(ConnectionFields.removed(from: head.headers))).value
     }
 
     /// The number of bytes that the fields take in memory, about.
