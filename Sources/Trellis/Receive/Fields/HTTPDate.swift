@@ -88,65 +88,29 @@ struct HTTPDate: Hashable, Comparable, Sendable {
 
     /// The text of the instant as senders write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
     var text: String {
-        let year = year
-        let months = (1...12).compactMap {
-            HTTPDate(year: year, month: $0, day: 1, hour: 0, minute: 0, second: 0)?.secondsSince1970
+        let (days, rest) = (Int(secondsSince1970 / 86_400), secondsSince1970 % 86_400)
+        // The rest is negative before 1970, except at midnight.
+        let (day, second) = rest < 0 ? (days - 1, rest + 86_400) : (days, rest)
+        let date = GregorianDay(daysSince1970: day)
+        let numbers = [Int64(date.day), second / 3600, second / 60 % 60, second % 60].map {
+            $0 < 10 ? "0\($0)" : "\($0)"
         }
-        let month = months.lastIndex { $0 <= secondsSince1970 } ?? 0
-        let rest = secondsSince1970 - months[month]
-        let day = rest / 86_400
-        let weekday = Int((months[month] / 86_400 + day) % 7 + 7) % 7
-        let numbers = [day + 1, rest / 3600 % 24, rest / 60 % 60, rest % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
         let clock = numbers[1...].joined(separator: ":")
-        return "\(Self.dayNames[weekday]), \(numbers[0]) \(Self.monthNames[month]) \(year) \(clock) GMT"
+        let weekday = Self.dayNames[(day % 7 + 7) % 7]
+        return "\(weekday), \(numbers[0]) \(Self.monthNames[date.month - 1]) \(date.year) \(clock) GMT"
     }
 }
-
-// MARK: The calendar
 
 extension HTTPDate {
     /// Creates an instant from a day of the Gregorian calendar and a time of day; `nil` if there is no such day or time. A leap
     /// second is treated as the second after it.
     init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-        guard (1...12).contains(month), (1...Self.days(inMonth: month, of: year)).contains(day) else { return nil }
-        guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }
-        let days = Self.daysSince1970(year: year, month: month, day: day)
-        secondsSince1970 = Int64(((days * 24 + hour) * 60 + minute) * 60 + second)
+        let seconds = GregorianDay.secondsSince1970(
+            year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        guard let seconds else { return nil }
+        secondsSince1970 = Int64(seconds)
     }
 
     /// The Gregorian year of the instant.
-    var year: Int {
-        let days = Int((Double(secondsSince1970) / 86_400).rounded(.down))
-        var year = 1970 + Int((Double(days) / 365.2425).rounded(.down))
-        while Self.daysSince1970(year: year, month: 1, day: 1) > days { year -= 1 }
-        while Self.daysSince1970(year: year + 1, month: 1, day: 1) <= days { year += 1 }
-        return year
-    }
-
-    private static func days(inMonth month: Int, of year: Int) -> Int {
-        switch month {
-        case 2: isLeap(year) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    private static func isLeap(_ year: Int) -> Bool {
-        year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
-    }
-
-    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
-        // Years from March to February, in periods of 400: a leap day is the last one of its year.
-        let shifted = month > 2 ? year : year - 1
-        let period = floored(shifted, by: 400)
-        let yearOfPeriod = shifted - 400 * period
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfPeriod = 365 * yearOfPeriod + yearOfPeriod / 4 - yearOfPeriod / 100 + dayOfYear
-        // There are 719,468 days from March of the year 0 to 1970.
-        return 146_097 * period + dayOfPeriod - 719_468
-    }
-
-    private static func floored(_ value: Int, by divisor: Int) -> Int {
-        value >= 0 ? value / divisor : -((-value + divisor - 1) / divisor)
-    }
+    var year: Int { GregorianDay(daysSince1970: Int((Double(secondsSince1970) / 86_400).rounded(.down))).year }
 }

@@ -29,10 +29,10 @@ enum CookieDate {
             return nil
         }
         if year < 70 { year += 2000 } else if year < 100 { year += 1900 }
-        guard year >= 1601, day >= 1, day <= daysIn(month, year) else { return nil }
-        guard time.hour <= 23, time.minute <= 59, time.second <= 59 else { return nil }
-        let seconds = daysSince1970(year, month, day) * 86_400 + time.hour * 3600 + time.minute * 60 + time.second
-        return Date(timeIntervalSince1970: Double(seconds))
+        guard year >= 1601, time.second <= 59 else { return nil }
+        return GregorianDay.secondsSince1970(
+            year: year, month: month, day: day, hour: time.hour, minute: time.minute, second: time.second
+        ).map { Date(timeIntervalSince1970: Double($0)) }
     }
 
     // MARK: Tokens
@@ -79,23 +79,5 @@ enum CookieDate {
     private static func month(_ token: some Collection<UInt8>) -> Int? {
         let name = token.prefix(3).map(\.lowercasedASCII)
         return months.firstIndex(of: name).map { $0 + 1 }
-    }
-
-    // MARK: The calendar (Gregorian, also before it began)
-
-    private static func daysIn(_ month: Int, _ year: Int) -> Int {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        // Years are counted from March, so that the leap day is at their end.
-        let shifted = month > 2 ? month - 3 : month + 9
-        let year = month > 2 ? year : year - 1
-        let daysBefore = year * 365 + year / 4 - year / 100 + year / 400
-        return daysBefore + (153 * shifted + 2) / 5 + day - 1 - 719_468
     }
 }

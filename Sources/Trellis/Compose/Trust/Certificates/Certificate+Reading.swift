@@ -154,16 +154,10 @@ private enum CertificateTime {
         let (hour, minute, second) = (
             number(yearLength + 4, 2), number(yearLength + 6, 2), number(yearLength + 8, 2)
         )
-        guard 1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60 else { throw DERReader.Malformed() }
-        let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+        guard second < 60,
+            let seconds = GregorianDay.secondsSince1970(
+                year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        else { throw DERReader.Malformed() }
         return Date(timeIntervalSince1970: Double(seconds))
-    }
-
-    /// Returns the number of days from 1 January 1970 to a day of the Gregorian calendar. The year begins in March, so that the leap day is
-    /// its last one.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let shifted = month > 2 ? year : year - 1
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return shifted * 365 + (shifted / 4) - (shifted / 100) + (shifted / 400) + dayOfYear - 719_468
     }
 }
