@@ -1,1 +1,1 @@
-../../../../Examples/Sources/Snippets/RecordStorage.swift
+../../../../../Examples/Sources/Snippets/RecordStorage.swift
