@@ -60,7 +60,8 @@ package struct Answer: Sendable {
 
     /// Returns an error about this response, with the response and the beginning of the body.
     func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
-        response.error(reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying)
+        response.error(
+            reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying: underlying)
     }
 }
 
@@ -75,7 +76,7 @@ extension Response {
     /// Returns an error about this response, with the response and the beginning of the body.
     func error(
         _ reason: TrellisError.Reason, _ body: Data?, to method: HTTPRequest.Method?, phase: TrellisError.Phase,
-        _ underlying: (any Error)? = nil
+        underlying: (any Error)? = nil
     ) -> TrellisError {
         var error = TrellisError(
             reason, method: method, url: url, phase: phase, metrics: metrics, underlying: underlying)

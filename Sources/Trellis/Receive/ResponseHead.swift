@@ -16,18 +16,18 @@ public struct ResponseHead: Sendable {
 
     /// Creates a head, for transports and tests.
     public init(status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), version: HTTPVersion = .http1_1) {
-        storage = HeadStorage(status, version, headers)
+        storage = HeadStorage(status: status, version, headers)
     }
 
     /// Creates the head of a stored response, which has its age in seconds in place of the fields `Age` that were received.
     init(status: HTTPResponse.Status, headers: HTTPFields, age: Int64) {
-        storage = HeadStorage(status, .http1_1, .aged(headers, seconds: age))
+        storage = HeadStorage(status: status, .http1_1, .aged(headers, seconds: age))
     }
 
     /// Creates a head from the bytes of the transport.
     package init(_ head: consuming WireHead) {
         storage = HeadStorage(
-            HTTPResponse.Status(code: head.status, receivedReason: head.reason), HTTPVersion(head.version),
+            status: HTTPResponse.Status(code: head.status, receivedReason: head.reason), HTTPVersion(head.version),
             .wire(head.fields))
     }
 
@@ -93,14 +93,14 @@ private final class HeadStorage: Sendable {
     private let parsed = LazyReference<Boxed<HTTPFields>>()
 
     /// Creates a head whose fields are made when they are first read.
-    init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ source: Source) {
+    init(status: HTTPResponse.Status, _ version: HTTPVersion, _ source: Source) {
         self.status = status
         self.version = version
         self.source = source
     }
 
     /// Creates a head whose fields are parsed already.
-    init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ fields: HTTPFields) {
+    init(status: HTTPResponse.Status, _ version: HTTPVersion, _ fields: HTTPFields) {
         self.status = status
         self.version = version
         source = .parsed

@@ -83,13 +83,13 @@ package struct JSONRewriter {
         numbersWhere isNumberMark: @escaping Mark = { _ in false }
     ) -> (text: String, isComplete: Bool) {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run(isMark, isNumberMark, replacement)
+        let isComplete = rewriter.run(strings: isMark, numbers: isNumberMark, replacement)
         rewriter.copy(upTo: rewriter.position)
         return (String(decoding: rewriter.output, as: UTF8.self), isComplete)
     }
 
     private mutating func run(
-        _ isMark: @escaping Mark, _ isNumberMark: @escaping Mark, _ replacement: String
+        strings isMark: @escaping Mark, numbers isNumberMark: @escaping Mark, _ replacement: String
     ) -> Bool {
         run(Marks(strings: isMark, numbers: isNumberMark)) { _, kind, isMarked in
             guard isMarked else { return nil }
@@ -116,7 +116,7 @@ package struct JSONRewriter {
         numbersWhere isNumberMark: @escaping Mark = { _ in false }
     ) -> String {
         var rewriter = JSONRewriter(text)
-        let isComplete = rewriter.run(isMark, isNumberMark, replacement)
+        let isComplete = rewriter.run(strings: isMark, numbers: isNumberMark, replacement)
         return rewriter.textAsFarAsPossible(isComplete)
     }
 

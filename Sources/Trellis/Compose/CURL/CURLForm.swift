@@ -73,16 +73,16 @@ struct CURLForm {
             }
             let parameters = parameters(of: part, fileName: part.fileName)
             if parameters.isEmpty {
-                append("--form-string", "\(name)=\(text)", name)
+                append("--form-string", "\(name)=\(text)", for: name)
             } else {
-                append("--form", "\(name)=\(Self.quote(text))\(parameters)", name)
+                append("--form", "\(name)=\(Self.quote(text))\(parameters)", for: name)
             }
         case .file(let path):
             let parameters = parameters(of: part, fileName: part.fileName)
-            append("--form", "\(name)=@\(Self.quote(Self.path(path)))\(parameters)", name)
+            append("--form", "\(name)=@\(Self.quote(Self.path(path)))\(parameters)", for: name)
         case .stream:
             let parameters = parameters(of: part, fileName: part.fileName)
-            append("--form", "\(name)=\(part.fileName == nil ? "<" : "@")-\(parameters)", name)
+            append("--form", "\(name)=\(part.fileName == nil ? "<" : "@")-\(parameters)", for: name)
             remarks.append("the part named \(name.debugDescription) is a stream: give its bytes on the standard input")
         case .multipart(let inner):
             arguments.append(["--form", "\(name)=(;type=multipart/\(inner.subtype.rawValue)"])
@@ -92,7 +92,7 @@ struct CURLForm {
     }
 
     /// Adds an option, unless quoting has made its argument longer than an argument of a program may be (128 KiB on Linux).
-    private mutating func append(_ option: String, _ argument: String, _ name: String) {
+    private mutating func append(_ option: String, _ argument: String, for name: String) {
         guard argument.utf8.count <= Self.longestArgument else {
             remarks.append("the part named \(name.prefix(100).debugDescription) is too long for an argument")
             return

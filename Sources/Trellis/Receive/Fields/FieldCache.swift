@@ -14,7 +14,7 @@ struct FieldCache {
         let line: [UInt8]
         let field: HTTPField
 
-        init(_ hash: UInt64, _ line: [UInt8], _ field: HTTPField) {
+        init(hash: UInt64, line: [UInt8], _ field: HTTPField) {
             self.hash = hash
             self.line = line
             self.field = field
@@ -111,7 +111,7 @@ struct FieldCache {
         if known.isSecret {
             hasMadeSecret = true
         } else if line.count <= Self.maximumLength {
-            fields[slot] = Known(parts.hash, Self.bytes(line), field)
+            fields[slot] = Known(hash: parts.hash, line: Self.bytes(line), field)
         }
         return field
     }

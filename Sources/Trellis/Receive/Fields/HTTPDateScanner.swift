@@ -23,7 +23,7 @@ struct HTTPDateScanner {
         guard let day = number(2), skip(" "), let month = month(), skip(" "), let year = number(4), skip(" "),
             let time = time(), skip(" "), zone()
         else { return nil }
-        return seconds(year, month, day, time)
+        return seconds(year: year, month: month, day: day, time)
     }
 
     /// Takes a date such as `06-Nov-94 08:49:37 GMT`, and returns its seconds since 1970.
@@ -36,7 +36,7 @@ struct HTTPDateScanner {
         if year > present + 50 { year -= 100 }
         // From 2055 on, 05 is the year 2105.
         if year + 100 <= present + 50 { year += 100 }
-        return seconds(year, month, day, time)
+        return seconds(year: year, month: month, day: day, time)
     }
 
     /// Takes a date such as `Nov  6 08:49:37 1994`, and returns its seconds since 1970.
@@ -44,10 +44,10 @@ struct HTTPDateScanner {
         guard let month = month(), skip(" "), let day = skip(" ") ? number(1) : number(2), skip(" "),
             let time = time(), skip(" "), let year = number(4)
         else { return nil }
-        return seconds(year, month, day, time)
+        return seconds(year: year, month: month, day: day, time)
     }
 
-    private func seconds(_ year: Int, _ month: Int, _ day: Int, _ time: [Int]) -> Int64? {
+    private func seconds(year: Int, month: Int, day: Int, _ time: [Int]) -> Int64? {
         HTTPDate(year: year, month: month, day: day, hour: time[0], minute: time[1], second: time[2])?
             .secondsSince1970
     }

@@ -17,16 +17,16 @@ struct WebLinkParser {
         let base = URLReference(url)
         var links: [WebLink] = []
         while let target = parser.target() {
-            links.append(Self.link(target, parser.parameters(), base))
+            links.append(Self.link(to: target, parser.parameters(), base: base))
             parser.skipBlanks()
             guard parser.take(",") else { break }
         }
         return links
     }
 
-    private static func link(_ target: String, _ parameters: [(name: String, value: String)], _ base: URLReference)
-        -> WebLink
-    {
+    private static func link(
+        to target: String, _ parameters: [(name: String, value: String)], base: URLReference
+    ) -> WebLink {
         var values: [String: String] = [:]
         for (name, value) in parameters where values[name] == nil { values[name] = value }
         for (name, value) in values where name.utf8.last == UInt8(ascii: "*") {

@@ -9,7 +9,7 @@ public struct MultipartPart: Sendable {
     /// The body of the part, to be read once, before the next part is requested.
     public let body: Body
 
-    init(_ number: Int, _ headers: HTTPFields, _ reader: MultipartReader) {
+    init(number: Int, _ headers: HTTPFields, _ reader: MultipartReader) {
         self.headers = headers
         body = Body(number: number, reader: reader)
     }

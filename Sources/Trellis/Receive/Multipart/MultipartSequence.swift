@@ -55,7 +55,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
         public mutating func next() async throws -> MultipartPart? {
             switch state {
             case .reading(let reader):
-                return try await reader.nextPart().map { MultipartPart($0.number, $0.head, reader) }
+                return try await reader.nextPart().map { MultipartPart(number: $0.number, $0.head, reader) }
             case .failed(let error):
                 state = .done
                 throw error

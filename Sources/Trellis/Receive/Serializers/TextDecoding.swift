@@ -27,9 +27,9 @@ enum TextDecoding {
         switch encoding {
         case .utf8: return String(validating: mark == .utf8 ? data.dropFirst(3) : data, as: UTF8.self)
         // Big-endian unless a mark says otherwise: RFC 2781, section 4.3.
-        case .utf16: return utf16(data, mark == .utf16LittleEndian ? .utf16LittleEndian : .utf16BigEndian, mark)
-        case .utf16LittleEndian: return utf16(data, .utf16LittleEndian, mark)
-        case .utf16BigEndian: return utf16(data, .utf16BigEndian, mark)
+        case .utf16: return utf16(data, mark == .utf16LittleEndian ? .utf16LittleEndian : .utf16BigEndian, mark: mark)
+        case .utf16LittleEndian: return utf16(data, .utf16LittleEndian, mark: mark)
+        case .utf16BigEndian: return utf16(data, .utf16BigEndian, mark: mark)
         case .ascii: return data.allSatisfy { $0 < 0x80 } ? String(decoding: data, as: UTF8.self) : nil
         case .isoLatin1: return latin1(data)
         case .windowsCP1252: return windows1252(data)
@@ -37,7 +37,7 @@ enum TextDecoding {
         }
     }
 
-    private static func utf16(_ data: Data, _ order: ByteOrderMark, _ mark: ByteOrderMark?) -> String? {
+    private static func utf16(_ data: Data, _ order: ByteOrderMark, mark: ByteOrderMark?) -> String? {
         let bytes = mark == order ? data.dropFirst(2) : data
         guard bytes.count.isMultiple(of: 2) else { return nil }
         var units: [UInt16] = []

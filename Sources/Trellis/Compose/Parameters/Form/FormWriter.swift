@@ -6,10 +6,6 @@ struct FormWriter {
         let key: String
         let value: FormNode
 
-        init(_ written: String, _ key: String, _ value: FormNode) {
-            (self.written, self.key, self.value) = (written, key, value)
-        }
-
         /// Compares the written keys by Unicode scalars, which is the order of their UTF-8 bytes; `String` would compare composed
         /// characters. Equal written keys are compared by their original keys, because the order of a dictionary changes with
         /// every process.
@@ -56,7 +52,9 @@ struct FormWriter {
     }
 
     private mutating func writeMembers(of object: FormNode, _ name: String?) {
-        var members = zip(object.keys, object.children).map { Member(options.keyEncoding.encode($0), $0, $1) }
+        var members = zip(object.keys, object.children).map {
+            Member(written: options.keyEncoding.encode($0), key: $0, value: $1)
+        }
         if options.alphabetizeKeyValuePairs { members.sort(by: <) }
         for member in members {
             let key = member.written

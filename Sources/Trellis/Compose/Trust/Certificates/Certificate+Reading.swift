@@ -4,7 +4,7 @@ import FoundationEssentials
 /// The reading of an encoded certificate (RFC 5280, section 4.1).
 extension Certificate.Properties {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the bytes are not exactly one certificate.
-    convenience init(_ bytes: ArraySlice<UInt8>) throws(TrellisError) {
+    init(_ bytes: ArraySlice<UInt8>) throws(TrellisError) {
         let fields: CertificateFields
         do throws(DERReader.Malformed) {
             fields = try CertificateFields(bytes)
@@ -12,8 +12,9 @@ extension Certificate.Properties {
             throw TrellisError(.invalidRequest(.trustEvaluator("the bytes are not an X.509 certificate")))
         }
         self.init(
-            Data(bytes), try PublicKeyPin(ofKey: fields.publicKey), subject: fields.subject, issuer: fields.issuer,
-            serialNumber: fields.serialNumber, notBefore: fields.notBefore, notAfter: fields.notAfter, fields.names)
+            derRepresentation: Data(bytes), publicKeyPin: try PublicKeyPin(ofKey: fields.publicKey),
+            subject: fields.subject, issuer: fields.issuer, serialNumber: fields.serialNumber,
+            notBefore: fields.notBefore, notAfter: fields.notAfter, subjectAlternativeNames: fields.names)
     }
 }
 

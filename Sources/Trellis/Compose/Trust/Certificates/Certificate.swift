@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// An X.509 certificate (RFC 5280), read for its properties. Reading a certificate does not verify it.
@@ -10,7 +11,7 @@ public import FoundationEssentials
 /// ```
 public struct Certificate: Sendable {
     /// The properties behind one reference, because certificates are passed on with every list that has them.
-    final class Properties: Sendable {
+    struct Properties: Sendable {
         let derRepresentation: Data
         let publicKeyPin: PublicKeyPin
         let subject: String
@@ -19,20 +20,6 @@ public struct Certificate: Sendable {
         let notBefore: Date
         let notAfter: Date
         let subjectAlternativeNames: [SubjectAlternativeName]
-
-        init(
-            _ derRepresentation: Data, _ publicKeyPin: PublicKeyPin, subject: String, issuer: String,
-            serialNumber: String, notBefore: Date, notAfter: Date, _ names: [SubjectAlternativeName]
-        ) {
-            self.derRepresentation = derRepresentation
-            self.publicKeyPin = publicKeyPin
-            self.subject = subject
-            self.issuer = issuer
-            self.serialNumber = serialNumber
-            self.notBefore = notBefore
-            self.notAfter = notAfter
-            subjectAlternativeNames = names
-        }
     }
 
     /// A name that the certificate is valid for (RFC 5280, section 4.2.1.6).
@@ -54,46 +41,46 @@ public struct Certificate: Sendable {
         }
     }
 
-    private let properties: Properties
+    private let storage: Boxed<Properties>
 
     /// Creates a certificate from its DER encoding (X.690).
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the bytes are not exactly one certificate, and of kind
     ///   ``TrellisError/Kind/unsupported`` if the process has no SHA-256 function.
     public init(derRepresentation: some DataProtocol) throws(TrellisError) {
-        properties = try Properties(ArraySlice([UInt8](derRepresentation)))
+        storage = Boxed(try Properties(ArraySlice([UInt8](derRepresentation))))
     }
 
     /// The DER encoding of the certificate.
-    public var derRepresentation: Data { properties.derRepresentation }
+    public var derRepresentation: Data { storage.value.derRepresentation }
 
     /// The pin of the public key, computed when the certificate is read.
-    public var publicKeyPin: PublicKeyPin { properties.publicKeyPin }
+    public var publicKeyPin: PublicKeyPin { storage.value.publicKeyPin }
 
     /// The name of the owner of the key, such as `C=US, O=Example, CN=www.example.com`, with special characters escaped as in RFC 4514. The
     /// hosts that the certificate is valid for are ``subjectAlternativeNames``.
-    public var subject: String { properties.subject }
+    public var subject: String { storage.value.subject }
 
     /// The name of the authority that has signed the certificate, in the same form as ``subject``.
-    public var issuer: String { properties.issuer }
+    public var issuer: String { storage.value.issuer }
 
     /// The serial number in lower-case hexadecimal digits.
-    public var serialNumber: String { properties.serialNumber }
+    public var serialNumber: String { storage.value.serialNumber }
 
     /// The first instant at which the certificate is valid.
-    public var notBefore: Date { properties.notBefore }
+    public var notBefore: Date { storage.value.notBefore }
 
     /// The last instant at which the certificate is valid.
-    public var notAfter: Date { properties.notAfter }
+    public var notAfter: Date { storage.value.notAfter }
 
     /// The names that the certificate is valid for. Names of other kinds, which have no meaning for HTTPS, are left out.
-    public var subjectAlternativeNames: [SubjectAlternativeName] { properties.subjectAlternativeNames }
+    public var subjectAlternativeNames: [SubjectAlternativeName] { storage.value.subjectAlternativeNames }
 }
 
 extension Certificate: Hashable {
     /// Returns whether the encodings are the same.
     public static func == (one: Certificate, other: Certificate) -> Bool {
-        one.properties === other.properties || one.derRepresentation == other.derRepresentation
+        one.storage === other.storage || one.derRepresentation == other.derRepresentation
     }
 
     /// Hashes the encoding.
