@@ -1,39 +1,52 @@
 import Foundation
 import Testing
 
-/// Every code block of the README and of the framework's articles is compiled, by the target `Snippets` of the package in `Examples`.
+/// Every code block of the README and of the articles is compiled: by the target `Snippets` of the package in `Examples`, or by the tests of
+/// a page, which also run it.
 struct SnippetTests {
-    /// The articles whose examples are tests, or are not compiled yet.
-    static let exceptions = ["Cassettes", "ComingFromAlamofire", "Faults", "Testing"]
+    static let products = [
+        "Trellis", "TrellisFoundation", "TrellisTesting", "TrellisTestTraits", "TrellisObservability", "TrellisService",
+        "TrellisConfiguration",
+    ]
 
     static let articles: [String] = {
-        let folders = ["Trellis", "TrellisService", "TrellisConfiguration"].map { "Sources/\($0)/\($0).docc" }
-        let paths = folders.flatMap { folder in
+        let paths = products.map { "Sources/\($0)/\($0).docc" }.flatMap { folder in
             let names = try? FileManager.default.contentsOfDirectory(atPath: "\(SourceTree.root)/\(folder)")
             return (names ?? []).filter { $0.hasSuffix(".md") }.map { "\(folder)/\($0)" }
         }
-        return ["README.md"] + paths.filter { path in !exceptions.contains { path.hasSuffix("/\($0).md") } }.sorted()
+        return ["README.md"] + paths.sorted()
     }()
 
-    static let code = SourceTree.files(in: "Examples/Sources/Snippets").map(\.text).joined(separator: "\n")
+    /// The lines of each file that has code of a page.
+    static let code: [Set<String>] = {
+        let pages = SourceTree.tests.filter { $0.path.split(separator: "/").last?.contains("Page") ?? false }
+        return (SourceTree.files(in: "Examples/Sources/Snippets") + pages).map { Set(lines($0.text)) }
+    }()
 
-    /// Returns the lines without their indentation, and without blank ones.
+    /// Returns the lines without their indentation and their access level. Blank lines and the heads of suites, whose names and traits
+    /// are those of the file, are left out.
     static func lines(_ text: String) -> [String] {
-        text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        text.components(separatedBy: "\n")
+            .map { $0.trimmingCharacters(in: .whitespaces).replacingOccurrences(of: "private ", with: "") }
+            .filter { !$0.isEmpty && !$0.hasPrefix("@Suite") && !$0.hasSuffix("Tests {") }
     }
 
-    /// Returns the lines in the code blocks of an article, without the blocks of a manifest and those that show another library.
-    static func examples(in article: String) -> [String] {
-        let others = [".package(", "// swift-tools-version", "// Alamofire", "// AsyncHTTPClient", "// URLSession"]
+    /// Returns the code blocks of an article, without those of a manifest and those that show another library.
+    static func blocks(of article: String) -> [[String]] {
+        let others = [
+            ".package(", ".testTarget(", "// swift-tools-version", "// Alamofire", "// AsyncHTTPClient",
+            "// URLSession",
+        ]
         return article.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
-            .filter { block in !others.contains { block.hasPrefix($0) } }.flatMap(lines)
+            .filter { block in !others.contains { block.hasPrefix($0) } }.map(lines)
     }
 
-    /// Returns the lines of an article that are not compiled.
-    static func missing(_ article: String, in code: String) -> [String] {
-        let known = Set(lines(code))
-        return examples(in: article).filter { !known.contains($0) }
+    /// Returns the lines of an article that are not compiled. The lines of a block stand in one file.
+    static func missing(_ article: String, in code: [Set<String>]) -> [String] {
+        blocks(of: article).flatMap { block in
+            code.map { known in block.filter { !known.contains($0) } }.min { $0.count < $1.count } ?? block
+        }
     }
 
     @Test(arguments: articles)
@@ -43,14 +56,17 @@ struct SnippetTests {
     }
 
     @Test func theArticlesAreFound() throws {
-        #expect(Self.articles.count > 20)
+        #expect(Self.articles.count > 50)
+        #expect(Self.code.count > 40)
         let path = "\(SourceTree.root)/Sources/Trellis/Trellis.docc/Errors.md"
-        #expect(Self.examples(in: try String(contentsOfFile: path, encoding: .utf8)).count > 20)
+        #expect(Self.blocks(of: try String(contentsOfFile: path, encoding: .utf8)).joined().count > 20)
     }
 
     @Test func aLineThatIsNotCompiledIsFound() {
         let manifest = "```swift\n.package(path: \"x\")\n```\n"
         let article = "# A\n\n\(manifest)\n```swift\nlet a = 1\n    let b = 2\n```\n\nlet c = 3\n"
-        #expect(Self.missing(article, in: "import A\n\nlet a = 1\n") == ["let b = 2"])
+        #expect(Self.missing(article, in: [["let a = 1"]]) == ["let b = 2"])
+        #expect(Self.missing(article, in: [["let a = 1"], ["let b = 2"]]).count == 1)
+        #expect(Self.missing(article, in: [["let a = 1", "let b = 2"]]) == [])
     }
 }

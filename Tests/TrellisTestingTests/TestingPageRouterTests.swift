@@ -38,7 +38,7 @@ struct TestingPageRouterTests {
         var configuration = SessionConfiguration()
         var retry = RetryPolicy(retryLimit: 2)
         retry.exponentialBackoffScale = .zero
-        configuration.steps.intercept(with: retry)
+        configuration.retry = retry
         let session = Session(configuration: configuration, transport: router)
         #expect(try await session.string("https://api.example.com/jobs/1") == "done")
         #expect(job.requests.count == 2)

@@ -51,9 +51,8 @@ struct CassettesPageTests {
             // The recording is that of one account, and the replay may be that of another.
             let account = mode == .once ? "acct-123" : account
             var cassette = cassette("invoice", mode)
-            cassette.scrubbers += [
-                .header("X-Tenant"), .json("customer.email"), .text(account, replacement: "ACCOUNT"),
-            ]
+            cassette.scrubbers += [.header("X-Tenant"), .json("customer.email")]
+            cassette.scrubbers.append(.text(account, replacement: "ACCOUNT"))
             cassette.matching.body = true
             let upstream = MockTransport { request in
                 .json(#"{"total":12,"customer":{"email":"ann@a.example"},"self":"\#(request.path)"}"#)
@@ -65,6 +64,26 @@ struct CassettesPageTests {
             guard mode == .none else { continue }
             #expect(invoice == #"{"total":12,"customer":{"email":"REDACTED"},"self":"/ACCOUNT/invoices/1"}"#)
         }
+    }
+
+    /// The lines of the page that the tests have with other cassettes and another transport.
+    private func shownLines(_ account: String) async throws {
+        let transport = CassetteTransport(Cassette("users"))
+        var cassette = Cassette("invoice")
+        cassette.scrubbers += [.header("X-Tenant"), .json("customer.email")]
+        cassette.scrubbers.append(.text(account, replacement: "ACCOUNT"))
+        let session = Session(transport: CassetteTransport(cassette))
+        print(transport, session)
+    }
+
+    private func shownRecording() async throws {
+        let recorder = HARRecorder(file: "run.har", bodyLimit: 1 << 20)
+        var configuration = SessionConfiguration()
+        configuration.record(into: recorder)
+        let session = Session(configuration: configuration)
+        _ = try await session.data("https://api.example.com/")
+        await session.shutdown()
+        try await recorder.finish()
     }
 
     @Test func aSessionIsRecorded() async throws {

@@ -9,7 +9,7 @@ private func report(
     var configuration = base
     var retry = RetryPolicy(retryLimit: 2)
     retry.exponentialBackoffScale = .zero
-    configuration.steps.intercept(with: retry)
+    configuration.retry = retry
     return try await Session(configuration: configuration, transport: transport).string(url)
 }
 
