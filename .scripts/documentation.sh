@@ -30,9 +30,9 @@ module() {
     for other in "$@"; do links+=(--dependency "$work/$other.doccarchive"); done
     mkdir "$work/$name"
     symbols "$name" "$work/$name"
-    # A comment need not describe each parameter: the ones whose names say everything are left out.
+    # A comment describes all parameters, or none: then their names say everything.
     docc convert "Sources/$name/$name.docc" --additional-symbol-graph-dir "$work/$name" --output-path "$work/$name.doccarchive" \
-        --warnings-as-errors --disable-parameters-and-returns-validation --enable-experimental-external-link-support \
+        --warnings-as-errors --enable-experimental-external-link-support \
         ${links[@]+"${links[@]}"}
     archives+=("$work/$name.doccarchive")
     echo "$name: $(find "$work/$name.doccarchive/data/documentation" -name '*.json' | wc -l) pages"

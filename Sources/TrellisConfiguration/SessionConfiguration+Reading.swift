@@ -50,6 +50,8 @@ public import Trellis
 
 extension SessionConfiguration {
     /// Creates a configuration with settings from outside, which needs the trait `Configuration` of the package.
+    ///
+    /// - Throws: Nothing without the trait.
     @available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Configuration\"])")
     public init(reading reader: Any, defaults: SessionConfiguration = SessionConfiguration()) async throws {
         self = defaults

@@ -10,6 +10,7 @@ public protocol TestTransport: Transport {
     ///
     /// - Parameter hasFailed: Indicates whether the test has thrown an error. The absence of later requests is then no problem, because it
     ///   may be a consequence of the error.
+    /// - Throws: The error of completing what is recorded, such as a ``CassetteError``.
     func finish(hasFailed: Bool) async throws -> [TestProblem]
 }
 

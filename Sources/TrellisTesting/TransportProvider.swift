@@ -17,6 +17,8 @@ public struct TransportProvider: Sendable {
     public init(_ make: @escaping @Sendable () async throws -> any Transport) { self.make = make }
 
     /// Creates the transport of one test.
+    ///
+    /// - Throws: The closure's error.
     public func makeTransport() async throws -> any Transport { try await make() }
 }
 

@@ -16,7 +16,7 @@ struct DocumentationTests {
         }
     }
 
-    private static func isPublicDeclaration(_ line: Substring) -> Bool {
+    static func isPublicDeclaration(_ line: Substring) -> Bool {
         // The regular expressions are slow.
         guard line.hasPrefix("@") || line.hasPrefix("public") || line.hasPrefix("open") else { return false }
         guard line.contains(/^(?:@\w+(?:\([^)]*\))?\s+)*(?:public|open)\b/) else { return false }
@@ -31,7 +31,7 @@ struct DocumentationTests {
 
     /// Returns whether a line is a requirement of a public protocol or a case of a public enumeration, which have no access level of their
     /// own.
-    private static func isMemberOfPublicDeclaration(_ index: Int, _ code: [Substring]) -> Bool {
+    static func isMemberOfPublicDeclaration(_ index: Int, _ code: [Substring]) -> Bool {
         guard code[index].utf8.first == UInt8(ascii: " ") else { return false }
         let line = code[index].drop { $0 == " " }
         for (declaration, beginnings) in members where beginnings.contains(where: { line.hasPrefix($0) }) {
@@ -52,10 +52,12 @@ struct DocumentationTests {
         }
     }
 
-    @Test(arguments: [
+    static let products = [
         "Sources/Trellis", "Sources/TrellisFoundation", "Sources/TrellisTesting", "Sources/TrellisObservability",
         "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",
-    ])
+    ]
+
+    @Test(arguments: products)
     func everyPublicDeclarationHasAComment(_ folder: String) {
         let violations = SourceTree.files(in: folder).flatMap(Self.undocumented)
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")

@@ -84,11 +84,15 @@ extension String: URLConvertible {
     }
 
     /// Returns the text itself. The text is parsed when the request is sent.
+    ///
+    /// - Throws: Nothing.
     public func asURLString() throws -> String { self }
 }
 
 extension URL: URLConvertible {
     /// Returns the URL itself.
+    ///
+    /// - Throws: Nothing.
     public func asURL() throws -> URL { self }
 }
 

@@ -4,6 +4,8 @@ public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
     /// Returns the request unchanged.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request { request }
 
     /// Returns ``RetryResult/doNotRetry``.

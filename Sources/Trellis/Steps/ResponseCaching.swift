@@ -20,6 +20,8 @@ public protocol ResponseCaching: Sendable {
     func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse
 
     /// Prepares the storage, so that a storage that cannot be used is an error now and not a warning later. The default does nothing.
+    ///
+    /// - Throws: Any error, which its caller gets.
     func open() async throws
 
     /// Writes what the storage has in memory alone. `SessionService` calls this after the session has ended. The default does nothing.
@@ -28,6 +30,8 @@ public protocol ResponseCaching: Sendable {
 
 extension ResponseCaching {
     /// Does nothing.
+    ///
+    /// - Throws: Nothing.
     public func open() async throws {}
 
     /// Does nothing.
@@ -38,6 +42,8 @@ extension HTTPCache: ResponseCaching {
     /// Returns a stored response, or the response of the server, which may be stored.
     ///
     /// A cache works in ``SessionConfiguration/cache`` and within the cache there. Anywhere else, this is `next(request)`.
+    ///
+    /// - Throws: The errors of `next`.
     public func response(to request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard let respond = next.responseOfCache else { return try await next(request) }
         return try await respond(request, self)

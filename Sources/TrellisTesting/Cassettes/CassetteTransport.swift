@@ -132,6 +132,8 @@ private final class CassetteConnections: EventMonitor {
 extension CassetteTransport: TestTransport {
     /// Ends the use of the transport as ``finish()`` does. The problems are requests that no recording matched and, if the cassette does
     /// not allow it, recordings that were not replayed.
+    ///
+    /// - Throws: ``CassetteError``, as ``finish()`` does.
     public func finish(hasFailed: Bool) async throws -> [TestProblem] {
         try await finish()
         var problems = unmatchedRequests.map { TestProblem("\($0)") }

@@ -15,6 +15,8 @@ extension TransportConformance {
         public init() {}
 
         /// Starts the server, and creates the session.
+        ///
+        /// - Throws: ``LoopbackServer/SystemError`` when the system refuses.
         public func start(_ scenario: Scenario) throws -> any RunningHost { try RunningLibcurl(scenario) }
     }
 

@@ -14,6 +14,8 @@ extension TransportConformance {
         public init() {}
 
         /// Starts the server, and creates the session.
+        ///
+        /// - Throws: Nothing.
         public func start(_ scenario: Scenario) throws -> any RunningHost { RunningScripted(scenario) }
     }
 

@@ -131,6 +131,8 @@ public enum TransportConformance {
         /// The features of the host; the default is none. ``TransportConformance/cases(for:)`` leaves out the cases that need others.
         var features: Features { get }
         /// Starts the server, and creates a session on the transport that reaches it.
+        ///
+        /// - Throws: Any error, which ends the case.
         func start(_ scenario: Scenario) throws -> any RunningHost
     }
 
@@ -141,6 +143,8 @@ public enum TransportConformance {
         /// Returns the URL of a path on the server.
         func url(_ path: String) -> String
         /// Waits until `count` exchanges, counted from the start, were given up by the client before their end.
+        ///
+        /// - Throws: `CancellationError` if the task is cancelled first.
         func waitUntilReleased(count: Int) async throws
     }
 

@@ -68,6 +68,8 @@ public final class FaultTransport: TestTransport {
     public var faults: [Fault] { schedule.begun.value }
 
     /// Ends the use of the other transport, and returns its problems, if it is a ``TestTransport``.
+    ///
+    /// - Throws: The other transport's error.
     public func finish(hasFailed: Bool) async throws -> [TestProblem] {
         guard let test = transport as? any TestTransport else { return [] }
         return try await test.finish(hasFailed: hasFailed)
@@ -75,6 +77,8 @@ public final class FaultTransport: TestTransport {
 
     /// Waits until `count` faults, counted from the start, have begun. A latency that has begun ends when its time is over, counted from
     /// that moment.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
 }
 

@@ -32,12 +32,18 @@ extension LoopbackServer {
         // MARK: Writing
 
         /// Writes text as UTF-8.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func write(_ text: String) throws { try write(Array(text.utf8)) }
 
         /// Writes bytes; returns when the kernel has taken all of them.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func write(_ bytes: some Sequence<UInt8>) throws { try write(Array(bytes)) }
 
         /// Writes bytes; returns when the kernel has taken all of them.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func write(_ bytes: [UInt8]) throws {
             var rest = bytes[...]
             while !rest.isEmpty {
@@ -61,6 +67,8 @@ extension LoopbackServer {
         public func waitUntilReceived() { socket.waitUntilReceived() }
 
         /// Writes one piece at a time, at even intervals. Ends early when the peer or the server goes away.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func writeSlowly(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
             var rest = Array(text.utf8)[...]
             while !rest.isEmpty {
@@ -77,6 +85,8 @@ extension LoopbackServer {
         // MARK: Reading
 
         /// Returns the next bytes, at most `count`; empty at the end of the peer's stream.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func read(upTo count: Int = 64 << 10) throws -> [UInt8] {
             if buffer.isEmpty, try !fill() { return [] }
             let bytes = Array(buffer.prefix(count))
@@ -85,6 +95,8 @@ extension LoopbackServer {
         }
 
         /// Returns exactly `count` bytes.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``, also if the peer ends its stream before.
         public func read(exactly count: Int) throws -> [UInt8] {
             while buffer.count < count { try fillOrThrow() }
             let bytes = Array(buffer.prefix(count))
@@ -126,6 +138,8 @@ extension LoopbackServer {
         }
 
         /// Reads until the peer closes or resets, and returns the number of bytes that were discarded.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         @discardableResult
         public func readToEnd() throws -> Int {
             var count = 0
@@ -152,10 +166,14 @@ extension LoopbackServer {
 
         // MARK: Waiting
 
-        /// Blocks until the gate is open. Throws when the peer closes its side first.
+        /// Blocks until the gate is open.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``, also if the peer closes its side first.
         public func wait(for gate: Gate) throws { try wait(for: gate, timeout: nil) }
 
-        /// Blocks for a time. Throws when the peer closes its side first.
+        /// Blocks for a time.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``, also if the peer closes its side first.
         public func pause(for duration: Duration) throws { try wait(for: nil, timeout: duration) }
 
         /// Blocks until the peer closes or resets. The bytes that the peer sends meanwhile stay unread.

@@ -31,7 +31,9 @@ extension LoopbackServer {
         /// Indicates whether the gate was opened.
         public var isOpen: Bool { waiters.value }
 
-        /// Waits until the gate is open; throws `CancellationError` if the task is cancelled first.
+        /// Waits until the gate is open.
+        ///
+        /// - Throws: `CancellationError` if the task is cancelled first.
         public func opened() async throws { try await waiters.wait { $0 } }
     }
 

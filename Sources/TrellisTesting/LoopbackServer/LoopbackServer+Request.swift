@@ -122,6 +122,7 @@ extension LoopbackServer.Connection {
     /// Reads a complete request, head and body, and records it.
     ///
     /// - Parameter storingBody: `false` to count a body's bytes without keeping them.
+    /// - Throws: ``LoopbackServer/Interruption``; ``LoopbackServer/MalformedRequest``.
     @discardableResult
     public func readRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest {
         guard let request = try nextRequest(storingBody: storingBody) else {
@@ -131,12 +132,16 @@ extension LoopbackServer.Connection {
     }
 
     /// Reads a complete request and records it; returns `nil` if the peer ended the connection instead.
+    ///
+    /// - Throws: ``LoopbackServer/Interruption``; ``LoopbackServer/MalformedRequest``.
     public func nextRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest? {
         guard let head = try readHead() else { return nil }
         return try readBody(of: head, storing: storingBody)
     }
 
     /// Reads the head alone and records the request with an empty body; returns `nil` if the peer ended the connection instead.
+    ///
+    /// - Throws: ``LoopbackServer/Interruption``; ``LoopbackServer/MalformedRequest``.
     public func readHead() throws -> LoopbackServer.ReceivedRequest? { try readHead { _ in } }
 
     /// Reads the head alone, and records the request after an examination.
@@ -151,6 +156,8 @@ extension LoopbackServer.Connection {
     }
 
     /// Reads the body that follows a head, and returns the request with it.
+    ///
+    /// - Throws: ``LoopbackServer/Interruption``; ``LoopbackServer/MalformedRequest``.
     public func readBody(
         of head: LoopbackServer.ReceivedRequest, storing: Bool = true
     ) throws -> LoopbackServer.ReceivedRequest {
@@ -186,6 +193,8 @@ extension LoopbackServer.Connection {
     }
 
     /// Returns the next line, without its end.
+    ///
+    /// - Throws: ``LoopbackServer/Interruption``.
     public func readLine() throws -> String {
         guard let line = try read(through: Array("\r\n".utf8)) else { throw LoopbackServer.Interruption.closedByPeer }
         return String(decoding: line.dropLast(2), as: UTF8.self)

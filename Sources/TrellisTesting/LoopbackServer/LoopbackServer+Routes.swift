@@ -81,9 +81,13 @@ extension LoopbackServer {
         var faults: BodyFaults?
 
         /// Writes text as UTF-8.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func write(_ text: String) throws { try write(Array(text.utf8)) }
 
         /// Writes bytes; one chunk of a chunked body. An empty array writes nothing.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func write(_ bytes: [UInt8]) throws {
             if let faults { try faults.write(bytes, with: self) } else { try writePiece(bytes) }
         }

@@ -17,6 +17,7 @@ extension LoopbackServer {
     /// - Parameters:
     ///   - address: The address to listen on.
     ///   - script: The script of each WebSocket. Runs on the connection's own thread and may block there.
+    /// - Throws: ``SystemError`` when the system refuses.
     public static func webSocket(
         on address: Address = .ipv4, _ script: @escaping @Sendable (WebSocketPeer) throws -> Void
     ) throws -> LoopbackServer {
@@ -79,23 +80,33 @@ extension LoopbackServer {
         // MARK: Sending
 
         /// Sends a message in one frame.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func send(_ message: WebSocketMessage) throws {
             try send(WebSocketFrame(message.text == nil ? 0x82 : 0x81, Array(message.data)))
         }
 
         /// Sends a text.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func send(_ text: String) throws { try send(.text(text)) }
 
         /// Sends bytes.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func send(_ data: Data) throws { try send(.binary(data)) }
 
         /// Sends a frame, whether the protocol allows it or not.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func send(_ frame: WebSocketFrame) throws {
             if frame.first & 0x0F == 8 { hasSentClose = true }
             try connection.write(frame.bytes)
         }
 
         /// Sends a ping, and returns when the client has answered it. Messages that come before the answer are received later.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func ping(_ payload: String = "") throws {
             try send(WebSocketFrame(0x89, Array(payload.utf8)))
             while !pongs.contains(Array(payload.utf8)) {
@@ -106,6 +117,8 @@ extension LoopbackServer {
         }
 
         /// Closes the WebSocket, and returns when the client has answered. Messages that come before the answer are dropped.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``.
         public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") throws {
             let bytes = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + Array(reason.utf8)
             try send(WebSocketFrame(0x88, bytes))
@@ -124,6 +137,8 @@ extension LoopbackServer {
         }
 
         /// Returns the next frame as the client sent it, and neither joins nor answers anything.
+        ///
+        /// - Throws: ``LoopbackServer/Interruption``; ``LoopbackServer/MalformedRequest`` if the length has its first bit set.
         public func receiveFrame() throws -> WebSocketFrame {
             let head = try connection.read(exactly: 2)
             var count = Int(head[1] & 0x7F)

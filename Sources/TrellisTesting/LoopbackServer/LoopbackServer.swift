@@ -134,6 +134,8 @@ public final class LoopbackServer: Sendable {
     public var faults: [Fault] { schedule.begun.value }
 
     /// Waits until `count` faults, counted from the start, have begun.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
 
     /// The number of head and body bytes that the kernel took from all scripts so far: while a client applies backpressure, the
@@ -141,21 +143,29 @@ public final class LoopbackServer: Sendable {
     public var bytesWritten: Int { listener.bytesWritten.withLock { $0 } }
 
     /// Waits until this many connections, counted from the start, have ended.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilClosed(count: Int) async throws {
         try await listener.record.wait { $0.closed >= count }
     }
 
     /// Waits until every connection accepted so far has ended.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilAllClosed() async throws {
         try await listener.record.wait { $0.closed == $0.accepted }
     }
 
     /// Waits until this many connections were accepted.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilAccepted(count: Int) async throws {
         try await listener.record.wait { $0.accepted >= count }
     }
 
     /// Waits until this many request heads were read.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilRequested(count: Int) async throws {
         try await listener.record.wait { $0.requests.count >= count }
     }

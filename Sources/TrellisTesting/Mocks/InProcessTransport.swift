@@ -63,9 +63,13 @@ public final class InProcessTransport: Transport {
     public var activeCount: Int { record.value.started - record.value.ended }
 
     /// Waits until `count` attempts, counted from the start, were cancelled.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilCancelled(count: Int) async throws { try await record.wait { $0.cancelled >= count } }
 
     /// Waits until no attempt is under way.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
 }
 

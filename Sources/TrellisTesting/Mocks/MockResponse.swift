@@ -123,7 +123,10 @@ public struct MockResponse: Sendable {
 
     /// Returns a response with text, as UTF-8.
     ///
-    /// - Parameter headers: Further fields, such as `["ETag": "\"1\""]`. A `Content-Type` replaces `text/plain; charset=utf-8`.
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - status: The status code. The default is 200.
+    ///   - headers: Further fields, such as `["ETag": "\"1\""]`. A `Content-Type` replaces `text/plain; charset=utf-8`.
     public static func text(
         _ text: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
     ) -> MockResponse {
@@ -132,7 +135,11 @@ public struct MockResponse: Sendable {
 
     /// Returns a response with JSON, already encoded.
     ///
-    /// - Parameter headers: Further fields, such as `["Link": "</users?page=2>; rel=next"]`. A `Content-Type` replaces `application/json`.
+    /// - Parameters:
+    ///   - json: The JSON.
+    ///   - status: The status code. The default is 200.
+    ///   - headers: Further fields, such as `["Link": "</users?page=2>; rel=next"]`. A `Content-Type` replaces
+    ///     `application/json`.
     public static func json(
         _ json: String, status: Int = 200, headers: KeyValuePairs<String, String> = [:]
     ) -> MockResponse {
@@ -179,6 +186,8 @@ public struct MockResponse: Sendable {
         public func write(_ bytes: Data) async throws { try await exchange.write([UInt8](bytes)) }
 
         /// Writes text, as UTF-8.
+        ///
+        /// - Throws: `CancellationError` when the exchange is over.
         public func write(_ text: String) async throws { try await exchange.write([UInt8](text.utf8)) }
 
         /// Sets the fields behind the body (RFC 9110, section 6.5), in place of ``MockResponse/trailers``. They are sent when the closure

@@ -203,12 +203,18 @@ public final class MockTransport: Transport {
     public var cancelledCount: Int { record.value.cancelled }
 
     /// Waits until `count` requests, counted from the start, have been received completely.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilRequested(count: Int) async throws { try await record.wait { $0.requests.count >= count } }
 
     /// Waits until `count` attempts, counted from the start, were cancelled.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilCancelled(count: Int) async throws { try await record.wait { $0.cancelled >= count } }
 
     /// Waits until no attempt is under way.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
 }
 

@@ -61,11 +61,15 @@ public final class ScriptedAttempt: Sendable {
     }
 
     /// Waits until the exchange has given a command at least `count` times.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func wait(for command: Command, count: Int = 1) async throws {
         try await wait { $0.count { $0 == command } >= count }
     }
 
     /// Waits until the commands of the exchange meet a condition.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func wait(until condition: @escaping @Sendable ([Command]) -> Bool) async throws {
         try await state.wait { condition($0.commands) }
     }
@@ -180,7 +184,9 @@ public final class ScriptedAttempt: Sendable {
 
     /// Reports the failure of the attempt.
     ///
-    /// - Parameter isConnectionFailure: Whether the connection failed, and not this request on the connection.
+    /// - Parameters:
+    ///   - reason: The reason.
+    ///   - isConnectionFailure: Whether the connection failed, and not this request on the connection.
     public func fail(_ reason: TrellisError.Reason, isConnectionFailure: Bool = false) {
         var failure = TransportFailure(reason)
         failure.isConnectionFailure = isConnectionFailure

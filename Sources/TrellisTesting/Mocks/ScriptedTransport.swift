@@ -38,6 +38,8 @@ public final class ScriptedTransport: Transport {
     public var attempts: [ScriptedAttempt] { record.value.attempts }
 
     /// Returns the next attempt in the order of their start, as soon as it is started.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func nextAttempt() async throws -> ScriptedAttempt {
         let index = record.update { record in
             defer { record.handedOut += 1 }

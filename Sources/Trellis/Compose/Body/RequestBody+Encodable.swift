@@ -16,7 +16,9 @@ extension RequestBody {
 
     /// Returns a body with a value as JSON (RFC 8259), of the type `application/json`.
     ///
-    /// - Parameter encoder: The encoder that makes the JSON; one in its default configuration by default.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - encoder: The encoder that makes the JSON; one in its default configuration by default.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` with the reason
     ///   ``TrellisError/InvalidRequest/parameters(_:)``, whose ``TrellisError/underlying`` is the encoder's error.
     public static func json(
@@ -37,7 +39,9 @@ extension RequestBody {
 
     /// Returns a body with a value as a form, of the type `application/x-www-form-urlencoded; charset=utf-8`.
     ///
-    /// - Parameter encoder: The encoder that makes the form; one with the default options by default.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - encoder: The encoder that makes the form; one with the default options by default.
     /// - Throws: As in ``json(_:encoder:)``.
     @_disfavoredOverload
     public static func form(
@@ -48,7 +52,9 @@ extension RequestBody {
 
     /// Returns a body with a value as a property list, of the type `application/x-plist`.
     ///
-    /// - Parameter encoder: The encoder that makes the property list; one that writes XML by default.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - encoder: The encoder that makes the property list; one that writes XML by default.
     /// - Throws: As in ``json(_:encoder:)``.
     public static func propertyList(
         _ value: some Encodable & Sendable, encoder: PropertyListEncoder = PropertyListParameterEncoder.default.encoder

@@ -94,8 +94,11 @@ public struct RequestBody: Sendable {
     /// Returns a body like ``stream(_:length:contentType:)``, with a sequence that can be made again, so that the request can be
     /// sent again after a redirect or for a retry.
     ///
-    /// - Parameter makeChunks: The closure that makes the sequence for each sending, in the task that sends. The bytes must be
-    ///   the same each time.
+    /// - Parameters:
+    ///   - length: The length in bytes, if it is known.
+    ///   - contentType: The type of the body, if there is one.
+    ///   - makeChunks: The closure that makes the sequence for each sending, in the task that sends. The bytes must be
+    ///     the same each time.
     public static func stream<Chunks: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, contentType: String? = nil,
         makingChunks makeChunks: @escaping @Sendable () async throws -> Chunks
@@ -124,7 +127,9 @@ public struct RequestBody: Sendable {
     /// Returns a body of parts without names, as `multipart/mixed` (RFC 2046, section 5.1.3): a body of its own, or a single part
     /// of a form that holds several files.
     ///
-    /// - Parameter boundary: The boundary between the parts; random by default.
+    /// - Parameters:
+    ///   - parts: The parts, in the order in which they are sent.
+    ///   - boundary: The boundary between the parts; random by default.
     public static func multipartMixed(_ parts: [MultipartFormData.Part], boundary: String? = nil) -> RequestBody {
         var form = MultipartFormData(boundary: boundary)
         form.subtype = .mixed

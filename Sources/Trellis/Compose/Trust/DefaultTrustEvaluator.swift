@@ -31,6 +31,8 @@ public struct DisabledTrustEvaluator: ServerTrustEvaluating {
     public init() {}
 
     /// Returns.
+    ///
+    /// - Throws: Nothing.
     public func evaluate(_ trust: ServerTrust, forHost host: String) async throws {}
 }
 

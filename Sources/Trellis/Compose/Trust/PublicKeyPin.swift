@@ -65,6 +65,8 @@ extension PublicKeyPin: PublicKeyPinConvertible {
 
 extension String: PublicKeyPinConvertible {
     /// Returns the pin with this text: ``PublicKeyPin/init(_:)``.
+    ///
+    /// - Throws: ``TrellisError`` if the text is no pin.
     public func asPublicKeyPin() throws(TrellisError) -> PublicKeyPin { try PublicKeyPin(self) }
 }
 

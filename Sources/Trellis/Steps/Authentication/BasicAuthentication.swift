@@ -16,7 +16,10 @@ public struct BasicAuthentication: RequestAdapter, RedactedDescription {
 
     /// Creates an adapter that adds the credentials to the requests to one origin.
     ///
-    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Parameters:
+    ///   - username: The name of the user.
+    ///   - password: The password.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public init(username: String, password: String, origin: some URLConvertible) throws {
         var credentials = OriginCredentials()

@@ -17,7 +17,9 @@ public struct BearerAuthentication: RequestAdapter, RedactedDescription {
 
     /// Creates an adapter that adds the token to the requests to one origin.
     ///
-    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Parameters:
+    ///   - token: The token, without `Bearer`.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public init(token: String, origin: some URLConvertible) throws {
         var credentials = OriginCredentials()

@@ -31,7 +31,10 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
 
     /// Creates a step for the requests to one origin.
     ///
-    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Parameters:
+    ///   - username: The name of the user.
+    ///   - password: The password.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public convenience init(username: String, password: String, origin: some URLConvertible) throws {
         let digest = try DigestAuthentication(username: username, password: password, origin: origin)

@@ -84,6 +84,8 @@ public final class FaultProxy: Sendable {
     }
 
     /// Creates a proxy in front of a server on IP.
+    ///
+    /// - Throws: ``LoopbackServer/SystemError`` when the system refuses.
     public convenience init(
         to server: LoopbackServer, toxics: [Toxic] = [], seed: UInt64 = 0, clock: TestClock? = nil
     ) throws {
@@ -121,14 +123,20 @@ public final class FaultProxy: Sendable {
     public var connections: [Connection] { control.record.value }
 
     /// Waits until the records of the connections meet a condition.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func wait(until condition: @escaping @Sendable ([Connection]) -> Bool) async throws {
         try await control.record.wait(until: condition)
     }
 
     /// Waits until `count` connections, counted from the start, were accepted.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilAccepted(count: Int) async throws { try await wait { $0.count >= count } }
 
     /// Waits until `count` connections, counted from the start, have ended.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilClosed(count: Int) async throws {
         try await wait { connections in connections.count { $0.end != .none } >= count }
     }

@@ -56,6 +56,10 @@ public final class MockRouter: TestTransport {
     ///   - method: The method; any if it is `nil`.
     ///   - pattern: A path or an absolute URL.
     ///   - conditions: Further conditions, all of which a request has to meet.
+    ///   - fileID: The file that problems of the route are reported at: the caller's, as `filePath`, `line` and `column` are.
+    ///   - filePath: The path of the file.
+    ///   - line: The line.
+    ///   - column: The column.
     /// - Returns: The route, for its responses. A route without a response is a problem when it is requested.
     @discardableResult
     public func route(
@@ -83,9 +87,13 @@ public final class MockRouter: TestTransport {
     public var activeCount: Int { transport.activeCount }
 
     /// Waits until `count` requests, counted from the start, have been received completely.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilRequested(count: Int) async throws { try await transport.waitUntilRequested(count: count) }
 
     /// Waits until no attempt is under way.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
     public func waitUntilIdle() async throws { try await transport.waitUntilIdle() }
 
     // MARK: Problems

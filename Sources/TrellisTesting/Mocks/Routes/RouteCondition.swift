@@ -62,7 +62,9 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
 
     /// Returns the condition that a field has a value. The values of several fields are joined with commas.
     ///
-    /// - Parameter name: The name of the field, in any case.
+    /// - Parameters:
+    ///   - name: The name of the field, in any case.
+    ///   - value: The value, byte by byte.
     public static func header(_ name: String, _ value: String) -> RouteCondition {
         let shown = shownField(name, value)
         return RouteCondition("\(name): \(shown)") { request in

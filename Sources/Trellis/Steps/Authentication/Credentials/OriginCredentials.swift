@@ -31,9 +31,11 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
 
     init(everywhere credential: HTTPCredential) { everywhere = ReadyCredential(credential) }
 
-    /// Sets the credential of an origin, or removes it with `nil`.
+    /// Sets the credential of an origin, or removes it.
     ///
-    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Parameters:
+    ///   - credential: The credential; `nil` for none.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin; the error of the URL's
     ///   own conversion.
     public mutating func set(_ credential: HTTPCredential?, for origin: some URLConvertible) throws {

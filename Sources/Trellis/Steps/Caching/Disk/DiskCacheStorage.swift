@@ -132,11 +132,15 @@ public final class DiskCacheStorage: CacheStorage {
     }
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
+    ///
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
     public func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws {
         try await folder.run { try self.replaceHead(of: entry.id, CacheFileHead(key, head)) }
     }
 
     /// Removes an entry, unless the entry has been removed or replaced.
+    ///
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
     public func remove(_ entry: CacheEntry, for key: CacheKey) async throws {
         try await folder.run {
             let name = try CacheFileName(key)
@@ -145,6 +149,8 @@ public final class DiskCacheStorage: CacheStorage {
     }
 
     /// Removes all entries of a key.
+    ///
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
     public func removeEntries(for key: CacheKey) async throws {
         let changed = Locked<Set<Int>>([])
         try await folder.run {
@@ -158,6 +164,8 @@ public final class DiskCacheStorage: CacheStorage {
     }
 
     /// Removes all entries.
+    ///
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
     public func removeAll() async throws {
         let changed = Locked<Set<Int>>([])
         try await folder.run {
@@ -192,6 +200,8 @@ public final class DiskCacheStorage: CacheStorage {
     }
 
     /// The number of entries, and of the bytes of their files.
+    ///
+    /// - Throws: ``FileFailure`` if the folder cannot be used; `CancellationError` in a cancelled task.
     public var usage: CacheUsage {
         get async throws {
             try await folder.run {
