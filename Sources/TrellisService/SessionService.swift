@@ -13,21 +13,19 @@ public import Trellis
 /// try await group.run()
 /// ```
 ///
-/// A group shuts its services down one after the other, in the reverse of their order. List the session before the services that send
-/// requests with it: the server above answers what it has accepted while the session still sends requests, and the session drains after
-/// that.
+/// A group ends its services in reverse order. List the session before the services that send requests with it: they end first, and the
+/// session drains after them.
 ///
-/// - On a graceful shutdown, the session refuses new requests with an error of kind ``/Trellis/TrellisError/Kind/cancelled``, whose text
-///   says that the session is shut down. Requests in flight continue to their end, for ``grace`` at most, with all retries, redirects and
-///   credentials that they need. After that they get an error of the same kind. See ``/Trellis/Session/shutdown(drainingFor:)``.
-/// - On a cancellation of the task, also one during the drain, requests in flight end at once. A group cancels its services when another
-///   one fails, and when the graceful shutdown takes more than `maximumGracefulShutdownDuration`.
+/// - On a graceful shutdown, the session refuses new requests (``/Trellis/TrellisError/Kind/cancelled``). Requests in flight continue for
+///   ``grace`` at most, with their retries, redirects and credentials: ``/Trellis/Session/shutdown(drainingFor:)``.
+/// - On a cancellation of the task, requests in flight end at once. A group cancels its services when one of them fails, or after
+///   `maximumGracefulShutdownDuration`.
 ///
-/// The service has ended when all connections are closed, the event monitors have handled their events, and the index of a
-/// ``/Trellis/DiskCacheStorage`` is saved. A resolver that the setting `resolver.url` of TrellisConfiguration has made ends with the last
-/// session of its configuration, too; any other ``/Trellis/DNSOverHTTPS`` may belong to several sessions, and the caller ends it
-/// (``/Trellis/DNSOverHTTPS/shutdown()``). The session cannot be used after that: give the service a session of its own, not
-/// ``/Trellis/Session/default``, if other parts of the process go on.
+/// The service ends when all connections are closed, the monitors have handled their events, and the index of a
+/// ``/Trellis/DiskCacheStorage`` is saved. A resolver that the setting `resolver.url` has made ends with the last session of its
+/// configuration; end any other ``/Trellis/DNSOverHTTPS`` yourself.
+///
+/// The session cannot be used afterwards: do not give ``/Trellis/Session/default`` to a service.
 public struct SessionService: Service {
     /// The session.
     public let session: Session

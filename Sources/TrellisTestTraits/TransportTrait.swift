@@ -3,8 +3,8 @@ public import Testing
 private import Trellis
 public import TrellisTesting
 
-/// A trait that gives every case of a test a transport of its own, which all requests of the case use, in whichever session they are made,
-/// and other parts: faults, a server on a socket, a proxy, a clock and a session.
+/// A trait that gives every case of a test its own transport, which all requests of the case use, whichever session makes them. It also
+/// adds faults, a server on a socket, a proxy, a clock and a session.
 ///
 /// ```swift
 /// @Test(.trellis(.router { $0.route(.get, "/users/7").respond(with: .json(#"{"name":"Ada"}"#)) }))
@@ -13,14 +13,13 @@ public import TrellisTesting
 /// }
 /// ```
 ///
-/// The reach of the transport is that of `withTransport(_:_:)`. Cases have different transports, also of a parameterized test, and may
-/// run in parallel. The problems that the transport finds, such as a request without a route, are issues of the test: each is recorded at
-/// the place in the code that expects something else, or at the trait if there is none. So are errors that the handler of a server throws,
-/// and planned faults of which none has begun. A problem whose error ends the test is that error's issue alone.
+/// The transport reaches as far as with `withTransport(_:_:)`. Cases, also those of a parameterized test, have different transports and may
+/// run in parallel. The problems that a transport finds, such as a request without a route, are issues of the test, at the line of the
+/// expectation or else at the trait. So are errors of a server's handler, and planned faults that never begin. A problem whose error ends
+/// the test is reported once.
 ///
-/// On a suite, the trait applies to each of its tests; the transport or the server of a test replaces that of its suite. What is then not
-/// requested of the replaced transport, such as its routes, is no issue. Traits with other layers add these to the parts of the traits
-/// before them: `.trellis(.router { … }), .trellis(.faults([…]))` is the same as `.trellis(.router { … }, .faults([…]))`.
+/// On a suite, the trait applies to each of its tests; a test's own transport or server replaces the suite's, whose unused routes are then
+/// no issue. Several traits add up: `.trellis(.router { … }), .trellis(.faults([…]))` is `.trellis(.router { … }, .faults([…]))`.
 public struct TransportTrait: TestTrait, SuiteTrait, TestScoping {
     private let provider: TransportProvider?
     private let layers: [TestLayer]

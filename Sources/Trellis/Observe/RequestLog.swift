@@ -8,17 +8,16 @@ import CurlEngine
 /// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the response
 /// ```
 ///
-/// A line also tells the first of several failures of the cache or of a ``CookieFile``, which end no request.
+/// The URL is the call's, wherever redirects lead. The time runs from the call to its end; for a stream, to its head. The first of several
+/// failures of the cache or of a ``CookieFile``, which end no request, has a line too.
 ///
-/// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream, to
-/// its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``. Bodies are
-/// written only at the level ``Level/bodies(limit:)``, except for the parts of a body that an error quotes: an error of a decoder, of a
-/// step or of a source of your own is written as it describes itself. Control characters are escaped, so that one event is one line.
+/// Secrets in URLs are `REDACTED` (``RequestEvent/url``). Fields are written at the level ``Level/headers``, bodies at
+/// ``Level/bodies(limit:)``. An error is written as it describes itself, which may quote a part of a body. Control characters are escaped,
+/// so that one event is one line.
 ///
-/// The lines are written one after the other on threads that may wait, so that a slow reader delays neither the session nor other
-/// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last
-/// lines; ``Session/shutdown(drainingFor:)`` waits for them. A log that falls behind too far writes the number of the events that it has
-/// lost.
+/// The lines are written on threads that may wait: a slow reader delays neither the session nor other tasks. A log that falls too far
+/// behind writes how many events it has lost. ``Session/shutdown(drainingFor:)`` waits for the last lines; a process that ends at once may
+/// lose them.
 public struct RequestLog: EventMonitor {
     /// The events that are written.
     public enum Level: Sendable, Hashable {

@@ -37,12 +37,12 @@ public struct SessionConfiguration: Sendable {
     package var reachability = NetworkReachability.shared
     /// The system's file of certificate authorities.
     package var systemAuthorities = SystemAuthorities.shared
-    /// The base URL of requests with relative URLs, for example `"https://api.example.com/v2/"`; if `nil`, a relative URL is an error. The
-    /// base is converted once, when the session is created. A base that cannot be converted, or is not absolute itself, makes each request
-    /// with a relative URL fail.
+    /// The base URL of requests with relative URLs, for example `"https://api.example.com/v2/"`. The default is `nil`: every URL must be
+    /// absolute. The base is converted once, when the session is created; if that fails, or it is not absolute itself, each request with a
+    /// relative URL fails.
     ///
-    /// A reference is resolved as in RFC 3986, section 5.2. A URL with a scheme is absolute and is sent unchanged, which includes
-    /// `localhost:8080/a`: its scheme is `localhost`. Other references are resolved like this with the base above:
+    /// References are resolved as in RFC 3986, section 5.2. A URL with a scheme is sent unchanged (the scheme of `localhost:8080/a` is
+    /// `localhost`). With the base above:
     ///
     /// | in the request | requested URL |
     /// |---|---|
@@ -54,9 +54,8 @@ public struct SessionConfiguration: Sendable {
     /// | an empty text | `https://api.example.com/v2/` |
     /// | `//other.example/a` | `https://other.example/a` |
     ///
-    /// The part of the base's path after its last slash is replaced: with the base `https://api.example.com/v2`, `users` means
-    /// `https://api.example.com/users`. User information of the base also applies to references that are resolved against it, unless a
-    /// reference has its own host. The default is none, so that every URL must be absolute.
+    /// The part after the base's last slash is replaced: with `https://api.example.com/v2`, `users` means `https://api.example.com/users`.
+    /// User information of the base applies to references without a host.
     public var baseURL: (any URLConvertible)?
     /// The query items that are added to every URL after its own items, unless the URL has items of the same name. Names are compared in
     /// decoded form, and items are percent-encoded when they are added. Absolute URLs get these items too. The default is none.

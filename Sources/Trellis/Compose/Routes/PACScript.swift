@@ -1,15 +1,14 @@
 import CurlEngine
 
-/// A script for the automatic configuration of proxies (PAC): JavaScript whose function `FindProxyForURL(url, host)` names the proxies
-/// for a URL.
+/// A script for the automatic configuration of proxies (PAC): JavaScript whose function `FindProxyForURL(url, host)` names the proxies for
+/// a URL.
 ///
 /// ```swift
 /// configuration.proxy = .automatic(try .url("https://wpad.example/proxy.pac"))
 /// configuration.proxy = .automatic(.file("/etc/proxy.pac"), credentials: [try Proxy("http://ada:\(password)@proxy.example:3128")])
 /// ```
 ///
-/// The result of the function is a list such as `PROXY proxy.example:3128; SOCKS5 127.0.0.1; DIRECT`, whose entries are tried in order. At
-/// most 32 entries are used.
+/// The function returns a list such as `PROXY proxy.example:3128; DIRECT`, whose entries are tried in order, at most 32 of them.
 ///
 /// | entry | proxy | default port |
 /// |---|---|---|
@@ -20,11 +19,11 @@ import CurlEngine
 /// | `SOCKS5 host:port` | ``Proxy/Kind/socks5h`` | 1080 |
 /// | any other | left out; if no entry is left, the request fails | |
 ///
-/// The library libpacparser evaluates the script. It must be installed (in Debian: the package `libpacparser1`). A request whose proxies
-/// are not known fails with an error of kind ``TrellisError/Kind/proxy``, and is never sent directly instead. <doc:Proxies> has the limits.
+/// The library libpacparser must be installed (Debian: `libpacparser1`). A request whose proxies are not known fails with
+/// ``TrellisError/Kind/proxy``, and never goes direct. <doc:Proxies> has the limits.
 ///
-/// The library's JavaScript engine is old, runs in this process, and limits neither time nor memory. Use only scripts that you trust as
-/// much as the program itself, and fetch them with `https`.
+/// The library's JavaScript engine is old and limits neither time nor memory. Use only scripts that you trust as much as the program, and
+/// fetch them with `https`.
 public struct PACScript: Sendable, Hashable {
     /// The origin of the script.
     enum Source: Sendable, Hashable {

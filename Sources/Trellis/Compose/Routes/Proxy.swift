@@ -18,17 +18,12 @@ import HTTPTypes
 /// | `socks5` (RFC 1928) | 1080 | not encrypted | here |
 /// | `socks5h` | 1080 | not encrypted | by the proxy |
 ///
-/// Through `http` and `https` proxies, requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6), so that the
-/// proxy learns only the host and the port. Requests for `http` URLs are read and forwarded by the proxy (RFC 9112, section 3.2.2); with
-/// ``Authentication/digest`` they go through a tunnel as well, which the proxy must allow for their ports. Through a SOCKS proxy, every
-/// request has a connection to its server.
+/// The name and the password go to the proxy alone: SOCKS 5 sends them as RFC 1929 says, SOCKS 4 only the name. Without `https`, everyone
+/// on the way can read them, unless ``Authentication/digest`` is named. No description, error or event contains them.
 ///
-/// The name and the password are sent only to the proxy: with the SOCKS schemes as RFC 1929 has it, and as the user of SOCKS 4, which has
-/// no password. Without `https`, everyone on the network path can read them, unless ``Authentication/digest`` is named. No request
-/// to a server, description, error or event contains them.
-///
-/// A proxy that cannot be reached or does not open a tunnel is an error of kind ``TrellisError/Kind/proxy``. The own response of an HTTP
-/// proxy to a request for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's address.
+/// A proxy that cannot be reached or opens no tunnel is an error of kind ``TrellisError/Kind/proxy``. A proxy's own response to a request
+/// for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's address. <doc:Proxies> has
+/// which requests go through a tunnel.
 public struct Proxy: Sendable, Hashable, RedactedDescription {
     /// The protocols that are spoken with a proxy, by the schemes of their URLs.
     public enum Kind: String, Sendable, Hashable, CaseIterable {

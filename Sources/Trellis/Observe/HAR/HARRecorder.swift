@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A recorder of the exchanges of sessions, in the format that the network panels of browsers open (HAR 1.2): one entry for each request on
-/// the wire, those of redirects and retries included.
+/// A recorder of exchanges in HAR 1.2, which the network panels of browsers open. It writes one entry for each request on the wire,
+/// redirects and retries included.
 ///
 /// ```swift
 /// let recorder = HARRecorder(file: "run.har", bodyLimit: 1 << 20)
@@ -12,15 +12,15 @@ import FoundationEssentials
 /// try await recorder.finish()
 /// ```
 ///
-/// Without a file, the last entries are kept in memory (``document``). With a file, each entry is written when its exchange has ended, and
-/// the file is a complete document after each entry, also if the process ends without ``finish()``. If the machine fails during a write,
-/// cut the file after its last complete line and append `]}}`. Entries are in the order of their ends.
+/// Without a file, the last entries are in memory (``document``). A file is a complete document after each entry, also if the process ends
+/// without ``finish()``. If the machine fails during a write, cut the file after its last complete line and append `]}}`. Entries are in
+/// the order of their ends.
 ///
-/// Secrets are `REDACTED` unless they are asked for: in URLs, fields, cookies, forms, and under secret names in JSON (numbers there are 0).
-/// Other text in bodies is written as it is. Bodies are recorded without their content codings. A new file can be read by its user alone.
+/// Secrets are `REDACTED` unless you ask for them: in URLs, fields, cookies, forms, and under secret names in JSON (numbers there are 0).
+/// Other text in bodies is written as it is, without content codings. A new file can be read by its user alone.
 ///
-/// Fields that are only added on the wire are not recorded: `Host`, `Accept-Encoding`, the default `Accept` (`*/*`), and the framing of a
-/// body. An exchange whose events were lost is missing, or has no end (``droppedEventCount``).
+/// Fields that are added on the wire are missing: `Host`, `Accept-Encoding`, the default `Accept`, and a body's framing. So are exchanges
+/// whose events were lost (``droppedEventCount``).
 public final class HARRecorder: EventMonitor {
     /// The entries that are kept in memory.
     private struct Kept: Sendable {

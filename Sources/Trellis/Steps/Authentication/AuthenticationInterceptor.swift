@@ -5,24 +5,18 @@
 /// configuration.authentication = .interceptor(interceptor)
 /// ```
 ///
-/// - A single refresh serves all calls that are refused, or find the credential expired, while it is under way. These calls
-///   wait for the refresh, together with all calls that begin meanwhile, and are then resumed in the order of their arrival.
-/// - A refresh can begin ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
-/// - A refresh that fails ends every call that waits for it, and every call that was authenticated before it began and is refused
-///   later: none of these calls begins another refresh. Other calls do, as often as the ``RefreshWindow`` allows. A refresh that
-///   ends because its session was shut down is begun again by the waiting calls of other sessions.
-/// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that
-///   the request was made for: any other response with a status of 401 is returned as it is.
-/// - A call that is sent again with a new credential and is refused again gets the response as it is. That attempt is not a retry of a
-///   ``RetryPolicy``: a call with ``RetryPolicy/retryLimit`` 3 and a refresh makes up to five attempts.
-/// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out
-///   while the session drains.
-/// - A call that is cancelled ends at once; the refresh continues, and its credential is kept even if no call waits for it any
-///   more.
+/// - One refresh serves all calls that are refused, or find the credential expired, while it runs. They wait for it, and go on in the order
+///   of their arrival.
+/// - ``AuthenticationCredential/requiresRefresh`` is read before each attempt, so that a refresh can begin ahead of expiry.
+/// - A refresh that fails ends every call that waits for it or was authenticated before it. Other calls begin new ones, as often as the
+///   ``RefreshWindow`` allows.
+/// - A 401 is a refusal of the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only from the request's own
+///   origin.
+/// - A call that is refused with the new credential too gets that response. The second attempt is no retry of a ``RetryPolicy``.
+/// - A call that is cancelled ends at once; the refresh continues.
 ///
-/// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that
-/// request alone. A request that proves a name and a password of its own (``Request/respondingToChallenges(username:password:)``) gets
-/// no credential.
+/// A request that proves a name and a password of its own (``Request/respondingToChallenges(username:password:)``) gets no credential.
+/// <doc:Authenticating> has an example.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {
     private let authenticator: AuthenticatorType

@@ -6,18 +6,14 @@
 ///
 /// For a single request, use ``Request/respondingToChallenges(username:password:)``.
 ///
-/// The step sends nothing before the server has refused a request with a challenge. It answers Digest if the server offers it,
-/// in whatever order, and Basic if the server offers no Digest that is understood; other schemes are not answered. Credentials
-/// that are refused are not sent again with the same request. After a Digest challenge later requests to its origin are sent
-/// with an answer to it at once, as with ``DigestAuthentication``, and the origin does not get the password, even if it asks
-/// for Basic later. Basic is asked for with each request. ``BasicAuthentication`` sends the password without being asked.
+/// Nothing is sent before the server has refused a request with a challenge. The step answers Digest if the server offers it, and otherwise
+/// Basic. Credentials that are refused are not sent again with the same request. After a Digest challenge, later requests to the origin
+/// carry a proof at once, and the origin never gets the password, even if it asks for Basic. ``BasicAuthentication`` sends the password
+/// unasked.
 ///
-/// Challenges of another origin than the step's own are not answered, and neither are those of a proxy. A request with an
-/// `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body cannot be sent
-/// again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
-///
-/// A name with a control character, and for Basic a name with a colon, is an error of kind
-/// ``TrellisError/Kind/invalidRequest``.
+/// Challenges of other origins and of proxies are not answered. A request with an `Authorization` field, or with a password in its URL,
+/// keeps its credentials. If a refused request has a body that cannot be sent again, it fails with ``TrellisError/Kind/bodyNotReplayable``.
+/// A name with a control character, or for Basic with a colon, is an error of kind ``TrellisError/Kind/invalidRequest``.
 public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String
     private let password: String

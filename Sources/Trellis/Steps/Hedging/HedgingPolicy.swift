@@ -1,21 +1,17 @@
-/// A policy that sends a request again beside an attempt whose response is slow to arrive: the first response wins, and the
-/// other attempt is cancelled.
+/// A policy that sends a request again while its first attempt is slow: the first response wins, and the other attempt is cancelled.
 ///
 /// ```swift
 /// configuration.steps.hedging = HedgingPolicy(after: .milliseconds(200))
 /// ```
 ///
-/// Hedging cuts off the slowest responses, at the price of more requests: choose a ``delay`` that most responses beat. An attempt
-/// has a response when its head has arrived (for a response that is collected: its body too). An attempt with a transient status
-/// (408, 429, 500, 502, 503, 504), and an attempt that fails, do not win as long as another attempt is under way. An attempt that
-/// fails before its delay is over is left to the retriers.
+/// Hedging cuts off the slowest responses, at the price of more requests: choose a ``delay`` that most responses beat. An attempt has a
+/// response when its head has arrived; a response that is collected needs its body too. A failure, or a status of 408, 429, 500, 502, 503
+/// or 504, does not win while another attempt runs. An attempt that fails before its delay is left to the retriers.
 ///
-/// Only requests that may be sent twice are hedged: idempotent methods (RFC 9110, section 9.2.2) and requests with an
-/// `Idempotency-Key`, with a body that can be made again. An attempt that still waits for its turn at a limit, or for a
-/// connection, is given another delay: a second attempt would wait behind it.
+/// Only requests that may be sent twice are hedged: idempotent methods (RFC 9110, section 9.2.2) or an `Idempotency-Key`, and a body that
+/// can be made again. An attempt that waits for a limit or a connection gets another delay first.
 ///
-/// Each attempt goes through adapters, redirects and limits separately, and has a number of its own in events, errors and
-/// ``Metrics/attemptCount``.
+/// Each attempt goes through adapters, redirects and limits, with its own number in events, errors and ``Metrics/attemptCount``.
 public struct HedgingPolicy: Sendable {
     /// The time without a response after which another attempt begins, and each further one. There is no default: it follows from the
     /// usual time of the server's responses.

@@ -1,27 +1,21 @@
 import CurlEngine
 
-/// A circuit breaker, which sends no requests for a while to a host that responds with nothing but errors.
+/// A circuit breaker: it stops requests to a host that only fails, and tries again after a while.
 ///
 /// ```swift
 /// configuration.steps.circuitBreaker = CircuitBreaker()
 /// ```
 ///
-/// A host's circuit is closed as long as the host is well. When ``minimumRequests`` and more were sent to it within ``window``,
-/// and ``failureRatio`` of them failed, the circuit opens: for ``openDuration`` every request to the host fails at once with
-/// ``TrellisError/Kind/circuitOpen``. Then one request is let through. If this request succeeds, the circuit closes, with a
-/// clean record; if it fails, the circuit stays open for the same time again. If it has not ended after this time, the next
-/// request is let through in its place, and its outcome no longer counts.
+/// A host's circuit is closed while the host is well. It opens when at least ``minimumRequests`` went to the host within ``window`` and
+/// ``failureRatio`` of them failed. For ``openDuration``, every request to the host fails at once with ``TrellisError/Kind/circuitOpen``.
+/// Then one request is let through: its success closes the circuit, its failure keeps it open for the same time again.
 ///
-/// Failures are connections that cannot be made or are lost, a server that is silent, and the statuses 500, 502, 503 and 504.
-/// Any other response is a success, including 404 and 429; a stream has succeeded when its head has arrived. The end of the
-/// call's own time (``Timeouts/total``) is a failure if the request is connecting, or on the wire without a response, at that
-/// moment, however much of that time was the host's. Outcomes that say nothing about the host count as neither: a cancellation,
-/// and the end of the call's time while the request is queued or the body of the response is received.
+/// Failures are connections that cannot be made or are lost, silent servers, the statuses 500, 502, 503 and 504, and a call's deadline
+/// (``Timeouts/total``) while its request connects or waits for a response. Any other response is a success; a stream succeeds with its
+/// head. A cancellation counts as neither, and nor does a deadline in the queue or during the body.
 ///
-/// ``RequestEvent/Kind/circuitOpened(host:for:)`` and ``RequestEvent/Kind/circuitClosed(host:)`` report the changes of a circuit.
-///
-/// The breaker counts requests on the wire: each retry, hedge and redirect separately. Sessions that are made with the same
-/// breaker share its circuits.
+/// Each retry, hedge and redirect counts. Sessions with the same breaker share its circuits. ``RequestEvent/Kind/circuitOpened(host:for:)``
+/// and ``RequestEvent/Kind/circuitClosed(host:)`` report changes.
 public final class CircuitBreaker: Sendable {
     /// The ratio of requests that must fail before a circuit opens, from 0 to 1. The default is 0.5.
     public var failureRatio: Double { rules.failureRatio }

@@ -1,28 +1,23 @@
 import CurlEngine
 
-/// A step that lets equal requests at the same time share one response: one request is sent, and all callers wait for its
-/// response.
+/// A step that sends one request for equal requests at the same time: all callers get its response.
 ///
 /// ```swift
 /// configuration.steps.application.append(RequestCoalescing())
 /// ```
 ///
-/// Requests are equal if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options
-/// are equal; the credentials of a request are fields like others. A request with steps of its own (``Request/steps``) is equal
-/// to its copies alone. Responses that are collected in memory are shared; streams are sent separately.
+/// Requests are equal if both are `GET` or both `HEAD`, without a body, with the same URL, fields, limits and options. A request with steps
+/// of its own (``Request/steps``) is equal to its copies alone. Streams are sent separately.
 ///
-/// Put the step first among ``Steps/application``, so that the steps behind it run once for all callers. Adapters run once too,
-/// with the task-local values of the first caller: if an adapter reads a user's credentials from task-local values, or from any
-/// other place that changes, there must be no single flight. Calls that begin after ``AuthenticationInterceptor/credential``
-/// was set share no request with calls that began before.
+/// Put the step first among ``Steps/application``, so that the steps after it run once for all callers. Adapters run once too, with the
+/// task-local values of the first caller: do not coalesce if an adapter reads a user's credentials from there. Calls that begin after
+/// ``AuthenticationInterceptor/credential`` was set share no request with earlier ones.
 ///
-/// The shared request is a call of its own, with its own ``RequestEvent/callID``, and belongs to no caller in particular:
+/// The shared request is a call with its own ``RequestEvent/callID``:
 ///
-/// - A caller that leaves, because its task is cancelled or its own time is over, leaves alone. When the last caller has left,
-///   the request ends.
-/// - The shared call has no limit in total: it continues as long as a caller waits for it, however early the first caller
-///   arrived. The other limits of ``Timeouts`` hold.
-/// - The failure of the shared call is the failure of all callers, and its metrics are in all responses.
+/// - A caller whose task is cancelled, or whose time is over, leaves alone. The request ends with its last caller.
+/// - The shared call has no total limit; the other ``Timeouts`` hold.
+/// - Its failure is the failure of all callers, and its metrics are in all responses.
 public final class RequestCoalescing: ResponseForwardingStep {
     /// The identity of a shared call: requests with equal keys share a response.
     private struct Key: Hashable {

@@ -1,28 +1,19 @@
 import CurlEngine
 public import HTTPTypes
 
-/// The rules for following redirects and for the fields that are sent along, as in RFC 9110, section 15.4 and the Fetch
-/// standard's HTTP-redirect fetch.
+/// The rules for following redirects and for the fields that are sent along (RFC 9110, section 15.4; Fetch standard, "HTTP-redirect
+/// fetch").
 ///
-/// - Responses with a status of 301, 302, 303, 307 or 308 and a `Location` are redirects. Other 3xx responses, and those without
-///   a `Location`, are final.
-/// - 303 makes a `GET` of every method but `HEAD`; 301 and 302 make one of a `POST`. The body is removed, and with it every field
-///   that describes it. Otherwise the request is repeated as it was, and it is an error (``TrellisError/Kind/bodyNotReplayable``)
-///   if its body cannot be repeated.
-/// - `Location` may be relative. Bytes that are not UTF-8 are percent-encoded, as by browsers. It is read by the same parser as every URL:
-///   a value that is no `http` or `https` URL of a host is refused (``TrellisError/Kind/redirectRefused``), and so are several values that
-///   differ. A value without a fragment inherits the fragment of the request.
-/// - On a change of origin (scheme, host or port) the fields that are meant for the old origin are removed: `Authorization`,
-///   `Cookie`, `Proxy-Authorization`, `Host`, `Origin`, `Referer`, every field whose name says that it is a secret, and every
-///   field that is marked as a secret: by name in ``secretFieldNames``, or by an indexing strategy of `.disallow` (RFC 7541,
-///   section 7.1.3). User information in a URL is not carried over either, and user information in a `Location` counts for the
-///   same origin alone.
-/// - `Retry-After` in a redirect is not looked at: the redirect is followed at once. Nobody but the target asks for that wait, which
-///   RFC 9110, section 10.2.3 leaves to the client, and the target can ask for it itself with a status of 429 or 503.
+/// - Responses with a status of 301, 302, 303, 307 or 308 and a `Location` are redirects. Every other response is final.
+/// - 303 turns every method but `HEAD` into `GET`; 301 and 302 turn `POST` into `GET`. The body goes, with every field that describes it.
+///   Otherwise the request is repeated as it was; a body that cannot be repeated is an error of kind
+///   ``TrellisError/Kind/bodyNotReplayable``.
+/// - `Location` may be relative. A value that is no `http` or `https` URL with a host is refused (``TrellisError/Kind/redirectRefused``),
+///   and so are several values that differ.
+/// - To another origin (scheme, host or port), credentials and secret fields are not sent: <doc:Redirects> lists them.
 /// - A redirect from `https` to `http` is refused unless ``allowsDowngrade`` is set.
-/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``). So is a chain that reaches
-///   the same URL for the sixth time: a few times may make sense, if each response sets a cookie or the server waits for
-///   something.
+/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``), and so is the sixth visit of a URL.
+/// - `Retry-After` in a redirect is ignored (RFC 9110, section 10.2.3).
 public struct RedirectPolicy: Sendable, Hashable {
     /// The number of redirects that are followed in a row, 20 by default. With 0 a redirect is an error.
     public var maximumRedirects = 20

@@ -2,17 +2,16 @@ public import HTTPTypes
 
 /// A policy that sends a request again when its failure is transient and sending it twice does no harm.
 ///
-/// A failure is transient if no connection could be made, the connection was lost, the server was silent for too long, or the
-/// status is one of ``retryableHTTPStatusCodes``. Sending twice does no harm if the method is one of ``retryableHTTPMethods``, if
-/// the request has an `Idempotency-Key`, or if it is certain that nothing was sent.
+/// A failure is transient if no connection could be made, the connection was lost, the server was silent for too long, or the status is one
+/// of ``retryableHTTPStatusCodes``. Sending twice does no harm if the method is one of ``retryableHTTPMethods``, the request has an
+/// `Idempotency-Key`, or nothing was sent.
 ///
-/// Before each retry the policy waits: a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
-/// ``maximumBackoff``, so that the clients of a server that has failed do not all return at once. If the response has a
-/// `Retry-After`, the wait begins after that time. So it does after the time in `retry-after-ms`; and after the time in `RateLimit`,
-/// `RateLimit-Reset` or `X-RateLimit-Reset`, if a limit is used up.
+/// Before each retry the policy waits for a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
+/// ``maximumBackoff``. The wait begins after the time that the response names: in `Retry-After` or `retry-after-ms`, or, if a limit is used
+/// up, in `RateLimit`, `RateLimit-Reset` or `X-RateLimit-Reset`.
 ///
-/// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than
-/// ``maximumRetryAfter``, and when the call's deadline is earlier. The caller then gets the last response or error.
+/// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than ``maximumRetryAfter``,
+/// or when the call's deadline is earlier. The caller gets the last response or error. <doc:Retries> has the defaults and their reasons.
 public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     /// The number of retries of one call, 2 by default. Hedges, and attempts with a credential that an ``AuthenticationInterceptor`` has
     /// renewed, do not count.

@@ -8,19 +8,16 @@ public import FoundationEssentials
 /// await cookies.store(["id=42"], from: "https://example.com/")  // is in the file when this returns
 /// ```
 ///
-/// Any number of processes can share a file, each with any number of `CookieFile` actors: changes are merged into the present
-/// contents of the file, under a lock (`cookies.txt.lock`, which stays), and the changes of others are seen with the next
-/// request. The file is replaced at once (`cookies.txt.new`), so that after a crash it is either the old file or the new one.
-/// A new file can be read by its owner alone.
+/// Any number of processes can share a file. Changes are merged under a lock (`cookies.txt.lock`, which stays), and changes of others are
+/// seen with the next request. The file is replaced as a whole (`cookies.txt.new`), so that a crash leaves the old file or the new one. A
+/// new file can be read by its owner alone.
 ///
-/// Session cookies are kept, with 0 as their expiry date, as curl does; ``removeSessionCookies()`` ends the session. The format
-/// contains neither `SameSite` nor the creation date, and cookies with a tab in them are kept in memory only.
+/// Session cookies are kept, with 0 as their expiry, as curl does; ``removeSessionCookies()`` ends the session. The format has no
+/// `SameSite` and no creation date. Cookies with a tab stay in memory.
 ///
-/// A file that exists and holds something else is never written to: a file whose first line does not name this format (`#
-/// Netscape HTTP Cookie File`), and which has lines that are neither cookies nor comments.
-///
-/// A file that cannot be read or written fails no request: the cookies are in memory, ``failure`` has the reason, and the next
-/// change tries again, as does ``flush()``. ``RequestEvent/Kind/cookiesFailed(_:)`` tells the first of such failures.
+/// A file that exists and holds something else is never written to. A file that cannot be used fails no request: the cookies are in memory,
+/// ``failure`` has the reason, and the next change or ``flush()`` tries again. ``RequestEvent/Kind/cookiesFailed(_:)`` reports the first of
+/// several failures.
 public actor CookieFile: CookieStorage {
     /// The path of the file.
     public nonisolated let path: String
