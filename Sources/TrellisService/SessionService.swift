@@ -13,8 +13,8 @@ public import Trellis
 /// try await group.run()
 /// ```
 ///
-/// A group ends its services in reverse order. List the session before the services that send requests with it: they end first, and the
-/// session drains after them.
+/// A group ends its services in reverse order. List the session before the services that send requests with it, so that it drains after
+/// them.
 ///
 /// - On a graceful shutdown, the session refuses new requests (``/Trellis/TrellisError/Kind/cancelled``). Requests in flight continue for
 ///   ``grace`` at most, with their retries, redirects and credentials: ``/Trellis/Session/shutdown(drainingFor:)``.

@@ -3,8 +3,8 @@ import Logging
 public import ServiceLifecycle
 private import Synchronization
 
-/// The announcement that a process is about to end, as a service of a `ServiceGroup`: the first part of a graceful shutdown, in which the
-/// process still accepts and answers requests, and tells the load balancer to send no more of them.
+/// The announcement that a process is about to end, as a service of a `ServiceGroup`. It is the first part of a graceful shutdown: the
+/// process still accepts and answers requests, and tells the load balancer to send no more.
 ///
 /// ```swift
 /// let announcement = ShutdownAnnouncement(for: .seconds(10))
@@ -13,14 +13,13 @@ private import Synchronization
 ///     gracefulShutdownSignals: [.sigterm], logger: logger)
 /// ```
 ///
-/// A server that stops to accept connections resets the ones that still wait in the queue of its listening socket, with the requests that
-/// were sent on them. The announcement lets these end first. From the beginning of a graceful shutdown on, ``hasBegun`` is true, and the
-/// routes of the server read it: a probe of the process answers 503, and each response has the field `Connection: close`, so that its
-/// client opens a new connection elsewhere. ``duration`` later, the service ends, and the group shuts down the server, to which nothing
-/// is sent by then.
+/// When a server closes its listening socket, the system resets the connections that still wait there, with the requests on them. The
+/// announcement prevents that. From the beginning of a graceful shutdown, ``hasBegun`` is true, and the routes of the server read it: a
+/// probe of the process answers 503, and each response has `Connection: close`, so that its client connects elsewhere. After ``duration``,
+/// the service ends, and the group shuts down the server, which gets no more requests by then.
 ///
-/// A group shuts its services down one after the other, in the reverse of their order. List the announcement after all others. The time
-/// counts for `maximumGracefulShutdownDuration` of the group.
+/// A group ends its services in reverse order: list the announcement last. Its time counts for `maximumGracefulShutdownDuration` of the
+/// group.
 public final class ShutdownAnnouncement: Service {
     /// The time from the beginning of a graceful shutdown to the end of the service.
     public let duration: Duration

@@ -13,10 +13,9 @@ public import TrellisTesting
 /// }
 /// ```
 ///
-/// The transport reaches as far as with `withTransport(_:_:)`. Cases, also those of a parameterized test, have different transports and may
-/// run in parallel. The problems that a transport finds, such as a request without a route, are issues of the test, at the line of the
-/// expectation or else at the trait. So are errors of a server's handler, and planned faults that never begin. A problem whose error ends
-/// the test is reported once.
+/// The transport reaches as far as with `withTransport(_:_:)`. Cases of a parameterized test may run in parallel. The problems that a
+/// transport finds, such as a request without a route, are issues of the test, at the line of the expectation or else at the trait. So are
+/// errors of a server's handler, and planned faults that never begin. A problem whose error ends the test is reported once.
 ///
 /// On a suite, the trait applies to each of its tests; a test's own transport or server replaces the suite's, whose unused routes are then
 /// no issue. Several traits add up: `.trellis(.router { … }), .trellis(.faults([…]))` is `.trellis(.router { … }, .faults([…]))`.

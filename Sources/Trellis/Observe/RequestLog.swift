@@ -9,14 +9,14 @@ import CurlEngine
 /// ```
 ///
 /// The URL is the call's, wherever redirects lead. The time runs from the call to its end; for a stream, to its head. The first of several
-/// failures of the cache or of a ``CookieFile``, which end no request, has a line too.
+/// failures of the cache or a ``CookieFile`` has a line too.
 ///
 /// Secrets in URLs are `REDACTED` (``RequestEvent/url``). Fields are written at the level ``Level/headers``, bodies at
 /// ``Level/bodies(limit:)``. An error is written as it describes itself, which may quote a part of a body. Control characters are escaped,
 /// so that one event is one line.
 ///
 /// The lines are written on threads that may wait: a slow reader delays neither the session nor other tasks. A log that falls too far
-/// behind writes how many events it has lost. ``Session/shutdown(drainingFor:)`` waits for the last lines; a process that ends at once may
+/// behind tells how many events it has lost. ``Session/shutdown(drainingFor:)`` waits for the last lines; a process that ends at once may
 /// lose them.
 public struct RequestLog: EventMonitor {
     /// The events that are written.

@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// A step that signs a request as it will be on the wire, such as with an HMAC or a digest of the body.
+/// A step that signs a request as it will be on the wire, for example with an HMAC or a digest of the body.
 ///
 /// ```swift
 /// struct BodyDigest: RequestSigner {
@@ -13,15 +13,14 @@ public import HTTPTypes
 /// configuration.steps.signers.append(BodyDigest())
 /// ```
 ///
-/// A signer of ``Steps/signers`` runs for each request that goes on the wire: for each retry, each reply to a challenge and each redirect
-/// within the origin. It runs inside of all other steps: cookies, credentials, default fields and the coding of the body are known, and the
-/// limits of the host have let the request pass. Each run begins with the unsigned request, so that no earlier signature is left in it.
-/// <doc:Signing> has the cases in which an exchange sends the same signature again.
+/// A signer runs for each request on the wire: each retry, each reply to a challenge, each redirect within the origin. It runs inside of
+/// all other steps: cookies, credentials, default fields and the coded body are known, and the limits of the host have let the request
+/// pass. Each run begins with the unsigned request.
 ///
-/// A redirect to another origin ends the signing: the signers run neither for that request nor for the redirects after it, and the fields
-/// that they have set are not sent.
+/// After a redirect to another origin no signer runs, and the fields that they have set are not sent.
 ///
-/// A signer runs in the task of its call, never on the session's thread, and is cancelled with the call. See <doc:Signing>.
+/// A signer runs in the task of its call, never on the session's thread, and is cancelled with the call. <doc:Signing> has examples, and
+/// the cases in which the same signature is sent again.
 public protocol RequestSigner: Sendable {
     /// Adds fields to a request.
     ///

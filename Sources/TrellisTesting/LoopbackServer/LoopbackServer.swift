@@ -2,8 +2,7 @@ import CurlEngine
 
 /// A server for tests on the loopback interface, which writes exactly the bytes that its script writes.
 ///
-/// A script runs for every connection, on a thread of its own with blocking calls, so that the script reads from top to bottom
-/// like the exchange on the connection:
+/// A script runs for every connection, on a thread of its own with blocking calls, so that it reads from top to bottom like the exchange:
 ///
 /// ```swift
 /// let server = try LoopbackServer { connection in
@@ -14,15 +13,13 @@ import CurlEngine
 /// await #expect(throws: TrellisError.self) { try await session.data(server.url("/")) }
 /// ```
 ///
-/// A script uses the methods of ``Connection``; for well-formed responses by path there are ``http(on:storesBodies:faults:clock:_:)`` and
-/// ``https(on:tls:storesBodies:faults:clock:_:)``. A script
-/// that returns ends its side of the connection and waits for the peer to end the other, so that ``openCount`` counts the
-/// connections that the *client* still holds. A script that throws does the same; its error is kept in ``errors``, unless the
-/// error only says that the peer or the server went away (``Interruption``).
+/// A script uses the methods of ``Connection``. For well-formed responses by path there are ``http(on:storesBodies:faults:clock:_:)`` and
+/// ``https(on:tls:storesBodies:faults:clock:_:)``. When a script returns or throws, its side of the connection ends, and the peer's end is
+/// awaited: ``openCount`` counts the connections that the *client* still holds. ``errors`` keeps what scripts throw, except an
+/// ``Interruption``.
 ///
-/// A test waits for the server by awaiting a count (``waitUntilClosed(count:)``, ``waitUntilAccepted(count:)``,
-/// ``waitUntilRequested(count:)``); the server waits for the test at a ``Gate``. ``stop()``, which `deinit` calls too, interrupts every
-/// script and joins every thread.
+/// A test waits for a count (``waitUntilClosed(count:)``, ``waitUntilAccepted(count:)``, ``waitUntilRequested(count:)``); the server waits
+/// for the test at a ``Gate``. ``stop()``, which `deinit` calls too, interrupts every script and joins every thread.
 public final class LoopbackServer: Sendable {
     /// The script of a connection, from its first byte to its last.
     public typealias Script = @Sendable (Connection) throws -> Void

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The way of requests to their servers: a socket, the own address, the addresses of names.
+/// The way of requests to their servers: a socket, the address on this machine, the addresses of names.
 ///
 /// ```swift
 /// var route = Route()
@@ -11,19 +11,19 @@ import CurlEngine
 /// let request = Request("http://localhost/containers/json").withRoute(try .unixSocket("/run/docker.sock"))
 /// ```
 ///
-/// The URL stays what it was: the `Host` field, the name in the TLS handshake and the name that the certificate must have are those of the
-/// URL. ``Metrics/peerAddress`` is the address to which the connection was made.
+/// The URL stays what it was: it gives the `Host` field, the name in the TLS handshake and the name that the certificate must have.
+/// ``Metrics/peerAddress`` is the address that was connected to.
 ///
 /// For each hop, redirects included, in this order:
 ///
 /// 1. A ``unixSocket`` goes before everything else.
 /// 2. The first ``connectTo`` that matches the URL's host and port replaces them.
-/// 3. ``addresses`` has the addresses of that host, or else ``SessionConfiguration/resolver`` is asked, or else the system.
+/// 3. The addresses of that host come from ``addresses``, or else ``SessionConfiguration/resolver``, or else the system.
 /// 4. Addresses that are not of ``addressFamily`` are left out.
 /// 5. The connection is made from ``source``.
 ///
-/// <doc:NamesAndAddresses> says what they mean through a proxy. Requests of different routes share no connections, except that a route that
-/// allows both versions of IP also takes an idle connection of one that allows only one of them.
+/// <doc:NamesAndAddresses> says what they mean through a proxy. Requests of different routes share no connections; but a route for both
+/// versions of IP also takes an idle connection of a route for one.
 public struct Route: Sendable, Hashable {
     /// The Unix domain socket to which requests go, regardless of the host in their URL. It takes precedence over proxies. The default is
     /// none. Cookies, credentials and limits are those of the URL's origin: for two sockets, use two hosts in the URLs.

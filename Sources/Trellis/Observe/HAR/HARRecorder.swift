@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A recorder of exchanges in HAR 1.2, which the network panels of browsers open. It writes one entry for each request on the wire,
-/// redirects and retries included.
+/// A recorder of exchanges in HAR 1.2, which the network panels of browsers open. Each request on the wire has an entry, redirects and
+/// retries included.
 ///
 /// ```swift
 /// let recorder = HARRecorder(file: "run.har", bodyLimit: 1 << 20)

@@ -5,15 +5,13 @@
 /// configuration.authentication = .interceptor(interceptor)
 /// ```
 ///
-/// - One refresh serves all calls that are refused, or find the credential expired, while it runs. They wait for it, and go on in the order
-///   of their arrival.
+/// - One refresh serves all calls that are refused, or find the credential expired, while it runs. They go on in order.
 /// - ``AuthenticationCredential/requiresRefresh`` is read before each attempt, so that a refresh can begin ahead of expiry.
-/// - A refresh that fails ends every call that waits for it or was authenticated before it. Other calls begin new ones, as often as the
-///   ``RefreshWindow`` allows.
-/// - A 401 is a refusal of the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only from the request's own
+/// - A refresh that fails ends every call that waits for it or was authenticated before it. The ``RefreshWindow`` limits new ones.
+/// - A 401 refuses the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only from the request's own
 ///   origin.
-/// - A call that is refused with the new credential too gets that response. The second attempt is no retry of a ``RetryPolicy``.
-/// - A call that is cancelled ends at once; the refresh continues.
+/// - A call that is refused with the new credential too gets that response. A refresh costs no retry of a ``RetryPolicy``.
+/// - A cancelled call ends at once; the refresh continues.
 ///
 /// A request that proves a name and a password of its own (``Request/respondingToChallenges(username:password:)``) gets no credential.
 /// <doc:Authenticating> has an example.

@@ -8,12 +8,11 @@
 ///
 /// Nothing is sent before the server has refused a request with a challenge. The step answers Digest if the server offers it, and otherwise
 /// Basic. Credentials that are refused are not sent again with the same request. After a Digest challenge, later requests to the origin
-/// carry a proof at once, and the origin never gets the password, even if it asks for Basic. ``BasicAuthentication`` sends the password
-/// unasked.
+/// carry a proof at once, and the origin never gets the password, even if it asks for Basic.
 ///
 /// Challenges of other origins and of proxies are not answered. A request with an `Authorization` field, or with a password in its URL,
-/// keeps its credentials. If a refused request has a body that cannot be sent again, it fails with ``TrellisError/Kind/bodyNotReplayable``.
-/// A name with a control character, or for Basic with a colon, is an error of kind ``TrellisError/Kind/invalidRequest``.
+/// keeps its credentials. A refused request whose body cannot be sent again fails with ``TrellisError/Kind/bodyNotReplayable``. A name with
+/// a control character, or for Basic with a colon, is an error of kind ``TrellisError/Kind/invalidRequest``.
 public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String
     private let password: String

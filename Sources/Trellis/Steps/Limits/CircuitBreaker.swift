@@ -6,9 +6,9 @@ import CurlEngine
 /// configuration.steps.circuitBreaker = CircuitBreaker()
 /// ```
 ///
-/// A host's circuit is closed while the host is well. It opens when at least ``minimumRequests`` went to the host within ``window`` and
-/// ``failureRatio`` of them failed. For ``openDuration``, every request to the host fails at once with ``TrellisError/Kind/circuitOpen``.
-/// Then one request is let through: its success closes the circuit, its failure keeps it open for the same time again.
+/// A circuit opens when at least ``minimumRequests`` went to the host within ``window`` and ``failureRatio`` of them failed. For
+/// ``openDuration``, every request to the host fails at once with ``TrellisError/Kind/circuitOpen``. Then one request is let through: its
+/// success closes the circuit, and its failure keeps it open for as long again.
 ///
 /// Failures are connections that cannot be made or are lost, silent servers, the statuses 500, 502, 503 and 504, and a call's deadline
 /// (``Timeouts/total``) while its request connects or waits for a response. Any other response is a success; a stream succeeds with its

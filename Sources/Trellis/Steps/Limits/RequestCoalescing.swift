@@ -1,21 +1,21 @@
 import CurlEngine
 
-/// A step that sends one request for equal requests at the same time: all callers get its response.
+/// A step that sends equal requests once: all callers at that time get the response.
 ///
 /// ```swift
 /// configuration.steps.application.append(RequestCoalescing())
 /// ```
 ///
-/// Requests are equal if both are `GET` or both `HEAD`, without a body, with the same URL, fields, limits and options. A request with steps
-/// of its own (``Request/steps``) is equal to its copies alone. Streams are sent separately.
+/// Equal requests are `GET` or `HEAD` without a body, with the same URL, fields, limits and options. A request with ``Request/steps`` is
+/// equal to its copies alone. Streams are sent separately.
 ///
 /// Put the step first among ``Steps/application``, so that the steps after it run once for all callers. Adapters run once too, with the
-/// task-local values of the first caller: do not coalesce if an adapter reads a user's credentials from there. Calls that begin after
-/// ``AuthenticationInterceptor/credential`` was set share no request with earlier ones.
+/// task-local values of the first caller: do not coalesce if an adapter reads a user's credentials from there. Setting
+/// ``AuthenticationInterceptor/credential`` separates later calls from earlier ones.
 ///
-/// The shared request is a call with its own ``RequestEvent/callID``:
+/// The shared request has its own ``RequestEvent/callID``:
 ///
-/// - A caller whose task is cancelled, or whose time is over, leaves alone. The request ends with its last caller.
+/// - A caller that is cancelled, or whose time is over, leaves alone. The request ends with its last caller.
 /// - The shared call has no total limit; the other ``Timeouts`` hold.
 /// - Its failure is the failure of all callers, and its metrics are in all responses.
 public final class RequestCoalescing: ResponseForwardingStep {

@@ -4,15 +4,13 @@ public import HTTPTypes
 /// The rules for following redirects and for the fields that are sent along (RFC 9110, section 15.4; Fetch standard, "HTTP-redirect
 /// fetch").
 ///
-/// - Responses with a status of 301, 302, 303, 307 or 308 and a `Location` are redirects. Every other response is final.
+/// - Responses with a status of 301, 302, 303, 307 or 308 and a `Location` are redirects.
 /// - 303 turns every method but `HEAD` into `GET`; 301 and 302 turn `POST` into `GET`. The body goes, with every field that describes it.
-///   Otherwise the request is repeated as it was; a body that cannot be repeated is an error of kind
-///   ``TrellisError/Kind/bodyNotReplayable``.
-/// - `Location` may be relative. A value that is no `http` or `https` URL with a host is refused (``TrellisError/Kind/redirectRefused``),
-///   and so are several values that differ.
-/// - To another origin (scheme, host or port), credentials and secret fields are not sent: <doc:Redirects> lists them.
+///   Otherwise the request is repeated; if its body cannot be, the error is ``TrellisError/Kind/bodyNotReplayable``.
+/// - `Location` may be relative. Other schemes, malformed values and several values are refused (``TrellisError/Kind/redirectRefused``).
+/// - Another origin gets no credentials and no secret fields: <doc:Redirects>.
 /// - A redirect from `https` to `http` is refused unless ``allowsDowngrade`` is set.
-/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``), and so is the sixth visit of a URL.
+/// - More than ``maximumRedirects``, or a sixth visit of one URL, is an error (``TrellisError/Kind/tooManyRedirects``).
 /// - `Retry-After` in a redirect is ignored (RFC 9110, section 10.2.3).
 public struct RedirectPolicy: Sendable, Hashable {
     /// The number of redirects that are followed in a row, 20 by default. With 0 a redirect is an error.

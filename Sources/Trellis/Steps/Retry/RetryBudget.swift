@@ -3,16 +3,15 @@ import Synchronization
 
 /// A limit on the number of retries to each host, so that the retries of many callers do not multiply an outage.
 ///
-/// A tenth of the requests of the last ``window`` may be retried, and ``minimumRetries`` in addition, for callers that send few
-/// requests: a host that does not respond any more gets a tenth more requests than usual, not three times as many. Further
-/// retries are not begun, and the caller gets the failure. The numbers are those of one process.
+/// A tenth of the requests of the last ``window`` may be retried, and ``minimumRetries`` more for callers that send few. A host that no
+/// longer responds gets a tenth more requests than usual, not three times as many. Further retries are not begun, and the caller gets the
+/// failure. The numbers count in this process alone.
 ///
-/// A call counts once for its host, and once for each other host to which an adapter or a redirect leads it. The
-/// ``RetryPolicy`` and the ``HedgingPolicy`` of the ``Steps`` record the requests; a retrier of your own that has a budget
-/// calls ``recordRequest(_:)``.
+/// A call counts once for its host, and once for each other host that an adapter or a redirect leads to. The ``RetryPolicy`` and the
+/// ``HedgingPolicy`` of the ``Steps`` record the requests; a retrier of yours with a budget calls ``recordRequest(_:)``.
 ///
-/// A budget is shared by all its holders: by the copies of a ``RetryPolicy``, and so by the requests of a session. A budget that
-/// is made for each request limits nothing.
+/// All copies of a ``RetryPolicy``, and so all requests of a session, share its budget. A budget that is made for each request limits
+/// nothing.
 public final class RetryBudget: Sendable {
     /// The ratio of requests that may be retried. The default is 0.1.
     public let ratio: Double

@@ -6,12 +6,12 @@ public import HTTPTypes
 /// of ``retryableHTTPStatusCodes``. Sending twice does no harm if the method is one of ``retryableHTTPMethods``, the request has an
 /// `Idempotency-Key`, or nothing was sent.
 ///
-/// Before each retry the policy waits for a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
-/// ``maximumBackoff``. The wait begins after the time that the response names: in `Retry-After` or `retry-after-ms`, or, if a limit is used
-/// up, in `RateLimit`, `RateLimit-Reset` or `X-RateLimit-Reset`.
+/// It waits for a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to ``maximumBackoff``. The wait
+/// begins after the time that the response names: in `Retry-After` or `retry-after-ms`, or, if a limit is used up, in `RateLimit`,
+/// `RateLimit-Reset` or `X-RateLimit-Reset`.
 ///
-/// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than ``maximumRetryAfter``,
-/// or when the call's deadline is earlier. The caller gets the last response or error. <doc:Retries> has the defaults and their reasons.
+/// It gives up after ``retryLimit`` retries, with a spent ``budget``, if a server asks for more than ``maximumRetryAfter``, or if the
+/// call's deadline is earlier. The caller gets the last response or error. <doc:Retries> has the reasons.
 public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     /// The number of retries of one call, 2 by default. Hedges, and attempts with a credential that an ``AuthenticationInterceptor`` has
     /// renewed, do not count.

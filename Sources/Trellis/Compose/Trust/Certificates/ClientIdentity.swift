@@ -5,14 +5,14 @@
 /// ClientIdentity(certificate: .file("client.p12")) { try await vault.passphrase() }  // PKCS#12, encrypted
 /// ```
 ///
-/// The certificate, its issuers and its key are in PEM (RFC 7468) or in PKCS#12 (RFC 7292). In PEM, the certificate of the client is the
-/// first one, and the certificates of its issuers, which servers may need, follow. Servers that do not ask for a certificate get none,
-/// nor do servers whose own certificate the handshake refuses. The evaluators of a ``ServerTrustManager``, pins among them, are asked after
-/// the handshake: a server that they refuse may have seen the client's certificate, but gets no request.
+/// The certificate, its issuers and its key are in PEM (RFC 7468) or in PKCS#12 (RFC 7292). In PEM, the client's certificate comes first,
+/// and the issuers that servers may need follow. Servers that do not ask for a certificate get none, nor do servers whose certificate the
+/// handshake refuses. A ``ServerTrustManager`` and pins are asked after the handshake: a server that they refuse may have seen the
+/// certificate, but gets no request.
 ///
-/// A file that cannot be read, or without a certificate or key, is an error of kind ``TrellisError/Kind/file``. A wrong passphrase, a key
-/// that is not that of the certificate, and a server that refuses the certificate, are errors of kind ``TrellisError/Kind/tls``. The reason
-/// of all of them is ``TrellisError/SecurityFailure/clientIdentity(_:)``.
+/// A file that cannot be read, or has no certificate or key, is an error of kind ``TrellisError/Kind/file``. A wrong passphrase, a key of
+/// another certificate, and a refusal by the server are errors of kind ``TrellisError/Kind/tls``. Their reason is
+/// ``TrellisError/SecurityFailure/clientIdentity(_:)``.
 public struct ClientIdentity: Sendable {
     /// The certificate, with those of its issuers, in PEM or PKCS#12.
     public let certificate: CertificateSource

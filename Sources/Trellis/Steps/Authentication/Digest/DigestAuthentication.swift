@@ -2,21 +2,19 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// A step for Digest authentication (RFC 7616), which proves knowledge of the password without sending the password.
+/// A step for Digest authentication (RFC 7616), which proves that you know the password and never sends it.
 ///
 /// ```swift
 /// configuration.authentication = try .digest("ada", password, origin: "https://api.example.com")
 /// ```
 ///
-/// The step runs around each request on the wire, so that redirects are authenticated each for its own path. The first request to
-/// an origin is refused and sent again with an answer to the challenge; later requests are sent with an answer at once. All
-/// algorithms of the RFC are known, with and without `-sess`: MD5, SHA-256 and SHA-512-256. Their functions are those of the
-/// OpenSSL that libcurl uses; without OpenSSL, or if it keeps to FIPS 140, challenges are not answered. A body is protected
-/// (`auth-int`) only if the server insists on it: the body is then read twice. The server's own proof (`rspauth`) is not
-/// checked.
+/// The step runs around each request on the wire, so that each redirect is authenticated for its own path. The first request to an origin
+/// is refused and sent again with a proof; later ones carry a proof at once. All algorithms of the RFC are known, with and without `-sess`:
+/// MD5, SHA-256 and SHA-512-256. They are OpenSSL's: without it, or if it keeps to FIPS 140, challenges are not answered. A body is
+/// protected (`auth-int`) only if the server insists, and is then read twice. The server's own proof (`rspauth`) is not checked.
 ///
-/// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body
-/// cannot be sent again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
+/// A request with an `Authorization` field, or with a password in its URL, keeps its credentials. A refused request whose body cannot be
+/// sent again fails with ``TrellisError/Kind/bodyNotReplayable``.
 public final class DigestAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String
     private let password: String

@@ -12,8 +12,8 @@ public import FoundationEssentials
 /// seen with the next request. The file is replaced as a whole (`cookies.txt.new`), so that a crash leaves the old file or the new one. A
 /// new file can be read by its owner alone.
 ///
-/// Session cookies are kept, with 0 as their expiry, as curl does; ``removeSessionCookies()`` ends the session. The format has no
-/// `SameSite` and no creation date. Cookies with a tab stay in memory.
+/// Session cookies are kept with an expiry of 0, as curl does, until ``removeSessionCookies()``. The format has no `SameSite` and no
+/// creation date. Cookies with a tab stay in memory.
 ///
 /// A file that exists and holds something else is never written to. A file that cannot be used fails no request: the cookies are in memory,
 /// ``failure`` has the reason, and the next change or ``flush()`` tries again. ``RequestEvent/Kind/cookiesFailed(_:)`` reports the first of
