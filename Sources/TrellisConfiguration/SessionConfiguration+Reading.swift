@@ -17,7 +17,7 @@ extension SessionConfiguration {
     /// ``SessionSetting/all`` and <doc:Settings> list the settings. With the reader above, `timeouts.connect` is the variable
     /// `HTTP_TIMEOUTS_CONNECT`, or the member `connect` of `timeouts` of `http` in the file. The first provider that has a value decides.
     ///
-    /// A setting that no provider has keeps its value in `defaults`, and so do the other values of a step of which a setting changes one. A
+    /// A setting that no provider has keeps its value in `defaults`, and so do the other values of a step when a setting changes one. A
     /// value that cannot be used is an error, and is not replaced by the default. A key that no setting has, such as a misspelled one, is
     /// not found, because a reader cannot list the keys of its providers.
     ///

@@ -140,7 +140,7 @@ extension SessionSetting {
 
     /// A whole number.
     ///
-    /// - Parameter word: The word that may be in place of a number; `nil` if there is none.
+    /// - Parameter word: The word that may stand for a number; `nil` if there is none.
     static func count(
         _ key: String, unit: String = "", default value: String = "", from minimum: Int = 1,
         through maximum: Int = .max, or word: String? = nil, _ meaning: String, _ change: @escaping Change<Int?>

@@ -36,7 +36,7 @@ struct SettingReader {
 
     /// Reads a number.
     ///
-    /// - Parameter word: The word that may be in place of the number; `nil` if there is none.
+    /// - Parameter word: The word that may stand for the number; `nil` if there is none.
     func number(_ key: String, or word: String?) async throws -> Amount<Double>? {
         try await Self.expecting("a number\(word.map { " or \($0)" } ?? "") is expected") {
             do {
@@ -51,7 +51,7 @@ struct SettingReader {
 
     /// Reads a whole number.
     ///
-    /// - Parameter word: The word that may be in place of the number; `nil` if there is none.
+    /// - Parameter word: The word that may stand for the number; `nil` if there is none.
     func integer(_ key: String, or word: String?) async throws -> Amount<Int>? {
         try await Self.expecting("a whole number\(word.map { " or \($0)" } ?? "") is expected") {
             do {

@@ -4,7 +4,7 @@ import HTTPTypes
 public import Trellis
 
 extension HTTPURLResponse {
-    /// Creates a response like that of `URLSession`: URL, status, version and header fields.
+    /// Creates a response as `URLSession` does: URL, status, version and header fields.
     ///
     /// ```swift
     /// let (data, response) = try await session.data(urlRequest)
@@ -16,7 +16,7 @@ extension HTTPURLResponse {
     /// a value again, and finds every cookie except those with a comma and a text like `name=` in their value. To read such
     /// cookies, use `response.headers[values: .setCookie]`, which holds the fields as the server sent them.
     ///
-    /// The header fields are those of the final head: a body that was decoded still has its `Content-Encoding`, and a
+    /// The header fields come from the final head: a body that was decoded still has its `Content-Encoding`, and a
     /// `Content-Length` counts its coded bytes. Trailers, informational heads and metrics are left out.
     ///
     /// - Returns: `nil` if Foundation does not accept the URL of the response.

@@ -6,7 +6,7 @@ public import Trellis
 extension URLRequest {
     /// Creates the same request for `URLSession`: method, URL, header fields and body.
     ///
-    /// Fields that repeat a name become one field, their values joined with commas (RFC 9110, section 5.3), those of `Cookie`
+    /// Fields that repeat a name become one field, their values joined with commas (RFC 9110, section 5.3); `Cookie` fields are joined
     /// with semicolons. The body's content type becomes a field, unless the request has one. `Content-Length` and
     /// `Transfer-Encoding` are left to `URLSession`.
     ///

@@ -13,7 +13,7 @@ import Trellis
 /// configuration.observe()
 /// ```
 ///
-/// The logger, the tracer and the metrics factory are resolved for each request, in the task that makes it: those of `withLogger`,
+/// The logger, the tracer and the metrics factory are resolved for each request, in the task that makes it: from `withLogger`,
 /// `withTracer` and `withMetricsFactory` if the task runs in such a scope, or else those that the process was bootstrapped with. The task
 /// of a handle, of a shared call (``/Trellis/RequestCoalescing``) and of a download has the scope of the first task that asked for it.
 ///
@@ -28,15 +28,15 @@ public struct Observability: Sendable {
     /// with the head of the response if the body is streamed, as the conventions recommend: the reader of a stream may never read to its
     /// end.
     public var createsSpans = true
-    /// Indicates whether each call has a span of the kind `internal`, named `trellis.call`, around those of its requests. The default is
-    /// `false`, because the conventions want none.
+    /// Indicates whether each call has a span of the kind `internal`, named `trellis.call`, around the spans of its requests. The default
+    /// is `false`, because the conventions want none.
     public var createsCallSpans = false
-    /// Indicates whether the context of the span, or else that of the task, is added to the fields of the request by the tracer, or by the
+    /// Indicates whether the context of the span, or else of the task, is added to the fields of the request by the tracer, or by the
     /// instruments that the process was bootstrapped with: for example as `traceparent` and `baggage`. Fields of the same names are
     /// replaced. The default is `true`.
     public var propagatesContext = true
     /// Returns whether the context is added to requests to a host, given in lower case and without brackets, where ``propagatesContext``
-    /// is on; `nil`, the default, if every host gets it, those of redirects included. Baggage can name users, which is nothing for the
+    /// is on; `nil`, the default, if every host gets it, after redirects too. Baggage can name users, which is nothing for the
     /// servers of others.
     public var propagatesContextToHost: (@Sendable (_ host: String) -> Bool)?
     /// Indicates whether spans have the attribute `user_agent.original`. The default is `false`.
@@ -61,9 +61,9 @@ public struct Observability: Sendable {
     /// The logger of all requests; if `nil`, the default, `Logger.current` of the task of each request, or a logger with the label
     /// `trellis.http` outside of any scope.
     public var logger: Logger?
-    /// The tracer of all requests; if `nil`, the default, that of the task of each request.
+    /// The tracer of all requests; if `nil`, the default, each request's task names it.
     public var tracer: (any Tracer)?
-    /// The metrics factory of all requests; if `nil`, the default, that of the task of each request.
+    /// The metrics factory of all requests; if `nil`, the default, each request's task names it.
     ///
     /// Instruments are kept for each factory that is an object. A factory that is a value has no identity, so that instruments are
     /// requested from it for each request, unless it is set here.
@@ -100,7 +100,7 @@ extension Observability {
         /// `http.response.status_code`, `error.type` and `network.protocol.version`.
         public static let requestDuration = MetricSet(rawValue: 1 << 0)
         /// The recorder `http.client.request.body.size` of each request with a body, with the dimensions of ``requestDuration``: the bytes
-        /// that were sent, compressed if the request compresses them. A request of which nothing was sent has no value.
+        /// that were sent, compressed if the request compresses them. A request that was not sent has no value.
         public static let requestBodySize = MetricSet(rawValue: 1 << 1)
         /// The recorder `http.client.response.body.size` of each request whose response has a head, with the dimensions of
         /// ``requestDuration``: the bytes that were received, before decoding, without the framing of chunks. Another
@@ -115,7 +115,7 @@ extension Observability {
         /// The counter `trellis.client.retries`, with `error.type`.
         public static let retries = MetricSet(rawValue: 1 << 5)
         /// The counter `trellis.client.cache` of the requests that asked a cache, with `trellis.cache.result`: `hit`, `collapsed`
-        /// (the response to an equal request), `revalidated`, `stale` (in place of a failure), `miss`, `bypass` or `unsatisfiable`.
+        /// (the response to an equal request), `revalidated`, `stale` (instead of a failure), `miss`, `bypass` or `unsatisfiable`.
         public static let cacheResults = MetricSet(rawValue: 1 << 6)
         /// The meter `http.client.open_connections` of the connections of libcurl that are made, TLS included, and not closed, with
         /// `http.connection.state`: `active` or `idle`. Up to ten milliseconds old. The values go to the factory of the session's last

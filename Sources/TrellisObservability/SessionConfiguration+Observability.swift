@@ -17,7 +17,7 @@ extension SessionConfiguration {
 }
 
 extension Steps {
-    /// Observes the requests of these steps: those of a session, or a single request, whose observation replaces that of its session.
+    /// Observes the requests of these steps: a session's, or a single request, whose observation replaces its session's.
     ///
     /// ```swift
     /// var quiet = Observability()

@@ -55,7 +55,7 @@ public struct CodeLocation: Sendable, Hashable, CustomStringConvertible {
     /// The column, from 1.
     public let column: Int
 
-    /// Creates a location, by default that of the call.
+    /// Creates a location, by default the call's.
     public init(
         fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
     ) {

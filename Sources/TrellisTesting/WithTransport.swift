@@ -1,6 +1,6 @@
 public import Trellis
 
-/// Runs an operation whose requests use a transport in place of the transports of their sessions, so that code with a session of its own
+/// Runs an operation whose requests use a transport instead of the transports of their sessions, so that code with a session of its own
 /// can be tested, and tests with different transports run at the same time:
 ///
 /// ```swift

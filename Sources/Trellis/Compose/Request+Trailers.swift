@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// A closure that returns the fields behind a request's body.
+/// A closure that returns the fields after a request's body.
 public typealias RequestTrailers = @Sendable () async throws -> HTTPFields
 
 /// The immutable reference to the trailers of a request, which shows whether a copy of the request has the same ones.
@@ -11,7 +11,7 @@ final class TrailerSource: Sendable {
 }
 
 extension Request {
-    /// The fields behind the body (RFC 9110, section 6.5), such as a checksum of what was sent; `nil`, the default, if there are none.
+    /// The fields after the body (RFC 9110, section 6.5), such as a checksum of what was sent; `nil`, the default, if there are none.
     ///
     /// The closure is called for each sending, after the last chunk of the body was made. Announce the names in a `Trailer` field if the
     /// server needs that. The body is sent chunked, even if its length is known, and over HTTP/1.1, because libcurl sends no trailers over
@@ -27,6 +27,6 @@ extension Request {
 
     var trailerSource: TrailerSource? { extras?.extras.trailers }
 
-    /// Returns a copy with fields behind the body: see ``trailers``.
+    /// Returns a copy with fields after the body: see ``trailers``.
     public func withTrailers(_ trailers: @escaping RequestTrailers) -> Request { setting(\.trailers, to: trailers) }
 }

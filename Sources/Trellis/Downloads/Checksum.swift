@@ -7,7 +7,7 @@ public import FoundationEssentials
 /// session.downloadRequest(url, to: .file("image.iso"), checksum: .sha256("9f86d081…"))
 /// ```
 public struct Checksum: Sendable {
-    /// A built-in digest, computed by the OpenSSL that libcurl has loaded or by that of the system.
+    /// A built-in digest, computed by the OpenSSL that libcurl has loaded, or by the system's.
     public enum Algorithm: String, Sendable, Hashable, CaseIterable {
         /// SHA-256 (FIPS 180-4).
         case sha256

@@ -12,7 +12,7 @@ public struct DownloadOutcome: Sendable {
     public let result: Result<DownloadedFile, any Error>
 }
 
-/// A sequence of the outcomes of several downloads, of which a limited number run at the same time.
+/// A sequence of the outcomes of several downloads; a limited number run at the same time.
 ///
 /// ```swift
 /// for await outcome in session.downloads(of: urls, to: .directory("/srv/images")) {
@@ -23,7 +23,7 @@ public struct DownloadOutcome: Sendable {
 /// }
 /// ```
 ///
-/// The downloads start when the first outcome is requested, each in its turn, even if its progress or that of the batch is
+/// The downloads start when the first outcome is requested, each in its turn, even if its progress or the batch's is
 /// read before. They do not wait for the loop: outcomes that it has not taken yet are kept. A failed download does not stop the
 /// others. Leaving the loop, or cancelling its task, ends the downloads that are running and those that have not started; the
 /// sequence then ends.
@@ -53,7 +53,7 @@ public struct DownloadBatch: AsyncSequence, Sendable {
 
     /// The progress of all downloads together, for any number of readers. Reading it starts no download.
     ///
-    /// The total is known as soon as that of every download is, which is not before the last one has begun. A download that has
+    /// The total is known when every download's is, which is not before the last one has begun. A download that has
     /// ended counts with the bytes that it has, so that the last value is complete even if downloads have failed. The time counts
     /// from the making of the batch. The sequence ends when all downloads have ended.
     public var progress: TransferProgressSequence { sum.values }
@@ -183,7 +183,7 @@ extension DownloadBatchWork.State {
 }
 
 extension Session {
-    /// Returns a batch of downloads, of which a limited number run at the same time: see ``DownloadBatch``.
+    /// Returns a batch of downloads; a limited number run at the same time: see ``DownloadBatch``.
     ///
     /// - Parameters:
     ///   - downloads: Handles on downloads that have not started.
@@ -192,7 +192,7 @@ extension Session {
         of downloads: some Sequence<DownloadRequest>, maximumConcurrency: Int = 8
     ) -> DownloadBatch { DownloadBatch(Array(downloads), limit: maximumConcurrency, clock: clock) }
 
-    /// Returns a batch of downloads to one destination, of which a limited number run at the same time: see ``DownloadBatch``.
+    /// Returns a batch of downloads to one destination; a limited number run at the same time: see ``DownloadBatch``.
     ///
     /// - Parameters:
     ///   - requests: The requests of the downloads.

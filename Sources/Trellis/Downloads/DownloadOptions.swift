@@ -4,8 +4,8 @@ public struct DownloadOptions: Sendable, Hashable {
     /// the same file; `true` unless set.
     public var resumesPartialFile: Bool
     /// Indicates whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set. A
-    /// partial file that no later download finds by its destination is deleted in any case: that of
-    /// ``DownloadDestination/temporary``, and that of a download to the same destination as another one under way.
+    /// partial file that no later download finds by its destination is deleted in any case: one of
+    /// ``DownloadDestination/temporary``, and one of a download to the same destination as another one under way.
     /// ``DownloadRequest/cancelProducingResumeData()`` keeps any partial file that can be resumed, whatever is set here.
     public var keepsPartialFile: Bool
     /// The number of further attempts in a row after interruptions, without any bytes in between that can be kept; 5 unless set.
@@ -19,7 +19,7 @@ public struct DownloadOptions: Sendable, Hashable {
     /// this limit alone does. With 0, an interruption is an error.
     public var maximumInterruptions: Int?
     /// Indicates whether to check the digest that a server sends along (`Repr-Digest` and `Content-Digest`, RFC 9530), if it is
-    /// one of SHA-256 and SHA-512; `true` unless set. The digest may arrive behind the body, as a trailer field: HTTP/1.1 has
+    /// one of SHA-256 and SHA-512; `true` unless set. The digest may arrive after the body, as a trailer field: HTTP/1.1 has
     /// trailer fields with chunked bodies.
     public var verifiesDigestFields: Bool
     /// The number of connections over which parts of the file are downloaded at the same time, if the server serves parts, and as

@@ -35,7 +35,7 @@ struct DownloadTotals: Hashable, Sendable {
         return metrics
     }
 
-    /// Completes an error with the totals of the download, in place of those of a single request.
+    /// Completes an error with the totals of the download, instead of a single request's.
     func complete(_ error: inout TrellisError, total: Duration) {
         error.interruptions = interruptions
         error.metrics = metrics(total: total)

@@ -4,7 +4,7 @@ public struct DownloadedFile: Sendable {
     public let path: String
     /// The size of the file in bytes.
     public let size: Int64
-    /// The number of bytes that were there before: those of an earlier download, see ``ResumeData``, or all bytes of an existing
+    /// The number of bytes that were there before: from an earlier download, see ``ResumeData``, or all bytes of an existing
     /// file.
     public let resumedBytes: Int64
     /// Indicates whether the file was at the destination before, had the right digest, and was kept: see
@@ -18,7 +18,7 @@ public struct DownloadedFile: Sendable {
     /// The number of interruptions after which the download resumed by itself.
     public let interruptions: Int
     /// The metrics of all requests together: ``Metrics/attemptCount`` and bytes are sums, ``Metrics/total`` is the time from the
-    /// call to the end, and the other values are those of the first response.
+    /// call to the end, and the other values are the first response's.
     public let metrics: Metrics
 }
 

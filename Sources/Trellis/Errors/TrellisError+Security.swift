@@ -27,7 +27,7 @@ extension TrellisError {
         case required
         /// The server does not accept the certificate; the text is the server's alert (RFC 8446, section 6.2).
         case refused(String)
-        /// The HTTPS proxy requires a certificate, and the session has none for it: a proxy only gets that of
+        /// The HTTPS proxy requires a certificate, and the session has none for it: a proxy only gets one of
         /// ``SessionConfiguration/tlsForHosts``.
         case requiredByProxy
         /// The HTTPS proxy does not accept the certificate; the text is the proxy's alert.
@@ -40,16 +40,16 @@ extension TrellisError {
         case noKey(String)
         /// The key is encrypted, and there is no passphrase, or it could not be obtained because of ``TrellisError/underlying``.
         case noPassphrase(String)
-        /// The passphrase is not that of the key.
+        /// The passphrase does not belong to the key.
         case wrongPassphrase(String)
-        /// The key in one source is not that of the certificate in another one, or in the same one.
+        /// The key does not belong to the certificate, in one source or in two.
         case mismatch(key: String, certificate: String)
         /// The certificate or its key cannot be used, for example because it is too weak.
         case unusable(String)
     }
 }
 
-/// A certificate because of which a server or an HTTPS proxy is not trusted.
+/// The certificate that makes a server or an HTTPS proxy untrusted.
 public struct UntrustedCertificate: Sendable, Hashable {
     /// The rules of certificates (RFC 5280, section 6; RFC 9110, section 4.3.4).
     public enum Rule: Sendable, Hashable {
@@ -85,7 +85,7 @@ public struct UntrustedCertificate: Sendable, Hashable {
 
     /// The rule that the certificate breaks.
     public let rule: Rule
-    /// The position of the certificate in its chain: 0 for that of the peer, 1 for that of its issuer; `nil` if not known.
+    /// The position of the certificate in its chain: 0 for the peer's, 1 for its issuer's; `nil` if not known.
     public let depth: Int?
     /// The subject, such as `CN=example.com, O=Example`; `nil` if not known.
     public let subject: String?

@@ -32,7 +32,7 @@ extension TrellisError {
         case conversation
     }
 
-    /// Returns the error as one of a WebSocket, whose URL has the scheme `ws` or `wss` in place of that of the handshake's request.
+    /// Returns the error as one of a WebSocket, whose URL has the scheme `ws` or `wss` instead of the handshake's.
     func ofWebSocket(_ part: WebSocketPart) -> TrellisError {
         var error = self
         error.webSocketPart = part
@@ -41,7 +41,7 @@ extension TrellisError {
         return error
     }
 
-    /// The WebSocket in words, in place of the method and the URL of its handshake; `nil` for other requests, and without a URL.
+    /// The WebSocket in words, instead of the method and the URL of its handshake; `nil` for other requests, and without a URL.
     var webSocketWords: String? {
         guard let webSocketPart, let url else { return nil }
         let name = url.withWebSocketScheme

@@ -1,6 +1,6 @@
 /// The connection on which a request is sent, when it is ready: ``RequestEvent/Kind/connected(_:)``.
 ///
-/// The durations are those of the making of the connection. They are zero for a connection that existed before, and where the transport
+/// The durations describe how the connection was made. They are zero for a connection that existed before, and where the transport
 /// does not know them.
 public struct ConnectionInfo: Sendable, Hashable {
     /// Indicates whether the connection existed before: an earlier request has used it, or other requests use it at the same time.

@@ -1,5 +1,5 @@
 /// A monitor of events: for logs, metrics and tests. A monitor of a session gets the events of all of its requests
-/// (``SessionConfiguration/eventMonitors``), and a monitor of a request those of this request (``Request/eventMonitors``).
+/// (``SessionConfiguration/eventMonitors``), and a monitor of a request gets this request's (``Request/eventMonitors``).
 ///
 /// ```swift
 /// struct Log: EventMonitor {
@@ -12,7 +12,7 @@
 ///
 /// The events of a session are delivered one after the other, in the order in which they happened, on the concurrency pool and never on
 /// the session's thread. A slow monitor does not delay its session: the monitor falls behind by at most
-/// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that. It is told of their number
+/// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that. It learns their number
 /// (``RequestEvent/Kind/eventsDropped(_:)``); ``Session/droppedEventCounts`` are the sums for each monitor, and
 /// ``Session/droppedEventCount`` is the sum for all observers.
 public protocol EventMonitor: Sendable {

@@ -74,12 +74,12 @@ public struct RequestEvent: Sendable {
         case queued(Request)
         /// The assignment of a connection slot: a connection is being made or found.
         case admitted
-        /// The beginning of the lookup of a name, for this request or for another one that needs the same name: that of the server, or that
+        /// The beginning of the lookup of a name, for this request or for another one that needs the same name: the server's, or the one
         /// of a proxy. A name whose addresses libcurl has looked up within the last minute is not looked up again.
         case lookingUp(host: String)
         /// The end of the lookup: an address of the name is known. Does not occur if the lookup fails, or if a connection becomes free.
         case lookedUp(host: String)
-        /// The beginning of a connection to an address with its port, or to the path of a socket: that of the server, or that of a proxy.
+        /// The beginning of a connection to an address with its port, or to the path of a socket: of the server, or of a proxy.
         /// Several addresses of a name may be tried at the same time (RFC 8305), each with an event.
         case connecting(to: String)
         /// The beginning of a TLS handshake with a host: the server, or before it a proxy.
@@ -100,11 +100,11 @@ public struct RequestEvent: Sendable {
         /// The readiness of the connection, a new one or one that exists: the request is being sent. Occurs again if the request is
         /// sent again on another connection, because the first one was dead or the server has refused the request without processing it.
         indirect case connected(ConnectionInfo)
-        /// The sending of the head of a request with a body, as far as libcurl tells. A body in memory may be on its way with it. Occurs
+        /// The sending of the head of a request with a body, as far as libcurl says. A body in memory may be on its way with it. Occurs
         /// again with each ``connected(_:)``.
         case requestHeadSent
         /// The sending of the complete request, with the number of bytes of its body. The last byte was passed to the system, or over
-        /// HTTP/2 and HTTP/3 to the connection that the request shares, as far as libcurl tells.
+        /// HTTP/2 and HTTP/3 to the connection that the request shares, as far as libcurl says.
         case requestSent(bodySize: Int64)
         /// The arrival of an informational response head (1xx).
         case informational(ResponseHead)

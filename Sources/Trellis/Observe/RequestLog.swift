@@ -16,7 +16,7 @@ import CurlEngine
 /// so that one event is one line.
 ///
 /// The lines are written on threads that may wait: a slow reader delays neither the session nor other tasks. A log that falls too far
-/// behind tells how many events it has lost. ``Session/shutdown(drainingFor:)`` waits for the last lines; a process that ends at once may
+/// behind writes how many events it has lost. ``Session/shutdown(drainingFor:)`` waits for the last lines; a process that ends at once may
 /// lose them.
 public struct RequestLog: EventMonitor {
     /// The events that are written.

@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The durations and byte counts of a request, as far as the request has proceeded.
 ///
-/// If the response is a stored one that the server has confirmed, or that takes the place of a failure, they are those of the exchange with
+/// If the response is a stored one that the server has confirmed, or that replaces a failure, they describe the exchange with
 /// the server, up to its head if the body is streamed. A response from the cache without an exchange has none but ``total``.
 public struct Metrics: Sendable, Hashable {
     /// The time of waiting for the limits of the host and for a free connection slot of the session.

@@ -19,7 +19,7 @@ public struct ResponseHead: Sendable {
         storage = HeadStorage(status: status, version, headers)
     }
 
-    /// Creates the head of a stored response, which has its age in seconds in place of the fields `Age` that were received.
+    /// Creates the head of a stored response, which has its age in seconds instead of the fields `Age` that were received.
     init(status: HTTPResponse.Status, headers: HTTPFields, age: Int64) {
         storage = HeadStorage(status: status, .http1_1, .aged(headers, seconds: age))
     }
@@ -47,7 +47,7 @@ public struct ResponseHead: Sendable {
 
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///
-    /// An `HTTPField` has blanks in place of the control characters that were received, which cannot be recognized any more.
+    /// An `HTTPField` has blanks instead of the control characters that were received, which cannot be recognized any more.
     func texts(of name: HTTPField.Name) -> [String] { octets(of: name).map { OctetText.text($0.span) } }
 
     /// Returns the octets of the values of the fields with a name, exactly as they were received.

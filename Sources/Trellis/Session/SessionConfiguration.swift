@@ -22,7 +22,7 @@ public struct SessionConfiguration: Sendable {
     /// Indicates whether responses and errors have the certificates of their servers (``Metrics/serverTrust``). The default is `false`. A
     /// session that collects them resumes no TLS sessions, because only a complete handshake shows the validated chain.
     public var collectsServerTrust = false
-    /// The rules of TLS for some hosts, in place of ``tls``. The most specific pattern that matches the host of the URL, or of an HTTPS
+    /// The rules of TLS for some hosts, instead of ``tls``. The most specific pattern that matches the host of the URL, or of an HTTPS
     /// proxy, applies. The default is none.
     public var tlsForHosts: [HostPattern: TLSConfiguration] = [:]
     /// The protocol versions that may be used. The default is ``HTTPVersionPolicy/automatic``.
@@ -85,8 +85,8 @@ public struct SessionConfiguration: Sendable {
     public var eventMonitors: [any EventMonitor] = []
     /// The number of events that are stored for each observer; beyond that, the oldest are dropped. The default is 4,096.
     public var eventBufferSize = 4096
-    /// The way of requests without one of their own (``Request/route``): sockets, the own address, the addresses of names. The default has
-    /// no restrictions.
+    /// The way of requests without one of their own (``Request/route``): sockets, the local address, the addresses of names. The default
+    /// has no restrictions.
     public var route = Route()
     /// The source of the addresses of names; `nil`, the default, if the system's is asked. Literal addresses, `localhost`, sockets and
     /// names with ``Route/addresses`` need none. Names that a proxy looks up are not asked for.

@@ -1,10 +1,10 @@
 /// The monitors of one request.
 extension Request {
-    /// The monitors of this request alone, besides those of its session (``SessionConfiguration/eventMonitors``). The default is none.
+    /// The monitors of this request alone, beside its session's (``SessionConfiguration/eventMonitors``). The default is none.
     ///
     /// A monitor gets the events of every call that is made with the request or a copy of it, from `created` on, with all attempts and
-    /// redirects; of a download and of an event source, which make several calls, those of all of them. It gets no events of other
-    /// requests: a call that shares the response of another one (``RequestCoalescing``) has the event `coalesced` in place of the
+    /// redirects; of a download and of an event source, which make several calls, the events of all of them. It gets no events of other
+    /// requests: a call that shares the response of another one (``RequestCoalescing``) has the event `coalesced` instead of the
     /// exchange, and the validation of a stored response in the background belongs to the session.
     ///
     /// The events of one call are delivered one after the other. Calls that are under way at the same time deliver theirs at the same

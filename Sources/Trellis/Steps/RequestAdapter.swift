@@ -9,14 +9,14 @@
 /// ```
 ///
 /// The session's adapters run first, then the request's; each gets the result of the one before. The adapters of a call that a
-/// verb makes begin on the caller's thread and continue on the pool after a suspension; those of a handle's call run on the
+/// verb makes begin on the caller's thread and continue on the pool after a suspension; a handle's call runs them on the
 /// pool. No adapter runs on the session's thread. Adapters are cancelled with their call.
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send instead.
     ///
     /// - Parameters:
     ///   - request: The request of the caller, or the request that redirects within its origin have led to, without the changes
-    ///     that adapters made in earlier attempts, and with those of the adapters before this one.
+    ///     that adapters made in earlier attempts, and with the changes of the adapters before this one.
     ///   - context: The call.
     /// - Throws: The reason why the request cannot be sent. Retriers are asked about the error as about any failure; if none asks
     ///   for another attempt, the caller gets the error unchanged.

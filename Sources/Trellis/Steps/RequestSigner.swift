@@ -42,7 +42,7 @@ public struct WireRequest: Sendable {
     /// field of the request wins.
     public let authority: String
     /// The path and the query, percent-encoded as they are sent (the origin-form of RFC 9112, section 3.2.1, over HTTP/2 `:path`):
-    /// `/users?page=2`. A proxy without a tunnel gets the complete URL, of which this is the end.
+    /// `/users?page=2`. A proxy without a tunnel gets the complete URL, which ends in this.
     public var target: String { place.text }
     /// The path of the ``target``.
     public var path: String { place.path }

@@ -15,7 +15,7 @@
 /// response. In ``Steps/network`` it runs for each hop, retries and redirects included, inside of everything except cookies
 /// and limits. A step runs as a ``RequestAdapter`` does: it begins on the caller's thread and continues on the pool after a
 /// suspension, or runs on the pool, and never on the session's thread. A step is cancelled with its call:
-/// ``CallContext/endReason`` tells why.
+/// ``CallContext/endReason`` says why.
 public protocol RequestStep: Sendable {
     /// Returns the response to a request: the response of `next`, or another one.
     ///

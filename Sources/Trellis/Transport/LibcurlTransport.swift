@@ -30,7 +30,7 @@ extension LibcurlTransport: ConnectionPool {
 
 /// A libcurl transfer is a transport task.
 extension Transfer: FileTransportTask, WaitingTransportTask {
-    /// Ends the body, and sends fields behind it.
+    /// Ends the body, and sends fields after it.
     package func finishSending(trailers: HTTPFields) {
         finishSending(trailers: trailers.map { ($0.name.rawName, $0.octetsBeyondUTF8 ?? Array($0.value.utf8)) })
     }

@@ -68,7 +68,7 @@ public class TransportRequest: @unchecked Sendable {
         self.wire = wire
     }
 
-    /// Returns a request with fields behind its own.
+    /// Returns a request with fields after its own.
     static func joined(_ source: Request, with defaultFields: HTTPFields?) -> Request {
         guard defaultFields != nil else { return source }
         var request = source
@@ -112,7 +112,7 @@ public class TransportRequest: @unchecked Sendable {
     func pauseSending(_ isPaused: Bool)
     /// Marks the end of the request's body, which is complete.
     func finishSending()
-    /// Marks the end of the request's body, and sends fields behind it (RFC 9110, section 6.5). The default drops the fields, for
+    /// Marks the end of the request's body, and sends fields after it (RFC 9110, section 6.5). The default drops the fields, for
     /// transports that cannot send them.
     func finishSending(trailers: HTTPFields)
     /// Drops the rest of the request's body, because the response was received. The response continues; the connection is not reused (over
@@ -120,7 +120,7 @@ public class TransportRequest: @unchecked Sendable {
     func stopSending()
     /// The measurements so far.
     var report: TransportReport { get }
-    /// The instants at which bytes last moved, in either direction and in that of the request; `nil` if not known.
+    /// The instants at which bytes last moved, in either direction and for the request alone; `nil` if not known.
     var activity: TransportActivity? { get }
     /// Indicates whether the attempt could send more of the request's body at once, but has no bytes of it. The attempt then waits for the
     /// source of the body, not for the peer, and the limit on idle time does not apply.
@@ -299,6 +299,6 @@ package protocol ConnectionPool {
 }
 
 @_spi(Transport) extension TransportTask {
-    /// Marks the end of the request's body, and drops the fields behind it.
+    /// Marks the end of the request's body, and drops the fields after it.
     public func finishSending(trailers: HTTPFields) { finishSending() }
 }

@@ -19,8 +19,8 @@ public import FoundationEssentials
 ///
 /// Releasing the last reference to the socket, and to its streams of messages, closes the connection.
 public final class WebSocket: Sendable {
-    /// The server's response to the handshake, of status 101, with the metrics up to it. Its URL has the scheme `ws` or `wss`, those of its
-    /// redirects are the URLs of the handshake's requests, with `http` or `https`.
+    /// The server's response to the handshake, of status 101, with the metrics up to it. Its URL has the scheme `ws` or
+    /// `wss`. Its redirects have the URLs of the handshake's requests, with `http` or `https`.
     public var response: Response { answer.withWebSocketScheme }
     /// The response with the URL of the handshake. It is not copied with another one, because many thousands of connections may be open.
     private let answer: Response
@@ -74,7 +74,7 @@ public final class WebSocket: Sendable {
 
     /// Sends a ping, and returns the time until the server's answer.
     ///
-    /// The answer comes behind all messages that the server has sent before: if more of them wait than the socket keeps, the answer is
+    /// The answer comes after all messages that the server has sent before: if more of them wait than the socket keeps, the answer is
     /// found when they are read.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/webSocket`` if the connection ends before the answer; `CancellationError` in
@@ -94,7 +94,7 @@ public final class WebSocket: Sendable {
     ///
     /// - Parameters:
     ///   - code: The code for the server, 1000 unless given.
-    ///   - reason: A reason for the server's logs, of which the first 123 bytes are sent.
+    ///   - reason: A reason for the server's logs; the first 123 bytes are sent.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/webSocket`` if no Close frame may have the code
     ///   (``WebSocketCloseCode/isSendable``).
     public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") async throws {

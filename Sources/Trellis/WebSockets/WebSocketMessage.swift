@@ -10,7 +10,7 @@ public enum WebSocketMessage: Sendable, Hashable {
     /// The text; `nil` for a message of bytes.
     public var text: String? { if case .text(let text) = self { text } else { nil } }
 
-    /// The bytes of the message, those of a text as UTF-8.
+    /// The bytes of the message; a text's as UTF-8.
     public var data: Data {
         switch self {
         case .text(let text): Data(text.utf8)

@@ -76,7 +76,7 @@ public struct Cassette: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
-    ///   - filePath: The path of the test's source file, whose name is that of the tests in messages.
+    ///   - filePath: The path of the test's source file, whose name stands for the tests in messages.
     public init(path: some FilePathConvertible, filePath: String = #filePath) {
         self.init(path.filePath, nil, filePath)
     }
@@ -86,7 +86,7 @@ public struct Cassette: Sendable {
     /// - Parameters:
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
     ///   - mode: The way in which the cassette is used.
-    ///   - filePath: The path of the test's source file, whose name is that of the tests in messages.
+    ///   - filePath: The path of the test's source file, whose name stands for the tests in messages.
     public init(path: some FilePathConvertible, mode: CassetteMode, filePath: String = #filePath) {
         self.init(path.filePath, mode, filePath)
     }

@@ -51,7 +51,7 @@ final class CassetteExchange: CommandedTask {
         return Data(commands.value.chunks.joined())
     }
 
-    /// The fields behind the body of the request, once ``requestBody()`` has returned; `nil` if there are none.
+    /// The fields after the body of the request, once ``requestBody()`` has returned; `nil` if there are none.
     var requestTrailers: HTTPFields? { commands.value.trailers }
 
     /// Reports that the connection is ready, once.

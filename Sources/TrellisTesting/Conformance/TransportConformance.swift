@@ -34,7 +34,7 @@ public enum TransportConformance {
         case breakOff
         /// A wait until the client goes away.
         case hold
-        /// Bytes on the connection as they are, in place of a head or a body. After the last step, the server ends its side of the
+        /// Bytes on the connection as they are, instead of a head or a body. After the last step, the server ends its side of the
         /// connection. Only in cases that need ``Features/wire``.
         case raw(Data)
         /// A wait until these bytes have arrived, as the next ones of the request's body. If others arrive, the connection breaks. Only
@@ -46,7 +46,7 @@ public enum TransportConformance {
 
         /// Returns a step that sends text as bytes of the body.
         public static func text(_ text: String) -> Step { .body(Data(text.utf8)) }
-        /// Returns a step that sends text, with CR LF in place of its line feeds, as it is.
+        /// Returns a step that sends text, with CR LF instead of its line feeds, as it is.
         public static func raw(_ text: String) -> Step {
             .raw(Data(text.split(atByte: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8))
         }
@@ -60,11 +60,11 @@ public enum TransportConformance {
         public var method: String
         /// The path and query.
         public var target: String
-        /// The fields in order, without those of the connection.
+        /// The fields in order, without the connection's.
         public var fields: [(name: String, value: String)]
         /// The body; empty if only the head was received (``Scenario/beginsAtHead``).
         public var body: Data
-        /// The fields behind the body.
+        /// The fields after the body.
         public var trailers: [(name: String, value: String)]
 
         /// Creates a request.
@@ -101,7 +101,7 @@ public enum TransportConformance {
         public static let wire = Features(rawValue: 1 << 0)
         /// The server can respond while the body of the request is still being sent.
         public static let twoWay = Features(rawValue: 1 << 1)
-        /// The transport sends the fields behind a request's body (``/Trellis/Request/trailers``), and the server receives them.
+        /// The transport sends the fields after a request's body (``/Trellis/Request/trailers``), and the server receives them.
         public static let requestTrailers = Features(rawValue: 1 << 2)
     }
 
@@ -126,7 +126,7 @@ public enum TransportConformance {
         }
     }
 
-    /// A transport with a server behind it.
+    /// A transport and the server that it reaches.
     public protocol Host: Sendable {
         /// The features of the host; the default is none. ``TransportConformance/cases(for:)`` leaves out the cases that need others.
         var features: Features { get }

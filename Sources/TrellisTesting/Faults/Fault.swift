@@ -66,7 +66,7 @@ public enum TLSFault: Sendable, Hashable {
     case clientCertificateRequired
 }
 
-/// A flaw of a server's certificate, because of which a client does not trust the server (RFC 5280, section 6).
+/// A flaw of a server's certificate, so that a client does not trust the server (RFC 5280, section 6).
 public enum CertificateFlaw: String, Sendable, Hashable, CaseIterable {
     /// The certificate has expired a day ago.
     case expired
@@ -100,7 +100,7 @@ public enum FramingFault: Sendable, Hashable {
 public enum HTTP2Fault: Sendable, Hashable {
     /// The server resets the stream (RFC 9113, section 6.4), before its head or after the given number of bytes of the body.
     case resetStream(HTTP2Code, afterBodyBytes: Int? = nil)
-    /// The server ends the connection with GOAWAY (RFC 9113, section 6.8) in place of a response, and reports that it may have processed
+    /// The server ends the connection with GOAWAY (RFC 9113, section 6.8) instead of a response, and reports that it may have processed
     /// the request.
     case goAway(HTTP2Code)
 }

@@ -13,7 +13,7 @@ import Trellis
 /// ]
 /// ```
 ///
-/// Every rule that applies to a request adds its faults. They happen in the order of their moments; those of one moment in the order of
+/// Every rule that applies to a request adds its faults. They happen in the order of their moments; at one moment in the order of
 /// the plan.
 public struct FaultPlan: Sendable, ExpressibleByArrayLiteral {
     /// The rules.

@@ -12,7 +12,7 @@ import CurlEngine
 /// A request whose exchange fails before its response does not reach the other transport, as it would not reach the code of a server.
 /// Every attempt of a request makes a connection, so that no attempt finds a connection of an earlier one.
 ///
-/// With a ``TestClock``, which should be that of the session too, latencies and drips last until the test moves the clock:
+/// With a ``TestClock``, which should be the session's too, latencies and drips last until the test moves the clock:
 ///
 /// ```swift
 /// let clock = TestClock()
@@ -23,7 +23,7 @@ import CurlEngine
 /// await clock.advance(by: .seconds(9))
 /// ```
 ///
-/// The expectations of the other transport stay those of the test: at its end, ``withTransport(_:_:)-(Transport,_)`` and the traits of
+/// The expectations of the other transport stay the test's: at its end, ``withTransport(_:_:)-(Transport,_)`` and the traits of
 /// `TrellisTestTraits` ask for its problems, such as the routes of a ``MockRouter`` that were not requested.
 public final class FaultTransport: TestTransport {
     private let transport: any Transport
@@ -37,7 +37,7 @@ public final class FaultTransport: TestTransport {
     ///
     /// - Parameters:
     ///   - transport: The transport that carries the requests. An attempt that waits before it is connected is started from another thread
-    ///     than that of the session.
+    ///     than the session's.
     ///   - faults: The faults. The predicates of their rules run on the session's thread, and must return at once.
     ///   - clock: The clock of latencies and drips; `nil`, the default, for real time.
     public init(wrapping transport: any Transport, faults: FaultPlan, clock: TestClock? = nil) {

@@ -2,7 +2,7 @@ public import Trellis
 
 /// A part of a test besides its transport: faults, a server on a socket, a proxy in front of it, a clock, or the settings of its session.
 ///
-/// The trait `.trellis(…)` of `TrellisTestTraits` takes layers, alone or behind a ``TransportProvider``, and makes new ones for each case
+/// The trait `.trellis(…)` of `TrellisTestTraits` takes layers, alone or after a ``TransportProvider``, and makes new ones for each case
 /// of a test:
 ///
 /// ```swift
@@ -31,14 +31,14 @@ public struct TestLayer: Sendable {
 
     // MARK: Time and faults
 
-    /// A ``TestClock``: that of the time limits of ``Trellis/Session/current``, unless the session uses libcurl, and that of the delays of
+    /// A ``TestClock``: for the time limits of ``Trellis/Session/current``, unless the session uses libcurl, and for the delays of
     /// faults, of a server and of a proxy.
     public static var clock: TestLayer { TestLayer(kind: .clock) }
 
     /// Returns a layer of faults: around the transport of the test or, if the trait starts a server, by that server.
     ///
-    /// The transport is that of the same trait or, if it has none, that of the traits before it. Its expectations, such as the routes of a
-    /// ``MockRouter``, stay those of the test.
+    /// The transport comes from the same trait or, if it has none, from the traits before it. Its expectations, such as the routes of a
+    /// ``MockRouter``, stay the test's.
     ///
     /// - Parameters:
     ///   - plan: The faults.
@@ -59,7 +59,7 @@ public struct TestLayer: Sendable {
         )
     }
 
-    /// Returns a layer with a server like that of ``http(_:)`` that uses TLS, with a certificate of a new authority.
+    /// Returns a layer with a server as ``http(_:)`` does, over TLS with a certificate of a new authority.
     /// ``Trellis/Session/current`` trusts that authority alone.
     ///
     /// - Parameters:
@@ -89,7 +89,7 @@ public struct TestLayer: Sendable {
                 { $0.httpVersion = .http2PriorKnowledge }))
     }
 
-    /// Returns a layer with a ``FaultProxy`` in front of the test's server, which is that of the same trait or of a trait before it.
+    /// Returns a layer with a ``FaultProxy`` in front of the test's server, from the same trait or a trait before it.
     ///
     /// - Parameters:
     ///   - toxics: The toxics.

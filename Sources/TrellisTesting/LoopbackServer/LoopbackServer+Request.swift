@@ -32,7 +32,7 @@ extension LoopbackServer {
             target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
         }
 
-        /// The absolute URL: that of the request line, or `http://` with the `Host` and the target.
+        /// The absolute URL: from the request line, or `http://` with the `Host` and the target.
         public var url: String {
             target.hasBytePrefix("/") || target == "*" ? "http://\(values(of: "Host").first ?? "")\(target)" : target
         }
@@ -46,7 +46,7 @@ extension LoopbackServer {
         }
 
         /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
-        /// commas (those of `Cookie` with semicolons), as in ``headers``.
+        /// commas (`Cookie` with semicolons), as in ``headers``.
         public subscript(name: String) -> String? {
             let values = values(of: name)
             guard !values.isEmpty else { return nil }
@@ -164,7 +164,7 @@ extension LoopbackServer.Connection {
         try readBody(of: head, storing: storing) { _ in }
     }
 
-    /// Reads the body that follows a head, and tells the number of its bytes each time that more have arrived.
+    /// Reads the body that follows a head, and reports the number of its bytes each time that more have arrived.
     func readBody(
         of head: LoopbackServer.ReceivedRequest, storing: Bool, whenReceived: (Int) throws -> Void
     ) throws -> LoopbackServer.ReceivedRequest {

@@ -20,7 +20,7 @@ extension LoopbackServer {
             case sized(Int, @Sendable (BodyWriter) throws -> Void)
             /// A streamed body in chunks: each write is one chunk.
             case chunked(@Sendable (BodyWriter) throws -> Void)
-            /// A closure in place of a response by the server: the closure decides what happens on the wire, and the connection
+            /// A closure that replaces the server's response: it decides what happens on the wire, and the connection
             /// ends after it.
             case raw(@Sendable (Connection) throws -> Void)
         }
@@ -121,7 +121,7 @@ extension LoopbackServer {
     ///   - faults: The faults that the server plays. Those of the name and of the connecting only happen to sessions with
     ///     ``sessionConfiguration(_:)``, and to URLs with the name of a host (``url(_:host:scheme:)``).
     ///   - clock: The clock of the latencies and drips among the faults, which last until the test moves the clock; `nil`, the default, for
-    ///     real time. The limits of a session that uses libcurl are those of real time.
+    ///     real time. The limits of a session that uses libcurl count real time.
     ///   - handler: Returns the response to a request.
     /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of HTTP/2.
     public static func http(

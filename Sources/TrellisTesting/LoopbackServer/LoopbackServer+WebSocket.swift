@@ -52,7 +52,7 @@ extension LoopbackServer {
         }
     }
 
-    /// A WebSocket as the script of a server sees it. All calls block, as those of its ``connection`` do.
+    /// A WebSocket as the script of a server sees it. All calls block, as its ``connection``'s do.
     ///
     /// The calls follow the protocol; a script that is to break it sends any frame (``send(_:)-(LoopbackServer.WebSocketFrame)``), and any
     /// bytes, over the ``connection``, which it can also reset or close.

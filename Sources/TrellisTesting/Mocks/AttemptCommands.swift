@@ -8,7 +8,7 @@ final class AttemptCommands: Sendable {
     struct State: Sendable {
         /// The chunks of the request's body that the attempt has not taken.
         var chunks: [Data] = []
-        /// The fields behind the body of the request; `nil` if there are none.
+        /// The fields after the body of the request; `nil` if there are none.
         var trailers: HTTPFields?
         var isBodyComplete: Bool
         /// Indicates whether the session sends no more of the body, which is not complete.
@@ -18,7 +18,7 @@ final class AttemptCommands: Sendable {
         var isCancelled = false
         /// Indicates whether the transport has ended the attempt.
         var isStopped = false
-        /// The fields behind the body of the response, which its writer has set; `nil` if it has not.
+        /// The fields after the body of the response, which its writer has set; `nil` if it has not.
         var responseTrailers: HTTPFields?
     }
 

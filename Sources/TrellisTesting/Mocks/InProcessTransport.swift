@@ -93,7 +93,7 @@ public struct InProcessRequest: Sendable {
     public var body: InProcessBody { InProcessBody(exchange: exchange) }
 
     /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
-    /// commas (those of `Cookie` with semicolons).
+    /// commas (`Cookie` with semicolons).
     public subscript(name: String) -> String? { request[name] }
 
     /// The head as a value of swift-http-types, with the authority of the URL and its path and query.
@@ -136,7 +136,7 @@ public struct InProcessBody: AsyncSequence, Sendable {
         public mutating func next() async throws -> Data? { try await exchange.nextChunk() }
     }
 
-    /// The fields behind the body (RFC 9110, section 6.5); none before the end of the body.
+    /// The fields after the body (RFC 9110, section 6.5); none before the end of the body.
     public var trailers: HTTPFields { exchange.trailers }
 
     /// Returns the rest of the body in one piece.

@@ -53,7 +53,7 @@ final class MockExchange: CommandedTask {
 
     // MARK: The request's body
 
-    /// Waits for the end of the body, and returns its chunks and the fields behind it.
+    /// Waits for the end of the body, and returns its chunks and the fields after it.
     func receivedBody() async throws -> (chunks: [Data], trailers: HTTPFields) {
         try await commands.wait { $0.isBodyComplete && !$0.isSuspended }
         let state = commands.value
@@ -74,7 +74,7 @@ final class MockExchange: CommandedTask {
         return chunk
     }
 
-    /// The fields behind the body; none before its end.
+    /// The fields after the body; none before its end.
     var trailers: HTTPFields { commands.value.trailers ?? HTTPFields() }
 
     // MARK: Events of the attempt
@@ -123,7 +123,7 @@ final class MockExchange: CommandedTask {
         bytes.withBytes { events.transportDidReceiveBody($0) }
     }
 
-    /// Sets the fields behind the body of the response.
+    /// Sets the fields after the body of the response.
     func setTrailers(_ trailers: HTTPFields) { commands.update { $0.responseTrailers = trailers } }
 
     private func end(_ end: TransportEnd) {

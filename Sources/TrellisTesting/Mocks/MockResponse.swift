@@ -190,7 +190,7 @@ public struct MockResponse: Sendable {
         /// - Throws: `CancellationError` when the exchange is over.
         public func write(_ text: String) async throws { try await exchange.write([UInt8](text.utf8)) }
 
-        /// Sets the fields behind the body (RFC 9110, section 6.5), in place of ``MockResponse/trailers``. They are sent when the closure
+        /// Sets the fields after the body (RFC 9110, section 6.5), instead of ``MockResponse/trailers``. They are sent when the closure
         /// that writes the body returns.
         public func setTrailers(_ trailers: HTTPFields) { exchange.setTrailers(trailers) }
     }

@@ -11,7 +11,7 @@ extension MockTransport {
     ///
     /// A ``MockRouter`` has such lists for each of its routes, and reports those that were not given.
     ///
-    /// - Parameter responses: The responses, of which there must be one at least.
+    /// - Parameter responses: The responses, at least one.
     public convenience init(responses: [MockResponse]) { self.init(MockTransport.inTurn(responses)) }
 
     /// Returns a handler that gives responses one after the other, and repeats the last one, for a part of a handler:
@@ -21,7 +21,7 @@ extension MockTransport {
     /// let transport = MockTransport { request in request.path == "/job" ? try await jobs(request) : .text("home") }
     /// ```
     ///
-    /// - Parameter responses: The responses, of which there must be one at least.
+    /// - Parameter responses: The responses, at least one.
     public static func inTurn(_ responses: [MockResponse]) -> Handler {
         precondition(!responses.isEmpty, "a server needs a response")
         let next = Locked(0)

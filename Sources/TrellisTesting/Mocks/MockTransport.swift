@@ -85,7 +85,7 @@ public final class MockTransport: Transport {
         MockTransport(.immediate(handler))
     }
 
-    /// The mock of the present test: that of the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also behind a
+    /// The mock of the present test: from the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also inside of a
     /// ``FaultTransport``; `nil` if there is none, or it has another transport.
     public static var current: MockTransport? { TransportOverride.current?.transport.innermost as? MockTransport }
 
@@ -190,7 +190,7 @@ public final class MockTransport: Transport {
     /// The requests that have been received completely, in that order, with their bodies in memory.
     public var requests: [TransportRequest] { record.value.requests.map(\.request) }
 
-    /// The same requests with their numbers, the chunks of their bodies and the fields behind them.
+    /// The same requests with their numbers, the chunks of their bodies and the fields after them.
     public var recordedRequests: [RecordedRequest] { record.value.requests }
 
     /// The number of attempts that have been started.
@@ -242,7 +242,7 @@ final class EndedTask: TransportTask {
 
 extension TransportRequest {
     /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
-    /// commas (those of `Cookie` with semicolons).
+    /// commas (`Cookie` with semicolons).
     public subscript(name: String) -> String? { headers[name] }
 
     /// Returns the same request with a body in memory.

@@ -4,11 +4,11 @@ public import Trellis
 
 /// A request as a ``MockTransport`` or a ``MockRouter`` received it, complete with its body.
 public struct RecordedRequest: Sendable {
-    /// The number of the request among those of its transport, from 1, in the order in which they were received completely.
+    /// The number of the request on its transport, from 1, in the order in which they were received completely.
     public let number: Int
     /// The request as its transport got it, with the body in memory, and without its steps and its monitors.
     public let request: TransportRequest
-    /// The fields behind the body (RFC 9110, section 6.5).
+    /// The fields after the body (RFC 9110, section 6.5).
     public let trailers: HTTPFields
     /// The chunks of a streamed body; `nil` if the body was in memory.
     private let streamed: [Data]?
@@ -43,7 +43,7 @@ public struct RecordedRequest: Sendable {
     public var body: Data? { request.body?.data }
 
     /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
-    /// commas (those of `Cookie` with semicolons).
+    /// commas (`Cookie` with semicolons).
     public subscript(name: String) -> String? { request[name] }
 }
 

@@ -11,7 +11,7 @@ extension HTTPField {
     /// (RFC 9110, section 12.5.2).
     public static func acceptCharset(_ value: String) -> HTTPField { HTTPField(name: acceptCharsetName, value: value) }
 
-    /// Returns an `Accept-Encoding` field: the content codings that the client accepts (RFC 9110, section 12.5.3), in place of
+    /// Returns an `Accept-Encoding` field: the content codings that the client accepts (RFC 9110, section 12.5.3), instead of
     /// the codings that the framework decodes (``TrellisRuntime/contentCodings``).
     public static func acceptEncoding(_ value: String) -> HTTPField { HTTPField(name: .acceptEncoding, value: value) }
 
@@ -28,7 +28,7 @@ extension HTTPField {
         authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }
 
-    /// Returns an `Authorization` field with a bearer token (RFC 6750, section 2.1). The field has blanks in place of control
+    /// Returns an `Authorization` field with a bearer token (RFC 6750, section 2.1). The field has blanks instead of control
     /// characters; ``Trellis/Request/withAuthorization(bearerToken:)`` reports control characters as an error instead.
     public static func authorization(bearerToken: String) -> HTTPField { authorization("Bearer \(bearerToken)") }
 
@@ -63,7 +63,7 @@ extension HTTPField {
     /// Returns a `Referer` field: the URL of the resource that led to the request (RFC 9110, section 10.1.3).
     public static func referer(_ value: String) -> HTTPField { HTTPField(name: .referer, value: value) }
 
-    /// Returns a `User-Agent` field: the program that sends the request (RFC 9110, section 10.1.5), in place of the session's.
+    /// Returns a `User-Agent` field: the program that sends the request (RFC 9110, section 10.1.5), instead of the session's.
     public static func userAgent(_ value: String) -> HTTPField { HTTPField(name: .userAgent, value: value) }
 
     /// Returns a field with any name.

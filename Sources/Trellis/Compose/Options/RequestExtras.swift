@@ -52,7 +52,7 @@ extension Request {
     /// if `nil`, the default, the body follows the head at once.
     ///
     /// The body is sent after the server has responded 100, or after the time is over; the time begins when the connection is
-    /// ready. Another response in place of 100 is the response of the request: the body is never read, and the connection is not
+    /// ready. Another response instead of 100 is the response of the request: the body is never read, and the connection is not
     /// used again. If the server responds 417, the request is sent again, without the expectation.
     ///
     /// The expectation is worth its round trip if a body is large and a refusal is likely. A request without a body needs
@@ -85,7 +85,7 @@ extension Request {
         set { changeExtras { $0.collectsServerTrust = newValue } }
     }
 
-    /// The way of the request to its server, in place of the session's as a whole; `nil`, the default, if the session's applies
+    /// The way of the request to its server, instead of the session's as a whole; `nil`, the default, if the session's applies
     /// (``SessionConfiguration/route``). Requests of different routes share no connections.
     public var route: Route? {
         get { extras?.extras.route }

@@ -44,7 +44,7 @@ public struct Timeouts: Sendable, Hashable {
 
     /// The time from leaving the queue until the connection is ready: name resolution, TCP and TLS. 10 seconds by default. The wait for a
     /// stream on HTTP/2 or HTTP/3 connections that carry as many requests as allowed does not count. The same limit holds for each of the
-    /// functions that are asked meanwhile: a ``NameResolver``, that of ``ProxyConfiguration/selecting(_:)``, and an evaluator of a
+    /// functions that are asked meanwhile: a ``NameResolver``, the one of ``ProxyConfiguration/selecting(_:)``, and an evaluator of a
     /// ``ServerTrustManager``; and for the first read of the files of a ``TLSConfiguration``. With a limit of zero, only connections that
     /// exist are used: no other one is begun.
     public var connect: Duration? {

@@ -58,7 +58,7 @@ public enum ParameterDestination: Sendable, Hashable, CaseIterable {
     case methodDependent
     /// The query of the URL, after the items that the query already has.
     case query
-    /// The body, in place of an existing one. A `GET` request is sent with this body; `HEAD` and `TRACE` requests cannot have a
+    /// The body, which replaces an existing one. A `GET` request is sent with this body; `HEAD` and `TRACE` requests cannot have a
     /// body (RFC 9110, section 9.3), which is an error when the request is sent.
     case body
 

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// A host and port to which connections are made in place of those of the URL.
+/// A host and port to which connections are made instead of the URL's.
 ///
 /// ```swift
 /// try ConnectTo("www.example.com:443:edge.example.net:8443")  // as in curl's option --connect-to
@@ -15,9 +15,9 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     public let host: String?
     /// The port of the URLs that match; `nil` if any port matches.
     public let port: Int?
-    /// The host of the connection; `nil` if it is that of the URL.
+    /// The host of the connection; `nil` for the URL's.
     public let targetHost: String?
-    /// The port of the connection; `nil` if it is that of the URL.
+    /// The port of the connection; `nil` for the URL's.
     public let targetPort: Int?
 
     /// Creates an entry from its parts.
@@ -25,8 +25,8 @@ public struct ConnectTo: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - host: The host of the URLs that match; any host if `nil`.
     ///   - port: The port of the URLs that match; any port if `nil`.
-    ///   - targetHost: The host of the connection, an address or a name; that of the URL if `nil`.
-    ///   - targetPort: The port of the connection; that of the URL if `nil`.
+    ///   - targetHost: The host of the connection, an address or a name; the URL's if `nil`.
+    ///   - targetPort: The port of the connection; the URL's if `nil`.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a host that no URL can have, or a port that is not in
     ///   1…65535.
     public init(

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// A source of the addresses of names, in place of the system's: a directory of services, DNS over HTTPS (``DNSOverHTTPS``), a stub.
+/// A source of the addresses of names, instead of the system's: a directory of services, DNS over HTTPS (``DNSOverHTTPS``), a stub.
 ///
 /// ```swift
 /// struct Directory: NameResolver {

@@ -12,7 +12,7 @@ struct PACResult: Sendable {
 
     /// Parses a list.
     ///
-    /// - Parameter credentials: The proxies with credentials that are used in place of proxies with the same address.
+    /// - Parameter credentials: The proxies with credentials that are used instead of proxies with the same address.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/proxy`` if there are entries, but none can be used.
     init(parsing text: String, credentials: [Proxy] = []) throws(TrellisError) {
         let entries = text.utf8.split(separator: UInt8(ascii: ";"))

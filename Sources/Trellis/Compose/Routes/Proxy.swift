@@ -21,7 +21,7 @@ import HTTPTypes
 /// The name and the password go to the proxy alone: SOCKS 5 sends them as RFC 1929 says, SOCKS 4 only the name. Without `https`, everyone
 /// on the way can read them, unless ``Authentication/digest`` is named. No description, error or event contains them.
 ///
-/// A proxy that cannot be reached or opens no tunnel is an error of kind ``TrellisError/Kind/proxy``. A proxy's own response to a request
+/// A proxy that cannot be reached or opens no tunnel is an error of kind ``TrellisError/Kind/proxy``. A proxy's response to a request
 /// for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's address. <doc:Proxies> has
 /// which requests go through a tunnel.
 public struct Proxy: Sendable, Hashable, RedactedDescription {
@@ -89,7 +89,7 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
     ///
     /// - Parameters:
     ///   - url: The scheme, the host and the port, such as `socks5h://host:1080`. User information in the URL
-    ///     (`http://ada:secret@host:port`, percent-encoded) is the name and the password. A path after `localhost` is that of the Unix
+    ///     (`http://ada:secret@host:port`, percent-encoded) is the name and the password. A path after `localhost` names the Unix
     ///     domain socket of a SOCKS proxy, percent-encoded: `socks5h://localhost/run/socks`.
     ///   - username: The name; takes precedence over a name in the URL.
     ///   - password: The password; takes precedence over a password in the URL.

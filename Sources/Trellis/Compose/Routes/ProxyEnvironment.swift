@@ -46,7 +46,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
     private let https: Variable?
     private let exceptions: Exceptions?
 
-    /// Reads variables; by default those of this process, now.
+    /// Reads variables; by default this process's, now.
     public init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         let all = Variable(["all_proxy", "ALL_PROXY"], variables)
         http = Variable(["http_proxy"], variables) ?? all

@@ -19,7 +19,7 @@ import CurlEngine
 /// | `*` | every host |
 /// | any other text | nothing |
 ///
-/// These are the forms of `no_proxy`. They differ from those of ``HostPattern``, where `example.com` is the host alone and `*.example.com`
+/// These are the forms of `no_proxy`. In a ``HostPattern``, they differ: `example.com` is the host alone and `*.example.com`
 /// one label below it.
 public struct ProxyExceptions: Sendable, Hashable {
     private enum Pattern: Hashable {

@@ -26,7 +26,7 @@ import CurlEngine
 /// versions of IP also takes an idle connection of a route for one.
 public struct Route: Sendable, Hashable {
     /// The Unix domain socket to which requests go, regardless of the host in their URL. It takes precedence over proxies. The default is
-    /// none. Cookies, credentials and limits are those of the URL's origin: for two sockets, use two hosts in the URLs.
+    /// none. Cookies, credentials and limits belong to the URL's origin: for two sockets, use two hosts in the URLs.
     public var unixSocket: UnixSocket?
     /// The network interface or the address of this machine from which connections are made. The default is the system's choice.
     public var source: SourceAddress?

@@ -13,7 +13,7 @@ import CurlEngine
 /// in Unicode and in its ASCII form. No name is looked up. Short and hexadecimal spellings of IPv4 addresses, such as `127.1`, are no
 /// patterns.
 ///
-/// The asterisks differ from those of ``ProxyExceptions``, where `*.example.com` is any depth.
+/// In ``ProxyExceptions``, the asterisk differs: `*.example.com` is any depth there.
 ///
 /// If several patterns match a host, the most specific one applies: a name without asterisks first, then the one with the longest part
 /// after the asterisks, and of two with the same part the one with a single asterisk.

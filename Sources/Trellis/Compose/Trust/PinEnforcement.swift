@@ -8,7 +8,7 @@ public enum PinEnforcement: Sendable, Hashable {
     /// ``RequestEvent/Kind/serverTrustReported(_:)`` with ``ServerTrustReport/pinsExpired(host:since:)``: a program that is no longer
     /// updated keeps working when the keys have been replaced.
     case enforcedUntil(Date)
-    /// The request is sent, and the event ``RequestEvent/Kind/serverTrustReported(_:)`` tells about the mismatch, to try out new pins.
+    /// The request is sent, and the event ``RequestEvent/Kind/serverTrustReported(_:)`` reports the mismatch, to try out new pins.
     case reportOnly
 }
 

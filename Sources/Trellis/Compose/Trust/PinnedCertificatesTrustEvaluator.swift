@@ -20,7 +20,7 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     /// Creates an evaluator.
     ///
     /// - Parameters:
-    ///   - certificates: The certificates, for example those of a file (``Certificate/certificates(pemRepresentation:)``).
+    ///   - certificates: The certificates, for example from a file (``Certificate/certificates(pemRepresentation:)``).
     ///   - enforcement: The handling of servers that have none of the certificates.
     ///   - allowsSingleCertificate: Indicates whether there may be no backup: one certificate alone.
     ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake. If `false`, the evaluator can be

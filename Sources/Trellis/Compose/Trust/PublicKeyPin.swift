@@ -3,7 +3,7 @@ public import FoundationEssentials
 
 /// The pin of a public key: the SHA-256 digest of the key as certificates contain it (`SubjectPublicKeyInfo`; RFC 7469, section 2.4).
 ///
-/// The pin of a certificate is ``Certificate/publicKeyPin``. The tool prints those of a server with `trellis --show-certificates URL`, and
+/// The pin of a certificate is ``Certificate/publicKeyPin``. The tool prints a server's with `trellis --show-certificates URL`, and
 /// an error about a wrong pin lists the right ones. OpenSSL computes the digest of a file with
 ///
 /// ```

@@ -10,10 +10,10 @@ import FoundationEssentials
 /// configuration.serverTrustManager = try ServerTrustManager(evaluators: ["**.example.com": pins])
 /// ```
 ///
-/// The chain is the one that the handshake has validated, from the server's certificate to that of the authority. A certificate that the
+/// The chain is the one that the handshake has validated, from the server's certificate to the authority's. A certificate that the
 /// server has merely sent along proves nothing and does not count. Pins only constrain: the handshake has accepted the server before.
 ///
-/// Pin the key of an authority rather than that of a server, which changes more often, and have a second key ready: if the only pinned key
+/// Pin the key of an authority rather than a server's, which changes more often, and have a second key ready: if the only pinned key
 /// is lost, no client can reach the server before it is updated. One pin alone is therefore an error, unless the creator allows it.
 public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     /// The pins. One of them has to occur in the chain.
@@ -24,7 +24,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     public let performDefaultValidation: Bool
     private let sortedPins: [String]
 
-    /// Creates an evaluator for pins: their texts (``PublicKeyPin``), those of certificates (``Certificate/publicKeyPin``), or certificates
+    /// Creates an evaluator for pins: their texts (``PublicKeyPin``), certificates' pins (``Certificate/publicKeyPin``), or certificates
     /// with the keys, in any mixture.
     ///
     /// - Parameters:
@@ -46,7 +46,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
             performDefaultValidation: performDefaultValidation)
     }
 
-    /// Creates an evaluator for pins, such as those of certificates (``Certificate/publicKeyPin``).
+    /// Creates an evaluator for pins, for example of certificates (``Certificate/publicKeyPin``).
     ///
     /// - Parameters:
     ///   - keys: The pins.

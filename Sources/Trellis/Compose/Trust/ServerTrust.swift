@@ -3,7 +3,7 @@ import CurlEngine
 /// The certificates with which a server has proved its identity in a TLS handshake.
 ///
 /// The names of hosts and the signatures were verified in the handshake by the rules of the session (``TLSConfiguration``); ``isValidated``
-/// tells whether they were.
+/// says whether they were.
 public struct ServerTrust: Sendable {
     /// The checks of revocation that a handshake has made.
     public struct RevocationChecks: OptionSet, Sendable, Hashable {
@@ -33,7 +33,7 @@ public struct ServerTrust: Sendable {
     /// - Parameters:
     ///   - host: The host that the connection was made to.
     ///   - chain: The certificates from the server's to the authority's.
-    ///   - sentChain: The certificates that the server has sent; if `nil`, those of `chain`.
+    ///   - sentChain: The certificates that the server has sent; `chain` if `nil`.
     ///   - isValidated: Whether the handshake has validated the chain; `true` unless given.
     ///   - revocationChecks: The checks for revocation that were made; none unless given.
     public init(
@@ -78,7 +78,7 @@ public struct ServerTrust: Sendable {
     /// The host that the request is for, as in its URL: in lower case, and an IPv6 address without brackets.
     public var host: String { storage.value.host }
 
-    /// The certificates from the server's own to that of the authority that the session trusts, as the handshake has validated them. If
+    /// The certificates from the server's to the one of the authority that the session trusts, as the handshake has validated them. If
     /// ``isValidated`` is `false`, only the server's own.
     public var chain: [Certificate] { storage.value.chain }
 

@@ -9,7 +9,7 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
     public static func < (one: TLSVersion, other: TLSVersion) -> Bool { one == .v1_2 && other == .v1_3 }
 }
 
-/// The rules of TLS: the certificates that are trusted, the versions, and the own certificate.
+/// The rules of TLS: the certificates that are trusted, the versions, and the client's certificate.
 ///
 /// ```swift
 /// configuration.tls.authorities = .only([.file("/etc/service/ca.pem")])
@@ -28,12 +28,12 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable, Comparable {
 public struct TLSConfiguration: Sendable {
     /// The certificate authorities that are trusted. The default is ``CertificateAuthorities/system``, whose file libcurl reads. A session
     /// looks whether that file has changed as it does for other files. With nothing but the system's authorities, no request waits for that
-    /// look, and a change is not told.
+    /// look, and no event reports a change.
     public var authorities = CertificateAuthorities.system
     /// The certificate revocation lists (RFC 5280, section 5), as PEM. The default is none: revocation is not checked. With lists, each
     /// certificate of a chain must be covered by a list of its issuer that is valid now, and a chain must end in a root.
     public var revocationLists: [CertificateSource] = []
-    /// Indicates whether servers must send a stapled OCSP response (RFC 6066, section 8) that tells that their certificate is not revoked.
+    /// Indicates whether servers must send a stapled OCSP response (RFC 6066, section 8) that says that their certificate is not revoked.
     /// The default is `false`: a response is not requested, unless the host's evaluator needs one (``RevocationTrustEvaluator``). With
     /// `true`, no TLS session is resumed, and HTTPS proxies are not asked.
     public var requiresStapledResponse = false
@@ -42,10 +42,10 @@ public struct TLSConfiguration: Sendable {
     /// The newest version of TLS that is accepted; `nil`, the default, for the newest that libcurl supports. A version below
     /// ``minimumVersion`` makes each request fail.
     public var maximumVersion: TLSVersion?
-    /// The ciphers of TLS 1.2 in their order, as OpenSSL's list, such as `ECDHE+AESGCM`; `nil`, the default, for those of libcurl.
+    /// The ciphers of TLS 1.2 in their order, as OpenSSL's list, such as `ECDHE+AESGCM`; `nil`, the default, for libcurl's.
     public var cipherList: String?
-    /// The cipher suites of TLS 1.3 in their order, as OpenSSL's list, such as `TLS_AES_256_GCM_SHA384`; `nil`, the default, for those of
-    /// libcurl.
+    /// The cipher suites of TLS 1.3 in their order, as OpenSSL's list, such as `TLS_AES_256_GCM_SHA384`; `nil`, the default, for
+    /// libcurl's.
     public var tls13CipherSuites: String?
     /// The certificate and key with which this client authenticates to servers that ask for a certificate (mutual TLS); `nil`, the default,
     /// for none. An HTTPS proxy gets it only if the configuration is one of ``SessionConfiguration/tlsForHosts`` that matches the proxy.
@@ -60,7 +60,7 @@ public struct TLSConfiguration: Sendable {
     /// everything.
     public private(set) var isInsecure = false
 
-    /// Creates a configuration that trusts some certificate authorities; those of the system by default.
+    /// Creates a configuration that trusts some certificate authorities; the system's by default.
     public init(authorities: CertificateAuthorities = .system) { self.authorities = authorities }
 
     /// Creates a configuration that trusts the system's certificate authorities, and the authorities in a PEM file if one is given.

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The rules for usernames, passwords and tokens in credentials. `HTTPField` would send blanks in place of line ends, and so
+/// The rules for usernames, passwords and tokens in credentials. `HTTPField` would send blanks instead of line ends, and so
 /// other credentials than the caller's.
 enum CredentialText {
     /// Checks that a username for Basic has neither control characters nor a colon (RFC 7617, section 2). The same section forbids control

@@ -24,7 +24,7 @@ extension TrellisError {
 }
 
 extension String {
-    /// Returns the URL with a scheme in front; `nil` unless the text begins with a host in place of a scheme: a host with a port, an IPv6
+    /// Returns the URL with a scheme in front; `nil` unless the text begins with a host instead of a scheme: a host with a port, an IPv6
     /// address, or a name that is `localhost` or has a dot.
     fileprivate func completed(byScheme scheme: String) -> String? {
         let authority = prefix(beforeBytes: "/?#")

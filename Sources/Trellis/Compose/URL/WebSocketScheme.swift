@@ -1,7 +1,7 @@
 import CurlEngine
 
 extension String {
-    /// The URL with the scheme `http` in place of `ws`, and `https` in place of `wss`.
+    /// The URL with the scheme `http` instead of `ws`, and `https` instead of `wss`.
     var withHTTPScheme: String {
         guard let mark = schemeMark else { return self }
         switch self[..<mark.lowerBound].lowercasedASCII() {
@@ -11,7 +11,7 @@ extension String {
         }
     }
 
-    /// The URL with the scheme `ws` in place of `http`, and `wss` in place of `https`.
+    /// The URL with the scheme `ws` instead of `http`, and `wss` instead of `https`.
     var withWebSocketScheme: String {
         guard let mark = schemeMark else { return self }
         switch self[..<mark.lowerBound].lowercasedASCII() {

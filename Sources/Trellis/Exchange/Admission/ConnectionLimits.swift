@@ -16,7 +16,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// The maximum number of requests in flight to one origin, over any number of connections; `nil`, the default, sets no limit. A value
     /// less than 1 is taken as 1.
     ///
-    /// ``perOrigin`` limits connections, of which each carries up to 100 requests over HTTP/2 and HTTP/3. This limit counts requests: one
+    /// ``perOrigin`` limits connections; over HTTP/2 and HTTP/3, each carries up to 100 requests. This limit counts requests: one
     /// counts from its start until its response has been received, and so do a stream whose body is being read and an open WebSocket.
     /// A request does not count while it waits, also not between two attempts. Requests that differ in the proxy or in the demanded
     /// version of HTTP are counted apart; a WebSocket demands HTTP/1.1.

@@ -13,7 +13,7 @@ extension HARDocument {
         public var timings: Timings
         /// The address of the server or of its proxy; `nil` if not known.
         public var serverIPAddress: String?
-        /// The port of the connection at this machine, which distinguishes it from others, or else that of its peer; `nil` if not known.
+        /// The port of the connection at this machine, which distinguishes it from others, or else its peer's; `nil` if not known.
         public var connection: String?
         /// A comment.
         public var comment: String?

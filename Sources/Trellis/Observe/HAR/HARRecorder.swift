@@ -73,7 +73,7 @@ public final class HARRecorder: EventMonitor {
         self.now = now
     }
 
-    /// The entries in memory as a document; without entries if the recorder writes to a file. The comment tells the ``droppedEventCount``.
+    /// The entries in memory as a document; without entries if the recorder writes to a file. The comment has the ``droppedEventCount``.
     public var document: HARDocument {
         HARDocument(
             entries: kept.withLock { Array($0.entries[$0.first...]) },
@@ -84,7 +84,7 @@ public final class HARRecorder: EventMonitor {
     public var droppedEntryCount: Int { kept.withLock { $0.dropped } }
 
     /// The number of events of all sessions that the recorder has lost, because it was too slow
-    /// (``SessionConfiguration/eventBufferSize``). With 0, all exchanges were recorded. The file tells the number with the next entry
+    /// (``SessionConfiguration/eventBufferSize``). With 0, all exchanges were recorded. The file has the number with the next entry
     /// that is written, and at ``finish()``.
     public var droppedEventCount: Int { assembly.withLock { $0.droppedEventCount } }
 

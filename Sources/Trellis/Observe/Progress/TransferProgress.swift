@@ -6,9 +6,9 @@
 /// }
 /// ```
 public struct TransferProgress: Sendable, Hashable {
-    /// The number of completed bytes, including those of an earlier part of a resumed transfer.
+    /// The number of completed bytes, including an earlier part of a resumed transfer.
     public let completedBytes: Int64
-    /// The number of bytes that this transfer has moved: ``completedBytes`` without those of an earlier part. After a new beginning,
+    /// The number of bytes that this transfer has moved: ``completedBytes`` without an earlier part. After a new beginning,
     /// bytes that are moved again are counted again.
     public let transferredBytes: Int64
     /// The total number of bytes; `nil` if it is unknown.
@@ -19,7 +19,7 @@ public struct TransferProgress: Sendable, Hashable {
     /// The time since the transfer began.
     public let elapsed: Duration
 
-    /// Creates the progress at one moment. Without `transferredBytes`, all completed bytes are those of this transfer.
+    /// Creates the progress at one moment. Without `transferredBytes`, this transfer has moved all completed bytes.
     public init(
         completedBytes: Int64, transferredBytes: Int64? = nil, totalBytes: Int64?, bytesPerSecond: Double? = nil,
         elapsed: Duration = .zero

@@ -54,7 +54,7 @@ public struct WebLinks: RandomAccessCollection, Sendable, Hashable {
 }
 
 extension Response {
-    /// The links in the `Link` fields of the response (RFC 8288, section 3), of which a malformed one ends its field:
+    /// The links in the `Link` fields of the response (RFC 8288, section 3). A malformed one ends its field:
     ///
     /// ```swift
     /// let (data, response) = try await session.data("https://api.example.com/items")

@@ -21,7 +21,7 @@ public struct ProblemDetails: Sendable, Hashable {
     public var detail: String?
     /// The identifier of this occurrence of the problem: a URI reference.
     public var instance: String?
-    /// The members beyond those of the standard.
+    /// The members that the standard does not have.
     public var extensions: [String: JSONValue] = [:]
 
     /// Creates a description of an unknown problem.

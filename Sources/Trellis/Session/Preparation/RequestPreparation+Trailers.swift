@@ -2,9 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// The fields behind a request's body (RFC 9110, section 6.5).
+/// The fields after a request's body (RFC 9110, section 6.5).
 extension RequestPreparation {
-    /// Returns a body with fields behind it, which is chunked.
+    /// Returns a body with fields after it, which is chunked.
     static func body(
         _ body: TransferOptions.Body, _ streamed: PreparedRequest.StreamedBody?,
         with trailers: @escaping RequestTrailers

@@ -7,8 +7,8 @@ extension Session {
     /// Task { for await event in events { print(event.callID, event.kind) } }
     /// ```
     ///
-    /// A reader that is slower than the session loses the oldest events beyond ``SessionConfiguration/eventBufferSize``, and is told of
-    /// their number (``RequestEvent/Kind/eventsDropped(_:)``). The sequence ends with its session, behind its last event:
+    /// A reader that is slower than the session loses the oldest events beyond ``SessionConfiguration/eventBufferSize``, and learns
+    /// their number (``RequestEvent/Kind/eventsDropped(_:)``). The sequence ends with its session, after its last event:
     /// at the end of ``shutdown(drainingFor:)``, or with the last reference to the session.
     public var requestEvents: RequestEvents { RequestEvents(hub.subscribe()) }
 

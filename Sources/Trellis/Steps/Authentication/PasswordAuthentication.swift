@@ -19,7 +19,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
     private let digest: DigestAuthentication
 
     /// Creates a step for a single request, or for a session whose requests all go to one party: every challenge is answered,
-    /// except that of another origin to which a redirect has led. A server that asks for Basic learns the password.
+    /// except from another origin that a redirect has led to. A server that asks for Basic learns the password.
     public convenience init(username: String, password: String) {
         self.init(username, password, DigestAuthentication(username: username, password: password))
     }
@@ -68,7 +68,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
 
 extension Request {
     /// Returns a copy that proves a name and a password when the server asks for them, by Digest (RFC 7616) or else by Basic
-    /// (RFC 7617): with a ``PasswordAuthentication``, in place of one that the request has already. Nothing is sent before the
+    /// (RFC 7617): with a ``PasswordAuthentication``, instead of one that the request has already. Nothing is sent before the
     /// server has asked, and nothing to another origin.
     ///
     /// The name and password also take the place of the session's credentials: the adapters, interceptors and steps that add

@@ -160,7 +160,7 @@ public protocol CacheWriter: Sendable {
     /// - Throws: Any error, for example because the body is too large; the entry is then discarded.
     func write(_ bytes: Data) async throws
 
-    /// Makes the entry visible, in place of the one with the same key and variant.
+    /// Makes the entry visible, instead of the one with the same key and variant.
     ///
     /// - Throws: Any error; the response is then not stored.
     func commit() async throws

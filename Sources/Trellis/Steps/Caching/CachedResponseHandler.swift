@@ -1,6 +1,6 @@
 /// A handler that decides about each response that a cache could store, as Alamofire's has it.
 ///
-/// ``ResponseCacher`` covers the usual cases. A request's handler (``Steps/cachedResponseHandler``) is asked in place of the session's.
+/// ``ResponseCacher`` covers the usual cases. A request's handler (``Steps/cachedResponseHandler``) is asked instead of the session's.
 public protocol CachedResponseHandler: Sendable {
     /// Returns the head with which a response is stored.
     ///

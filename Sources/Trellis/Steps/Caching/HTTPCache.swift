@@ -16,13 +16,13 @@ private import Synchronization
 /// content codings are removed when they are read. Responses are stored when their bodies have been read completely.
 /// ``Request/cacheMode`` decides for a request.
 ///
-/// In the cache of one user, the responses to requests with different secrets are separate, and so are those of different routes
+/// In the cache of one user, the responses to requests with different secrets are separate, and so are responses over different routes
 /// (``Route``). Sessions with different client certificates, cookie jars of different users, or different rules of trust must have
 /// different caches. <doc:Caching> has the rules.
 public final class HTTPCache: Sendable {
     /// The storage of the responses. The default is a ``MemoryCacheStorage``.
     public let storage: any CacheStorage
-    /// The policy, which says what is stored and reused. The default is that of the cache of one user.
+    /// The policy, which says what is stored and reused. The default is the policy for one user.
     public let policy: CachePolicy
     /// The exchanges that are under way, and the requests that wait for their responses.
     let exchanges = CacheExchanges()
@@ -199,13 +199,13 @@ public final class HTTPCache: Sendable {
 public struct CacheStatistics: Sendable, Hashable {
     /// The number of responses that were used without a request.
     public internal(set) var hitCount = 0
-    /// The number of requests that were sent, apart from those of ``validatedCount``.
+    /// The number of requests that were sent, without ``validatedCount``.
     public internal(set) var missCount = 0
     /// The number of requests that the server answered with 304, so that a stored response was used.
     public internal(set) var validatedCount = 0
     /// The number of requests that waited for the response to an equal one, and used it.
     public internal(set) var coalescedCount = 0
-    /// The number of stale responses that were used in place of a failure.
+    /// The number of stale responses that were used instead of a failure.
     public internal(set) var staleCount = 0
     /// The number of responses that were stored.
     public internal(set) var storedCount = 0

@@ -1,6 +1,6 @@
 /// A handler that decides about each redirect that the session's ``RedirectPolicy`` would follow.
 ///
-/// ``Redirector`` covers the usual cases. A request's handler is asked in place of the session's. The handler runs after a
+/// ``Redirector`` covers the usual cases. A request's handler is asked instead of the session's. The handler runs after a
 /// response has arrived, usually on the pool and never on the session's thread, and is cancelled with its call.
 public protocol RedirectHandler: Sendable {
     /// Indicates whether the handler is asked at all. If it is `false`, every redirect is the final response, including those

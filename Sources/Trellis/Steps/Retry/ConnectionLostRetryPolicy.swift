@@ -1,7 +1,7 @@
 /// A policy that sends a request again when its connection was lost, and for no other reason.
 ///
 /// A connection is lost if it breaks while the request is sent or the response is received. The requests that may be sent again,
-/// the number of retries and the waits are those of ``policy``.
+/// ``policy`` has the number of retries and the waits.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
     /// The policy for the limit, waits, methods and budget.
     public let policy: RetryPolicy

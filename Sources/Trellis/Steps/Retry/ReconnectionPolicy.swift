@@ -12,7 +12,7 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     public var minimumDelay: Duration
     /// The most that the backoff adds to the reconnection time: 60 s unless set.
     public var maximumBackoff: Duration
-    /// The number of failures in a row of which the last one ends the sequence; `nil`, the default, if there is no limit. A
+    /// The number of failures in a row that ends the sequence; `nil`, the default, if there is no limit. A
     /// response with a stream of events begins a new count, and so do a WebSocket's end and its
     /// first message, where the end has the code 1000, 1001 or none.
     public var maximumFailures: Int?
@@ -27,7 +27,7 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     ///   - initialDelay: The reconnection time until the server gives one.
     ///   - minimumDelay: The shortest wait.
     ///   - maximumBackoff: The most that the backoff adds to the reconnection time.
-    ///   - maximumFailures: The number of failures in a row of which the last one ends the sequence; `nil` if there is no limit.
+    ///   - maximumFailures: The number of failures in a row that ends the sequence; `nil` if there is no limit.
     ///   - repeatsAnyMethod: Whether an event source repeats a request whose method is not idempotent.
     public init(
         initialDelay: Duration = .seconds(3), minimumDelay: Duration = .milliseconds(100),

@@ -55,7 +55,7 @@ public final class HSTSStore: Sendable {
         return HSTSHost.canonical(host).map(isKnown) ?? false
     }
 
-    /// Stores a host of the caller's, in place of the host with the same name. No response changes a host without an end, such as one of a
+    /// Stores a host of the caller's, instead of the host with the same name. No response changes a host without an end, such as one of a
     /// preload list (RFC 6797, section 12.3); one with an end is like a host that has asked.
     public func insert(_ host: HSTSHost) async {
         await load()

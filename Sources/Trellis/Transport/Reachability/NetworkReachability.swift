@@ -9,7 +9,7 @@ package import CurlEngine
 /// }
 /// ```
 ///
-/// The status is a hint about the own end of the network. A server can be unreachable although the network is, and a server on this machine
+/// The status is a hint about this end of the network. A server can be unreachable although the network is, and a server on this machine
 /// or in its own network can be reached without a default route, for example in a container that has only the loopback. Therefore the
 /// framework never refuses a request because of a status; it is only used to wait less or to wait longer between two attempts
 /// (``OfflineRetrier``, downloads).
@@ -31,7 +31,7 @@ public struct NetworkReachability: Sendable {
     public enum ConnectionType: Hashable, Sendable {
         /// Every link but a mobile modem, including tunnels.
         case ethernetOrWiFi
-        /// A mobile modem, recognised by the name of its link (`ww…`, `rmnet…`) or of its driver. A modem behind another name, such as
+        /// A mobile modem, recognised by the name of its link (`ww…`, `rmnet…`) or of its driver. A modem with another name, such as
         /// `ppp0`, counts as the other type.
         case cellular
     }

@@ -191,7 +191,7 @@ final class RouteTable: Sendable {
         }
     }
 
-    /// Returns the place to which a request goes in place of the host of its URL; `nil` if it goes there.
+    /// Returns the place to which a request goes instead of the host of its URL; `nil` if it goes there.
     func destination(of request: Request, _ url: WireURL) -> String? {
         if request.extras == nil, isPlain { return nil }
         let way = request.extras?.extras.route ?? route

@@ -59,7 +59,7 @@ public struct Scrubber: Sendable {
     ///
     /// - Parameters:
     ///   - names: The names, in any case.
-    ///   - replacement: The value in place of the fields' values; `nil` removes the fields.
+    ///   - replacement: The value that replaces the fields' values; `nil` removes the fields.
     public static func header(_ names: String..., replacement: String? = "REDACTED") -> Scrubber {
         let names = Set(names.map { TextBytes($0.lowercasedASCII()) })
         let scrub = { @Sendable (fields: inout [HARDocument.Field]) -> Void in
@@ -77,7 +77,7 @@ public struct Scrubber: Sendable {
     ///
     /// - Parameters:
     ///   - names: The names, without percent-encoding.
-    ///   - replacement: The value in place of the items' values, as it stands in a URL; `nil` removes the items.
+    ///   - replacement: The value that replaces the items' values, as it stands in a URL; `nil` removes the items.
     public static func queryItem(_ names: String..., replacement: String? = "REDACTED") -> Scrubber {
         let names = Set(names.map { TextBytes($0) })
         return Scrubber(request: { request in
@@ -103,7 +103,7 @@ public struct Scrubber: Sendable {
     ///   - paths: The places of the values: names of members and indices of elements, with dots between them, such as `user.email` or
     ///     `items.*.id`. A `*` stands for any name or index. All texts and numbers within an object or an array are replaced.
     ///     The values in front of the place where a body ends early, or is no JSON, are replaced too.
-    ///   - replacement: The text in place of texts. A number becomes 0, so that the body can be decoded as before; `true`, `false` and
+    ///   - replacement: The text that replaces texts. A number becomes 0, so that the body can be decoded as before; `true`, `false` and
     ///     `null` stay.
     public static func json(_ paths: String..., replacement: String = "REDACTED") -> Scrubber {
         let patterns = paths.map { $0.split(atByte: ".").map { String($0) } }

@@ -10,8 +10,7 @@ import CurlEngine
 /// ```
 ///
 /// The proxy does not know the protocol of the connections: TLS and WebSockets pass too. A client that connects to the proxy needs a
-/// certificate of the server that is for the proxy's address, as those of
-/// ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)`` are.
+/// certificate of the server for the proxy's address, as ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)`` has.
 ///
 /// A change of ``toxics`` applies to all bytes that reach the proxy from then on, on open connections too. Bytes that are in the proxy keep
 /// the time at which they are sent.
@@ -41,7 +40,7 @@ public final class FaultProxy: Sendable {
         public internal(set) var receivedDownstream = 0
         /// The number of bytes that the proxy has sent to the client.
         public internal(set) var sentDownstream = 0
-        /// The toxics that disturb the connection now, by their probabilities; those of its last moment after its end.
+        /// The toxics that disturb the connection now, by their probabilities; after its end, its last ones.
         public internal(set) var toxics: [Toxic] = []
         /// The end of the connection.
         public internal(set) var end = End.none

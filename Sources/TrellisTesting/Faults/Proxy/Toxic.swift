@@ -1,4 +1,4 @@
-/// A disturbance of the connections of a ``FaultProxy``, as a value. The names are those of Shopify's toxiproxy.
+/// A disturbance of the connections of a ``FaultProxy``, as a value. The names come from Shopify's toxiproxy.
 ///
 /// ```swift
 /// proxy.toxics = [
@@ -54,7 +54,7 @@ public struct Toxic: Sendable, Hashable {
         return toxic
     }
 
-    /// Returns a toxic that delays bytes: without a direction, those of a request and those of its response.
+    /// Returns a toxic that delays bytes: without a direction, a request's and its response's.
     public static func latency(
         _ delay: Duration, jitter: Duration = .zero, of direction: Direction? = nil
     ) -> Toxic {

@@ -3,7 +3,7 @@ import CurlEngine
 extension LoopbackServer {
     /// The settings of a server that uses TLS.
     public struct TLS: Sendable {
-        /// The authority that issues the certificate of the server, and that must have issued those of clients.
+        /// The authority that issues the server's certificate, and must have issued clients' certificates.
         public var authority: TestAuthority
         /// The names and literal addresses that the certificate is for, besides `localhost`, `127.0.0.1` and `::1`. A name may have a
         /// wildcard, such as `*.example.com`.
@@ -41,7 +41,7 @@ extension LoopbackServer {
         }
     }
 
-    /// Creates a server like that of ``http(on:storesBodies:faults:clock:_:)`` that uses TLS, and speaks HTTP/1.1 over it.
+    /// Creates a server as ``http(on:storesBodies:faults:clock:_:)`` does, for HTTP/1.1 over TLS.
     ///
     /// ```swift
     /// let server = try LoopbackServer.https { _ in .text("secret") }

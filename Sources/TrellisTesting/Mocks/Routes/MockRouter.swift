@@ -36,7 +36,7 @@ public final class MockRouter: TestTransport {
     /// `false`: the session asks no resolver and reads no certificates.
     @_spi(Transport) public var makesConnections: Bool { false }
 
-    /// The router of the present test: that of the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also behind a
+    /// The router of the present test: from the innermost ``withTransport(_:_:)-(Transport,_)`` or trait, also inside of a
     /// ``FaultTransport``; `nil` if there is none, or it has another transport.
     public static var current: MockRouter? { TransportOverride.current?.transport.innermost as? MockRouter }
 

@@ -7,7 +7,7 @@ public struct RouteMatch: Sendable {
     public let request: RecordedRequest
     /// The values of the variables in the path pattern, percent-decoded.
     public let parameters: [String: String]
-    /// The number of the request among those of its route, from 1.
+    /// The number of the request on its route, from 1.
     public let count: Int
 
     /// The value of a variable in the path pattern, percent-decoded; `nil` if the pattern has no variable of that name.

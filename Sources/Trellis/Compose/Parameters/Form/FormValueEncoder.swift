@@ -94,7 +94,7 @@ struct FormValueEncoder: Encoder {
         if context.failure == nil { context.failure = error(reason, Never.self) }
     }
 
-    /// Returns an error with the type in place of the value, which may be secret, or too deep to be described.
+    /// Returns an error with the type instead of the value, which may be secret, or too deep to be described.
     private func error(_ reason: String, _ type: Any.Type) -> EncodingError {
         .invalidValue(type, .init(codingPath: codingPath, debugDescription: reason))
     }

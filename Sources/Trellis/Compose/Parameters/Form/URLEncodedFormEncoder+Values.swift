@@ -53,7 +53,7 @@ extension URLEncodedFormEncoder {
 
         /// Returns the encoding that writes dates in a style: `.formatted(.iso8601.year().month().day())` for `1970-01-01`.
         ///
-        /// A style has a time zone and a calendar of its own; that of `.iso8601` is GMT.
+        /// A style has a time zone and a calendar of its own; `.iso8601` has GMT.
         public static func formatted(_ style: some FormatStyle<Date, String> & Sendable) -> DateEncoding {
             .custom { style.format($0) }
         }

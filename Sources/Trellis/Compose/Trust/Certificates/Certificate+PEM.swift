@@ -17,7 +17,7 @@ extension Certificate {
         return (lines + [Self.end]).joined(separator: "\n") + "\n"
     }
 
-    /// Reads all certificates of a text, such as the contents of a PEM file, in their order. Other text, such as that of keys and comments,
+    /// Reads all certificates of a text, such as the contents of a PEM file, in their order. Other text, such as keys and comments,
     /// is skipped.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the text has no certificate, or has one that is

@@ -39,7 +39,7 @@ public enum CertificateAuthorities: Sendable, Hashable {
     /// Only the authorities of these sources. Without any source, each request to an `https` URL fails with kind
     /// ``TrellisError/Kind/file``.
     case only([CertificateSource])
-    /// The authorities of the system, and those of these sources.
+    /// The authorities of the system and of these sources.
     case systemAnd([CertificateSource])
 
     /// The sources besides the system.

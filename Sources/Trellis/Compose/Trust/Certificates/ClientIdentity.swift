@@ -14,7 +14,7 @@
 /// another certificate, and a refusal by the server are errors of kind ``TrellisError/Kind/tls``. Their reason is
 /// ``TrellisError/SecurityFailure/clientIdentity(_:)``.
 public struct ClientIdentity: Sendable {
-    /// The certificate, with those of its issuers, in PEM or PKCS#12.
+    /// The certificate, with its issuers' certificates, in PEM or PKCS#12.
     public let certificate: CertificateSource
     /// The key in PEM; `nil` if it is with the certificate.
     public let key: CertificateSource?
@@ -28,7 +28,7 @@ public struct ClientIdentity: Sendable {
     /// Creates an identity. Nothing is read until a request needs it.
     ///
     /// - Parameters:
-    ///   - certificate: The certificate and those of its issuers.
+    ///   - certificate: The certificate and its issuers' certificates.
     ///   - key: The key in PEM; `nil`, the default, if it is with the certificate.
     ///   - passphraseTimeout: The time within which the passphrase has to be returned; one minute by default.
     ///   - passphrase: Returns the passphrase of an encrypted key or PKCS#12. Called once each time that the files are read, and only if

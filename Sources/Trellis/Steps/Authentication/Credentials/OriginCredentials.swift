@@ -15,8 +15,8 @@ import HTTPTypes
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. A relative URL is
 /// completed with the session's base URL before any adapter sees the request.
 ///
-/// Redirects: an adapter runs before an attempt, and so the credentials are those of the origin of the first hop. A redirect
-/// within this origin keeps them. A redirect to another origin drops them, and does not add those of the other origin, even if
+/// Redirects: an adapter runs before an attempt, and so the credentials belong to the origin of the first hop. A redirect
+/// within this origin keeps them. A redirect to another origin drops them, and does not add the other origin's, even if
 /// there are any.
 public struct OriginCredentials: RequestAdapter, RedactedDescription {
     /// The credential of all origins, for the adapters that are made without one.

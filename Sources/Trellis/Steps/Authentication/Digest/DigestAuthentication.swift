@@ -25,7 +25,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     private let targets = CredentialTargets()
 
     /// Creates a step for a single request, or for a session whose requests all go to one party: every challenge is answered,
-    /// except that of another origin to which a redirect has led. A server that gets an answer can try out passwords until one
+    /// except from another origin that a redirect has led to. A server that gets an answer can try out passwords until one
     /// fits.
     public convenience init(username: String, password: String) {
         self.init(username, password, origin: nil, makeNonce: Self.makeNonce)

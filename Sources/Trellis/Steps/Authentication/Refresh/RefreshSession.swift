@@ -57,7 +57,7 @@ public struct RefreshSession: Sendable {
     /// Sends a request and collects the response in memory. Any status is a response.
     ///
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` after the session was shut down; the error of the
-    ///   request's conversion; `CancellationError` in a cancelled task, such as that of a refresh that took too long.
+    ///   request's conversion; `CancellationError` in a cancelled task, such as a refresh that took too long.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
         try await send(request.asRequest()).pair
     }

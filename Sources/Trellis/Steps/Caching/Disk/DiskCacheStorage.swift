@@ -83,7 +83,7 @@ public final class DiskCacheStorage: CacheStorage {
     }
 
     /// Creates the folder, if it does not exist, and checks that entries can be stored in it. Without the call, this is done at the first
-    /// use, and a folder that cannot be used ends no request: nothing is stored, and ``RequestEvent/Kind/cacheFailed(_:)`` tells why.
+    /// use, and a folder that cannot be used ends no request: nothing is stored, and ``RequestEvent/Kind/cacheFailed(_:)`` says why.
     ///
     /// ```swift
     /// let storage = DiskCacheStorage(directory: "/var/cache/fetcher")

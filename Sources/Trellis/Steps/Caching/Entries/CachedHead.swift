@@ -17,7 +17,7 @@ public struct CachedHead: Sendable {
     /// The facts that follow from the head under the rules of the last cache that needed them; `nil` if none did.
     private(set) var facts: CacheFacts?
 
-    /// The status, with its registered phrase in place of the one that was received.
+    /// The status, with its registered phrase instead of the one that was received.
     public var status: HTTPResponse.Status { .registered(stored.status) }
     /// The fields as they were received, without those that concern only the connection.
     public var headers: HTTPFields {

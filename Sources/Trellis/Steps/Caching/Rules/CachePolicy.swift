@@ -12,7 +12,7 @@ public struct CachePolicy: Sendable, Hashable {
 
     /// The users of the cache; one user by default.
     public var sharing = Sharing.private
-    /// The fields that count in place of `Cache-Control` and `Expires`, the first one present first (RFC 9213, section 2.2), such as
+    /// The fields that count instead of `Cache-Control` and `Expires`, the first one present first (RFC 9213, section 2.2), such as
     /// `CDN-Cache-Control`. None by default. A targeted field whose value is empty or malformed is ignored.
     public var targetedFieldNames: [HTTPField.Name] = []
     /// The share of the time since the last modification for which a response without explicit freshness is fresh (RFC 9111, section
