@@ -1,5 +1,6 @@
 import Testing
 
+/// A long comment of a public declaration is a page.
 struct CommentTests {
     /// Returns the comments of public declarations with more words than 150, besides code, tables and lists of parameters. What is longer
     /// is a page.
