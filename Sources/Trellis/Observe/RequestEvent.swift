@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 public import HTTPTypes
 
 /// A moment in a call: its beginning, a connection, a head, a retry, its end.
@@ -24,6 +25,8 @@ public struct RequestEvent: Sendable {
     public var attempt: Int { storage.origin.attempt }
     /// The time since the call was made.
     public var elapsed: Duration { .nanoseconds(storage.origin.elapsed) }
+    /// The instant at which the call was made.
+    var callStart: Date { storage.origin.subject.start }
     /// The kind of the event.
     public var kind: Kind { storage.kind }
 
@@ -174,10 +177,12 @@ extension RequestEvent {
 /// The call that events belong to: the properties that all of its events share.
 final class EventSubject: Sendable {
     /// The subject of events that belong to no call.
-    static let noCall = EventSubject(id: 0, method: .get, url: "")
+    static let noCall = EventSubject(id: 0, method: .get, url: "", start: Date(timeIntervalSince1970: 0))
 
     let id: UInt64
     let method: HTTPRequest.Method
+    /// The instant at which the call was made, by the system's clock. An observer may get the events much later.
+    let start: Date
     private let fullURL: String
     private let redactedURL = LazyReference<Redacted>()
 
@@ -187,9 +192,10 @@ final class EventSubject: Sendable {
     }
 
     /// - Parameter url: The URL with its secrets.
-    init(id: UInt64, method: HTTPRequest.Method, url: String) {
+    init(id: UInt64, method: HTTPRequest.Method, url: String, start: Date = Date()) {
         self.id = id
         self.method = method
+        self.start = start
         fullURL = url
     }
 

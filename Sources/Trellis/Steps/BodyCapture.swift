@@ -40,7 +40,7 @@ extension HARRecorder {
     /// The step that passes the bodies of responses to the recorder.
     var bodyStep: BodyCapturingStep {
         BodyCapturingStep(limit: bodyLimit) { [self] context in
-            let id = beginCapture(callID: context.callID, attempt: context.attempt, elapsed: context.elapsed)
+            let id = beginCapture(callID: context.callID, attempt: context.attempt)
             return { [self] in endCapture(id, callID: context.callID, body: $0) }
         }
     }

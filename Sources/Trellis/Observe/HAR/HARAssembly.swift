@@ -1,16 +1,8 @@
-import FoundationEssentials
-
 /// The exchanges of all calls that a recorder observes, put together from events and from the bodies that a step has received.
 ///
 /// Events and bodies arrive in any order, because a monitor lags behind its session. An exchange is complete when its end was told and,
 /// with a step, when the step has returned the body of its hop.
 struct HARAssembly: Sendable {
-    /// An exchange that is complete, with the instant at which its call was made.
-    struct Complete: Sendable {
-        let exchange: HARExchange
-        let callStart: Date
-    }
-
     /// The part of a step in one hop: the body that it receives.
     private struct Capture: Sendable {
         let id: Int
@@ -22,8 +14,6 @@ struct HARAssembly: Sendable {
 
     /// A call with its exchanges.
     private struct ObservedCall: Sendable {
-        /// The instant at which the call was made, or a later one: the earliest that follows from an event.
-        var start: Date
         var exchanges: [HARExchange] = []
         var captures: [Capture] = []
         var hasEnded = false
@@ -42,7 +32,7 @@ struct HARAssembly: Sendable {
     /// The number up to which calls may have lost events.
     private var endOfLosses: UInt64 = 0
     /// The exchanges whose ends were lost, and which are returned next.
-    private var lost: [Complete] = []
+    private var lost: [HARExchange] = []
     private var lastCapture = 0
     /// The number of events that were lost.
     private(set) var droppedEventCount = 0
@@ -56,18 +46,17 @@ struct HARAssembly: Sendable {
     var callCount: Int { calls.count }
 
     /// Takes an event, and returns the exchanges that it completes.
-    ///
-    /// - Parameter now: The instant at which the event arrives.
-    mutating func take(_ event: RequestEvent, now: Date) -> [Complete] {
+    mutating func take(_ event: RequestEvent) -> [HARExchange] {
         let instant = event.elapsed.wholeNanoseconds
-        let start = now.addingTimeInterval(-Double(instant) / 1e9)
         switch event.kind {
-        case .created: begin(event.callID, start)
+        case .created: begin(event.callID)
         case .queued(let request):
-            begin(event.callID, start)
+            begin(event.callID)
             settle(event.callID)
             calls[event.callID]?.exchanges.append(
-                HARExchange(callID: event.callID, attempt: event.attempt, request: request, queued: instant))
+                HARExchange(
+                    callID: event.callID, callStart: event.callStart, attempt: event.attempt, request: request,
+                    queued: instant))
         case .admitted: change(event) { $0.timeline.admitted = instant }
         case .connected(let connection):
             // Another connection takes the place of one that was lost.
@@ -97,13 +86,12 @@ struct HARAssembly: Sendable {
             settle(event.callID)
         default: settle(event.callID)
         }
-        if let known = calls[event.callID]?.start, start < known { calls[event.callID]?.start = start }
         return complete(event.callID)
     }
 
     /// Begins the hop of a step, and returns the number of its capture.
-    mutating func beginCapture(callID: UInt64, attempt: Int, callStart: Date) -> Int {
-        begin(callID, callStart)
+    mutating func beginCapture(callID: UInt64, attempt: Int) -> Int {
+        begin(callID)
         lastCapture += 1
         calls[callID]?.captures.append(Capture(id: lastCapture, attempt: attempt))
         return lastCapture
@@ -112,7 +100,7 @@ struct HARAssembly: Sendable {
     /// Ends the hop of a step, and returns the exchanges that are complete now.
     ///
     /// - Parameter body: The body that was received; `nil` if there is none.
-    mutating func endCapture(_ id: Int, callID: UInt64, body: HARBody?) -> [Complete] {
+    mutating func endCapture(_ id: Int, callID: UInt64, body: HARBody?) -> [HARExchange] {
         guard let index = calls[callID]?.captures.firstIndex(where: { $0.id == id }) else { return [] }
         if let body {
             calls[callID]?.captures[index].isOpen = false
@@ -124,21 +112,19 @@ struct HARAssembly: Sendable {
     }
 
     /// Removes all exchanges, and returns those whose end has not been told and those that wait for their bodies.
-    mutating func takeAll() -> [Complete] {
-        let left = calls.sorted { $0.key < $1.key }.flatMap { _, call in
-            call.exchanges.map { Complete(exchange: $0, callStart: call.start) }
-        }
+    mutating func takeAll() -> [HARExchange] {
+        let left = calls.sorted { $0.key < $1.key }.flatMap { $1.exchanges }
         defer { (calls, lost) = ([:], []) }
         return lost + left
     }
 
     // MARK: Exchanges
 
-    private mutating func begin(_ callID: UInt64, _ start: Date) {
+    private mutating func begin(_ callID: UInt64) {
         newest = max(newest, callID)
         guard calls[callID] == nil else { return }
         if calls.count >= nextPruning { prune() }
-        calls[callID] = ObservedCall(start: start)
+        calls[callID] = ObservedCall()
     }
 
     /// Removes the calls whose events were lost, and keeps their exchanges, which are returned next.
@@ -148,7 +134,7 @@ struct HARAssembly: Sendable {
             calls[id] = nil
             for var exchange in call.exchanges {
                 exchange.hasLostEnd = exchange.end == nil
-                lost.append(Complete(exchange: exchange, callStart: call.start))
+                lost.append(exchange)
             }
         }
         nextPruning = max(Self.firstPruning, 2 * calls.count)
@@ -202,7 +188,7 @@ struct HARAssembly: Sendable {
     }
 
     /// Removes and returns the exchanges of a call that are complete.
-    private mutating func complete(_ callID: UInt64) -> [Complete] {
+    private mutating func complete(_ callID: UInt64) -> [HARExchange] {
         var complete = lost
         lost = []
         guard var call = calls[callID] else { return complete }
@@ -218,7 +204,7 @@ struct HARAssembly: Sendable {
                 rest.append(exchange)
                 continue
             }
-            complete.append(Complete(exchange: exchange, callStart: call.start))
+            complete.append(exchange)
         }
         call.exchanges = rest
         let isOver = call.hasEnded && rest.isEmpty && !call.captures.contains(where: \.isOpen)

@@ -14,6 +14,8 @@ struct HARExchange: Sendable {
 
     /// The number of the call in its process.
     let callID: UInt64
+    /// The instant at which the call was made.
+    let callStart: Date
     /// The number of the attempt, from 1 on.
     let attempt: Int
     /// The request as it is sent.
@@ -30,8 +32,9 @@ struct HARExchange: Sendable {
     var cacheStatus: CacheStatus?
     var body: HARBody?
 
-    init(callID: UInt64, attempt: Int, request: Request, queued: Int64) {
+    init(callID: UInt64, callStart: Date, attempt: Int, request: Request, queued: Int64) {
         self.callID = callID
+        self.callStart = callStart
         self.attempt = attempt
         self.request = request
         timeline = HARTimeline(queued: queued)
@@ -40,10 +43,9 @@ struct HARExchange: Sendable {
     /// Returns the exchange as an entry of a document.
     ///
     /// - Parameters:
-    ///   - callStart: The instant at which the call was made.
     ///   - bodyLimit: The number of bytes of each body that are kept.
     ///   - revealsSecrets: Indicates whether secrets are kept.
-    func entry(callStart: Date, bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Entry {
+    func entry(bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Entry {
         let metrics = end?.metrics ?? Metrics()
         let instant = end?.instant ?? timeline.latest
         let (timings, sum) = timeline.timings(metrics, end: instant, failsAtName: failsAtName)

@@ -40,7 +40,6 @@ public final class HARRecorder: EventMonitor {
     private let kept = Locked(Kept())
     /// The file; `nil` if the entries are kept in memory.
     private let file: HARFile?
-    private let now: @Sendable () -> Date
 
     /// Creates a recorder that keeps the last entries in memory.
     ///
@@ -49,7 +48,7 @@ public final class HARRecorder: EventMonitor {
     ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
     ///   - maximumEntries: The number of entries that are kept. The default is 1,000.
     public convenience init(bodyLimit: Int = 0, revealsSecrets: Bool = false, maximumEntries: Int = 1_000) {
-        self.init(nil, bodyLimit, revealsSecrets, maximumEntries) { Date() }
+        self.init(nil, bodyLimit, revealsSecrets, maximumEntries)
     }
 
     /// Creates a recorder that writes to a file. A file at the path is replaced when the first entry is written, or at ``finish()``.
@@ -59,18 +58,14 @@ public final class HARRecorder: EventMonitor {
     ///   - bodyLimit: The number of bytes of each body that are recorded. The default is 0: no bodies.
     ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
     public convenience init(file path: some FilePathConvertible, bodyLimit: Int = 0, revealsSecrets: Bool = false) {
-        self.init(HARFile(path: path.filePath), bodyLimit, revealsSecrets, 0) { Date() }
+        self.init(HARFile(path: path.filePath), bodyLimit, revealsSecrets, 0)
     }
 
-    init(
-        _ file: HARFile?, _ bodyLimit: Int, _ revealsSecrets: Bool, _ maximumEntries: Int,
-        now: @escaping @Sendable () -> Date
-    ) {
+    private init(_ file: HARFile?, _ bodyLimit: Int, _ revealsSecrets: Bool, _ maximumEntries: Int) {
         self.file = file
         self.bodyLimit = max(bodyLimit, 0)
         self.revealsSecrets = revealsSecrets
         self.maximumEntries = max(maximumEntries, 0)
-        self.now = now
     }
 
     /// The entries in memory as a document; without entries if the recorder writes to a file. The comment has the ``droppedEventCount``.
@@ -90,8 +85,7 @@ public final class HARRecorder: EventMonitor {
 
     /// Takes an event.
     public func handle(_ event: RequestEvent) async {
-        let now = now()
-        guard add(assembly.withLock({ $0.take(event, now: now) })), let file else { return }
+        guard add(assembly.withLock({ $0.take(event) })), let file else { return }
         await BlockingThreadPool.run(at: file.folder) { [self] in _ = file.write(droppedEventCount: droppedEventCount) }
     }
 
@@ -110,10 +104,8 @@ public final class HARRecorder: EventMonitor {
     // MARK: Bodies
 
     /// Begins the hop of a step that captures the body of its response, and returns the number of the capture.
-    func beginCapture(callID: UInt64, attempt: Int, elapsed: Duration) -> Int {
-        let (seconds, attoseconds) = elapsed.components
-        let start = now().addingTimeInterval(-Double(seconds) - Double(attoseconds) / 1e18)
-        return assembly.withLock { $0.beginCapture(callID: callID, attempt: attempt, callStart: start) }
+    func beginCapture(callID: UInt64, attempt: Int) -> Int {
+        assembly.withLock { $0.beginCapture(callID: callID, attempt: attempt) }
     }
 
     /// Ends the hop of a step. Does not wait for the disk.
@@ -128,7 +120,7 @@ public final class HARRecorder: EventMonitor {
     // MARK: Entries
 
     /// Adds exchanges to the file or to the memory. Returns whether there are any.
-    private func add(_ complete: [HARAssembly.Complete]) -> Bool {
+    private func add(_ complete: [HARExchange]) -> Bool {
         guard !complete.isEmpty else { return false }
         guard let file else {
             // An entry has no more of the bodies than the limit allows, and neither steps nor monitors of its request.
@@ -151,8 +143,7 @@ public final class HARRecorder: EventMonitor {
         return true
     }
 
-    private func entry(_ complete: HARAssembly.Complete) -> HARDocument.Entry {
-        complete.exchange.entry(
-            callStart: complete.callStart, bodyLimit: bodyLimit, revealsSecrets: revealsSecrets)
+    private func entry(_ exchange: HARExchange) -> HARDocument.Entry {
+        exchange.entry(bodyLimit: bodyLimit, revealsSecrets: revealsSecrets)
     }
 }

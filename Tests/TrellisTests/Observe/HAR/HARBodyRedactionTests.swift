@@ -201,12 +201,13 @@ struct HARBodyRedactionTests {
         let text = #"{"password":"s3cret"}"# + String(repeating: " ", count: 10_000)
         let head = ResponseHead(status: .ok, headers: [.contentType: "application/json", .contentEncoding: "gzip"])
         func content(limit: Int) throws -> HARDocument.Content {
-            var exchange = HARExchange(callID: 1, attempt: 1, request: Request("http://a.example/"), queued: 0)
+            var exchange = HARExchange(
+                callID: 1, callStart: Date(timeIntervalSince1970: 0), attempt: 1, request: Request("http://a.example/"),
+                queued: 0)
             var body = HARBody(Response(head: head, url: "http://a.example/", metrics: Metrics()))
             body.append(try Self.gzipped(text), limit: limit)
             (exchange.head, exchange.body) = (head, body)
-            let callStart = Date(timeIntervalSince1970: 0)
-            return exchange.entry(callStart: callStart, bodyLimit: limit, revealsSecrets: false).response.content
+            return exchange.entry(bodyLimit: limit, revealsSecrets: false).response.content
         }
         let whole = try content(limit: 100_000)
         #expect(whole.text?.hasPrefix(#"{"password":"REDACTED"}  "#) == true && whole.encoding == nil)
