@@ -1,6 +1,8 @@
 import Trellis
 import TrellisTesting
 
+/// The sessions have one engine: a second one is added on a busy machine if a turn of the first takes too long, and has connections of its
+/// own, but many tests count connections.
 extension Peer {
     /// Returns a session that trusts the peer's authority besides those of the system.
     func session() -> Session { session { _ in } }
@@ -23,6 +25,7 @@ extension Peer {
         _ change: (inout SessionConfiguration) throws -> Void
     ) rethrows -> SessionConfiguration {
         var configuration = SessionConfiguration()
+        configuration.engines = .one
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: announcement.ca)
         try change(&configuration)
         return configuration

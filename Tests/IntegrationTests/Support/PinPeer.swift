@@ -41,7 +41,7 @@ struct PinPeer: Sendable {
             pins: names.map { try pin($0) }, enforcement: enforcement, allowsSinglePin: true)
     }
 
-    /// Returns a session that trusts the root of the servers.
+    /// Returns a session that trusts the root of the servers. It has one engine, and so one connection for requests one after another.
     ///
     /// - Parameter clock: The clock of the session; `nil` for the system's.
     func session(
@@ -49,6 +49,7 @@ struct PinPeer: Sendable {
         _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
         var configuration = SessionConfiguration()
+        configuration.engines = .one
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
         configuration.serverTrustManager = manager
         change(&configuration)

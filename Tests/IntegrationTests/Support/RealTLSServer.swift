@@ -124,9 +124,11 @@ final class RealTLSServer: Sendable {
         return try session(port: number, change)
     }
 
-    /// Returns a session whose connections to any host are made to a port.
+    /// Returns a session whose connections to any host are made to a port. It has one engine, and so one connection for requests one after
+    /// another.
     func session(port: Int, _ change: (inout SessionConfiguration) throws -> Void = { _ in }) throws -> Session {
         var configuration = SessionConfiguration()
+        configuration.engines = .one
         configuration.tls = tls
         configuration.route.connectTo = [try ConnectTo(targetHost: "127.0.0.1", targetPort: port)]
         try change(&configuration)
