@@ -66,8 +66,9 @@ struct Options: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The version. auto and 2: HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1 (as with "
-                + "curl --http2). 3: HTTP/3 or an error (as with curl --http3-only). 3-preferred: HTTP/3, or else an earlier version.",
-            valueName: "auto|1.1|2|2-prior-knowledge|3|3-preferred"))
+                + "curl --http2). 2-only: HTTP/2 or an error. 2-prior-knowledge: the same, and without TLS HTTP/2 without asking. "
+                + "3: HTTP/3 or an error (as with curl --http3-only). 3-preferred: HTTP/3, or else an earlier version.",
+            valueName: "auto|1.1|2|2-only|2-prior-knowledge|3|3-preferred"))
     var http = HTTPVersionOption.auto
 
     @OptionGroup(title: "Body") var content: BodyOptions
@@ -174,7 +175,9 @@ struct Options: ParsableCommand {
 enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
     case auto
     case http1 = "1.1"
+    /// HTTP/2 with curl's fallback.
     case http2 = "2"
+    case http2Only = "2-only"
     case http2PriorKnowledge = "2-prior-knowledge"
     case http3 = "3"
     case http3Preferred = "3-preferred"
@@ -184,10 +187,16 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
         switch self {
         case .auto, .http2: .automatic
         case .http1: .http1Only
+        case .http2Only: .http2
         case .http2PriorKnowledge: .http2PriorKnowledge
         case .http3: .http3Only
         case .http3Preferred: .http3Preferred
         }
+    }
+
+    /// Returns the versions for a URL. With TLS, prior knowledge is asked for in the handshake, as curl does it since 8.10.
+    func policy(for url: String) -> HTTPVersionPolicy {
+        self == .http2PriorKnowledge && url.hasScheme("https") ? .http2 : policy
     }
 }
 

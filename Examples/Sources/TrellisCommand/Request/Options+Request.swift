@@ -78,7 +78,7 @@ extension Options {
         let idle = limit(idleTimeout)
         request.timeouts = Timeouts(
             connect: limit(connectTimeout), responseHead: idle, idle: idle, total: deadline.map { .seconds($0) })
-        request.httpVersion = http.policy
+        request.httpVersion = http.policy(for: address)
         return request
     }
 
