@@ -99,6 +99,8 @@ public struct ArgumentTranslator {
         guard let program = words.first, program == "curl" || program.hasSuffix("/curl") else {
             throw UsageFailure("--from-curl: the command does not begin with curl.")
         }
+        // curl reads standard input only for `@-`.
+        options.append("--no-stdin")
         try read(Array(words.dropFirst()))
     }
 

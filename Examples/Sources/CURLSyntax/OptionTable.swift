@@ -47,7 +47,8 @@ enum OptionTable {
         flags(
             "-i --include", "-I --head", "--compress", "--no-redirects", "--no-decompress", "--insecure", "--validate",
             "--resume", "--curl", "--show-secrets", "--tlsv1.3", "--show-certificates", "-4 --ipv4", "-6 --ipv6",
-            "-v --verbose", "-s --silent", "-S --show-error", "-f --fail", "--fail-with-body", "--get", "--netrc",
+            "-v --verbose", "-s --silent", "-S --show-error", "-f --fail", "--fail-with-body", "--get", "--no-stdin",
+            "--netrc",
             "--create-dirs", "--timing", "--swift", "--version", "--help", "--help-hidden", "--experimental-dump-help")
         + values(
             "-X --method", "-d --data", "--json", "--form", "--part", "--query", "--http",

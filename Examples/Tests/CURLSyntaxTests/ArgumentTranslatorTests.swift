@@ -159,7 +159,7 @@ import Testing
             "curl 'https://h/a?b=c' \\\n  -H 'X: it'\\''s' \\\n  --data-raw $'{\"a\":\"\\u0021\"}' --compressed"
         #expect(
             try ArgumentTranslator.translate(["--from-curl", command, "--swift"])
-                == ["--header=X: it's", "--data=\u{0}{\"a\":\"!\"}", "--swift", "--", "https://h/a?b=c"])
+                == ["--no-stdin", "--header=X: it's", "--data=\u{0}{\"a\":\"!\"}", "--swift", "--", "https://h/a?b=c"])
         #expect(throws: UsageFailure("--from-curl: the command does not begin with curl.")) {
             try ArgumentTranslator.translate(["--from-curl", "wget x"])
         }

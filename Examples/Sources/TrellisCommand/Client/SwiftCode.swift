@@ -90,6 +90,7 @@ struct SwiftCode {
             let text = Request("?").addingQuery(options.form.items).url.dropFirst()
             return ["request.body = \(source(.text(String(text)), request))"]
         }
+        if options.readsPipedInput { return ["request.body = \(Self.source(.standardInput))"] }
         if pieces.count == 1 { return ["request.body = \(source(pieces[0], request))"] }
         let texts = pieces.compactMap { if case .text(let text) = $0 { text } else { nil } }
         return pieces.isEmpty ? [] : ["request.body = \(source(.text(texts.joined(separator: "&")), request))"]

@@ -8,7 +8,7 @@ struct BodyOptions: ParsableArguments {
         name: [.customShort("d"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "The raw body: POST unless a method is given. A file or standard input (@-) is streamed as it is; several texts are joined "
-                + "by &. The type is that of a form (application/x-www-form-urlencoded) unless -H gives one.",
+                + "by &. A pipe or a file on standard input is the body of a POST, PUT or PATCH without another one. The type is that of a form (application/x-www-form-urlencoded) unless -H gives one.",
             valueName: "STRING|@FILE|@-"))
     var data: [BodyArgument] = []
 
@@ -42,6 +42,9 @@ struct BodyOptions: ParsableArguments {
 
     @Flag(help: "Send the body compressed with gzip: for servers that are known to take that.")
     var compress = false
+
+    @Flag(help: "Leave standard input alone: a POST, PUT or PATCH without a body has none.")
+    var noStdin = false
 
     @Flag(help: "Send the texts of --data in the query of the URL: GET unless a method is given.")
     var get = false

@@ -9,6 +9,7 @@ extension Options {
     var query: [NamedValue] { content.query }
     var compress: Bool { content.compress }
     var get: Bool { content.get }
+    var noStdin: Bool { content.noStdin }
     var uploadFile: String? { content.uploadFile }
     var connectTimeout: Double { limits.connectTimeout }
     var idleTimeout: Double { limits.idleTimeout }
@@ -53,6 +54,5 @@ extension Options {
     var showError: Bool { tools.showError }
     var `repeat`: Int? { tools.repeat }
     var concurrency: Int? { tools.concurrency }
-    var fromCurl: String? { tools.fromCurl }
     var swift: Bool { tools.swift }
 }

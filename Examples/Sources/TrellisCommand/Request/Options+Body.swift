@@ -27,17 +27,23 @@ extension Options {
         }
     }
 
-    /// Whether standard input is the body without being asked for: it is a pipe or a file, and the word before the URL is a method that
-    /// needs a body. A GET stays one, and so does a POST of `-X`, which has no body in curl either: the input of a loop or of a service is
-    /// not meant for them.
-    private var readsPipedInput: Bool {
-        let methods = ["POST", "PUT", "PATCH"]
-        guard bodyOptions.isEmpty, !get, urls.count == 1, let name = commandTarget.method,
-            methods.contains(Self.usualMethod(name) ?? name)
+    /// Whether standard input is the body without being asked for: it is a pipe or a file, and a method that needs a body is named. A GET
+    /// never reads it: the input of a loop or of a service is not meant for it. `--no-stdin` protects that input from a POST.
+    var readsPipedInput: Bool {
+        let name = method ?? commandTarget.method.map { Self.usualMethod($0) ?? $0 }
+        guard bodyOptions.isEmpty, !get, !noStdin, urls.count == 1, let name, ["POST", "PUT", "PATCH"].contains(name)
         else { return false }
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else { return false }
-        return [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT)
+        // An empty pipe whose writer has gone is no body.
+        var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+        let isEmpty = poll(&polled, 1, 0) == 1 && polled.revents & Int16(POLLIN) == 0
+        return [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT) && !isEmpty
+    }
+
+    /// What is said while standard input, which nobody has asked for, brings nothing.
+    private var inputRemark: String? {
+        isSilent ? nil : "trellis: waiting for the body on standard input (--no-stdin sends none)"
     }
 
     /// The title of the body's progress; `nil` if nobody is to see it, or the body is not sent.
@@ -117,7 +123,7 @@ extension Options {
             return try (file == "-" || file == "." ? BodyArgument.standardInput : .file(file)).body(uploadTitle)
         }
         guard let first = data.first, !get else {
-            return readsPipedInput ? try DescriptorChunks.standardInput().body(uploadTitle) : nil
+            return readsPipedInput ? try DescriptorChunks.standardInput(remarking: inputRemark).body(uploadTitle) : nil
         }
         var body = data.count == 1 ? try first.body(uploadTitle) : .data(try joinedData())
         body.contentType = "application/x-www-form-urlencoded"

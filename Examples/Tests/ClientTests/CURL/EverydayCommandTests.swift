@@ -132,18 +132,32 @@ import Testing
         #expect(try await client(["post", ":\(port)/request"]).lines.first == "POST /request")
     }
 
-    @Test func aPipeIsTheBodyOfAWordThatNeedsOne() async throws {
-        for method in ["POST", "PUT", "PATCH"] {
-            #expect(try await client([method, "\(url)/echo"], input: "piped").text == "piped")
+    @Test func aPipeIsTheBodyOfAMethodThatNeedsOne() async throws {
+        for method in [["POST"], ["PUT"], ["patch"], ["-X", "POST"], ["-XPUT"], ["--request", "PATCH"]] {
+            #expect(try await client(method + ["\(url)/echo"], input: "piped").text == "piped", "\(method)")
         }
         for arguments in [
             ["\(url)/request"], ["GET", "\(url)/request"], ["DELETE", "\(url)/request"],
-            ["-X", "POST", "\(url)/request"],
-            ["-XPUT", "\(url)/request"],
+            ["-XDELETE", "\(url)/request"],
+            ["POST", "\(url)/request", "--no-stdin"], ["-XPOST", "\(url)/request", "--no-stdin"],
+            ["--from-curl", "curl -X POST \(url)/request"],
         ] {
             #expect(try await client(arguments, input: "piped").lines.contains("body: 0"), "\(arguments)")
         }
         #expect(try await client(["POST", "\(url)/echo", "-d", "own"], input: "piped").text == "own")
+    }
+
+    @Test func anEmptyPipeIsNoBody() async throws {
+        let run = try await client(["POST", "\(url)/request"], input: "")
+        #expect(run.lines.starting(with: "Content-Length", "Transfer-Encoding") == ["Content-Length: 0"], "\(run.text)")
+    }
+
+    @Test func aBodyThatDoesNotComeIsNamed() async throws {
+        let run = try start(["-X", "POST", "\(url)/echo"], input: .open)
+        try await run.says("waiting for the body on standard input (--no-stdin sends none)")
+        run.write("late")
+        run.closeInput()
+        #expect(try await run.ended().text == "late")
     }
 
     /// The URLs are the input of the loop, and no request takes them away.
@@ -152,7 +166,8 @@ import Testing
             #"printf '%s\n' "$1" "$1" | while read -r url; do "$trellis" -s "$url"; done"#, ["\(url)/"])
         #expect(run.text == "hello worldhello world")
         let posts = try await shell(
-            #"printf '%s\n' a b | while read -r name; do "$trellis" -s -X POST "$1/request?$name"; done"#, [url])
+            #"printf '%s\n' a b | while read -r name; do "$trellis" -s --no-stdin -X POST "$1/request?$name"; done"#,
+            [url])
         #expect(posts.lines.starting(with: "POST") == ["POST /request?a", "POST /request?b"])
     }
 
