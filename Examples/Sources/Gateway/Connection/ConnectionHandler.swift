@@ -3,9 +3,7 @@ import HTTPTypes
 import NIOCore
 
 /// The HTTP/1.1 side of a client's connection: bytes become requests with their bodies, one at a time, and the parts of responses become
-/// bytes.
-///
-/// The handler has a parser of its own, because NIO's knows a fixed list of methods, and changes the bytes of fields that are not UTF-8.
+/// bytes. ``GatewayChannel`` says why it does not use the parser and the encoder of NIO.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ClientRequest
