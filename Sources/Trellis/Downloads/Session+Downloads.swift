@@ -138,6 +138,21 @@ extension Session {
             resumeData)
     }
 
+    /// Returns a handle on a download that continues at the point at which another one ended, with fields by text or as a list: see
+    /// ``HeaderLiteral``. Everything else is as in the method of the same name that takes `HTTPFields`.
+    @_disfavoredOverload
+    public func downloadRequest(
+        resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
+        to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
+        options: DownloadOptions = DownloadOptions(), query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> DownloadRequest {
+        downloadRequest(
+            resuming: resumeData, request, to: destination, checksum: checksum, options: options, query: query,
+            headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
     private func handle(
         _ make: () throws -> Request, _ destination: DownloadDestination, _ checksum: Checksum?,
         _ options: DownloadOptions, _ resumeData: ResumeData?

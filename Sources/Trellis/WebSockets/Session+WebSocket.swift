@@ -93,6 +93,23 @@ extension Session {
             interceptor: interceptor)
     }
 
+    /// Opens a WebSocket, runs `body` with it, and closes it, with fields by text or as a list: see ``HeaderLiteral``. Everything else is
+    /// as in ``withWebSocket(_:options:query:headers:timeout:timeouts:interceptor:_:)-(_,_,_,HTTPFields,_,_,_,_)``.
+    ///
+    /// - Throws: The errors of the handshake and of `body`; `CancellationError` if `body` has thrown an error in a cancelled task.
+    @_disfavoredOverload
+    public func withWebSocket<Result>(
+        _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
+        query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        _ body: (WebSocket) async throws -> Result
+    ) async throws -> Result {
+        try await withWebSocket(
+            request, options: options, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor, body)
+    }
+
     @inline(never)
     private static func handshakeError(_ error: any Error) -> any Error {
         guard let error = error as? TrellisError else { return error }

@@ -141,6 +141,21 @@ extension Session {
         }
     }
 
+    /// Returns a WebSocket that is opened again whenever it has ended, with fields by text or as a list: see ``HeaderLiteral``. Everything
+    /// else is as in
+    /// ``reconnectingWebSockets(_:options:reconnecting:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)``.
+    @_disfavoredOverload
+    public func reconnectingWebSockets(
+        _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),
+        reconnecting reconnection: ReconnectionPolicy = .init(), query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> WebSocketSequence {
+        reconnectingWebSockets(
+            request, options: options, reconnecting: reconnection, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
     /// Returns the connections as the public method does, with the caller's random numbers.
     func reconnectingWebSockets(
         _ reconnection: ReconnectionPolicy, random: @escaping @Sendable () -> Double,

@@ -8,14 +8,8 @@ public import HTTPTypes
 /// ```
 ///
 /// Names that are repeated are sent repeatedly. A name that is not a token (RFC 9110, section 5.1) makes sending the request an error of
-/// kind ``TrellisError/Kind/invalidRequest``. ``Request`` and most verbs and handles take this type beside `HTTPFields`, whose literals
-/// have typed names: `[.accept: "application/json"]`. The methods that take `HTTPFields` alone, such as those for pages and for uploads of
-/// files and forms, get the same fields by a request:
-///
-/// ```swift
-/// let request = Request("https://api.example.com/users", headers: ["X-Trace": "1"])
-/// for try await users in session.pages(of: [User].self, from: request) { print(users.count) }
-/// ```
+/// kind ``TrellisError/Kind/invalidRequest``. ``Request``, every verb and every handle take this type beside `HTTPFields`, whose literals
+/// have typed names: `[.accept: "application/json"]`.
 public struct HeaderLiteral: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, Sendable {
     /// The fields.
     public let fields: HTTPFields

@@ -62,7 +62,7 @@ extension Response {
     /// ```
     ///
     /// The fields are parsed at each use. To read all pages of a list, see
-    /// ``Session/pages(of:from:decoder:maximumPages:query:headers:timeout:timeouts:interceptor:)``.
+    /// ``Session/pages(of:from:decoder:maximumPages:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
     public var links: WebLinks {
         WebLinks(headers[fields: .link].flatMap { WebLinkParser.links(in: $0.urlReference, of: url) })
     }

@@ -59,6 +59,22 @@ extension Session {
             timeouts: timeouts, interceptor: interceptor)
     }
 
+    /// Sends a request, decodes its response, and returns the value with the head, or throws the body as the server's own error type if
+    /// the status is not accepted.
+    ///
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
+    @_disfavoredOverload
+    public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> DataResponse<Value> {
+        try await response(
+            type, from: request, orError: errorType, decoder: decoder, query: query, headers: headers.fields,
+            timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+    }
+
     /// Sends a request and reads its response as text.
     ///
     /// - Throws: As ``DataRequest/serialize(with:)``.
@@ -86,18 +102,31 @@ extension Session {
         try await open(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
     }
 
-    /// Sends a request with a body and collects the response in memory.
+    /// Sends a request and passes the head and the body of its response to `handle`.
     ///
-    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     @_disfavoredOverload
-    public func upload(
-        _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+    public func withResponse<Value>(
+        to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
+        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        try await withResponse(
+            to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
+            interceptor: interceptor, handle)
+    }
+
+    /// Returns the pages of a list, each decoded.
+    @_disfavoredOverload
+    public func pages<Value: Decodable & Sendable>(
+        of type: Value.Type, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        maximumPages: Int = 1_000, query: KeyValuePairs<String, String> = [:],
         headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
-    ) async throws -> (Data, Response) {
-        try await upload(
-            body, to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
-            interceptor: interceptor)
+    ) -> PageSequence<Value> {
+        pages(
+            of: type, from: request, decoder: decoder, maximumPages: maximumPages, query: query,
+            headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// Returns a handle on a request that has not started yet.
@@ -121,18 +150,6 @@ extension Session {
     ) -> StreamRequest {
         streamRequest(
             request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
-            interceptor: interceptor)
-    }
-
-    /// Returns a handle on a request with a body.
-    @_disfavoredOverload
-    public func uploadRequest(
-        _ body: RequestBody, to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
-        headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
-        interceptor: (any RequestInterceptor)? = nil
-    ) -> UploadRequest {
-        uploadRequest(
-            body, to: request, query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts,
             interceptor: interceptor)
     }
 }

@@ -45,7 +45,8 @@ extension Session {
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - build: Adds the parts to the form.
     /// - Returns: The decoded body of the response, empty if there is none, and the response, whatever its status is.
-    /// - Throws: As ``upload(multipart:to:query:headers:timeout:timeouts:interceptor:)``; the error that `build` throws.
+    /// - Throws: As ``upload(multipart:to:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``; the error
+    ///   that `build` throws.
     public func upload(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,

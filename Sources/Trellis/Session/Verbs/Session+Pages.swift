@@ -44,7 +44,8 @@ extension Session {
     }
 }
 
-/// The pages of a list: see ``Session/pages(of:from:decoder:maximumPages:query:headers:timeout:timeouts:interceptor:)``.
+/// The pages of a list: see
+/// ``Session/pages(of:from:decoder:maximumPages:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
 public struct PageSequence<Value: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Value

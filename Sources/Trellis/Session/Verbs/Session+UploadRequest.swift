@@ -97,8 +97,8 @@ extension Session {
     }
 
     /// Returns a handle on a request with a form that a closure builds. Everything else is as in
-    /// ``uploadRequest(multipart:to:query:headers:timeout:timeouts:interceptor:)``. An error that the closure throws is thrown when the
-    /// response is asked for.
+    /// ``uploadRequest(multipart:to:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``. An error that the
+    /// closure throws is thrown when the response is asked for.
     public func uploadRequest(
         to request: some RequestConvertible, query: KeyValuePairs<String, String> = [:],
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
