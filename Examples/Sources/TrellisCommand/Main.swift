@@ -23,7 +23,7 @@ enum Main {
             return status
         }
         interruption.whenItHappens { work.cancel() }
-        if let delay = options.cancelAfter {
+        if let delay = options.limits.cancelAfter {
             Task {
                 try await Task.sleep(for: .seconds(delay))
                 work.cancel()

@@ -29,16 +29,16 @@ extension Client {
         let destination: DownloadDestination =
             if let folder = options.outputFolder { .directory(folder, .createIntermediateDirectories) } else {
                 .file(
-                    options.output ?? "",
-                    options.createDirs
+                    options.places.output ?? "",
+                    options.places.createDirs
                         ? [.removePreviousFile, .createIntermediateDirectories] : .removePreviousFile)
             }
         let download = session.downloadRequest(
-            try options.makeRequest(url), to: destination, checksum: options.checksum?.checksum,
+            try options.makeRequest(url), to: destination, checksum: options.places.checksum?.checksum,
             options: options.downloadOptions)
-        if options.validatesAnswer { return download }
+        if options.places.validatesAnswer { return download }
         // A file that was named gets any body, and nobody expects the page of an error among files that servers name.
-        let refusesErrors = options.fail || options.outputFolder != nil
+        let refusesErrors = options.places.fail || options.outputFolder != nil
         return download.validate(statusCode: 100..<(refusesErrors ? 400 : 1000))
     }
 
@@ -51,7 +51,7 @@ extension Client {
         let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
         return await withTaskGroup { group in
             for (index, download) in downloads.enumerated() {
-                guard !options.silent else { continue }
+                guard !options.tools.silent else { continue }
                 let display = DownloadDisplay(index, options.title(index), on: board)
                 group.addTask { await display.show(download.progress) }
             }
@@ -76,7 +76,7 @@ extension Client {
     ) async -> CInt {
         let url = options.urls[download.index]
         var outcome = Outcome(url: url)
-        var report = options.report == nil ? nil : ReportOutput(hasItems: false)
+        var report = options.places.report == nil ? nil : ReportOutput(hasItems: false)
         var (kept, path): (ResumeData?, String?) = (nil, nil)
         switch download.result {
         case .success(let file):
@@ -84,7 +84,7 @@ extension Client {
             outcome.bodySize = file.size
             path = file.path
             outcome.take(file.metrics)
-            if options.failWithBody, file.response.status.code >= 400 {
+            if options.places.failWithBody, file.response.status.code >= 400 {
                 outcome.fail(options.refusal(of: file.response), after: elapsed)
             }
             report?.save(file.size, of: file.path)
@@ -101,7 +101,7 @@ extension Client {
         if let remark = remark(on: outcome, title: title) { await board.say(remark) }
         await writeOut(outcome, size: outcome.bodySize, path: path)
         guard let failure = outcome.failure else {
-            if let path, options.report == nil { await tellPlace(path, of: outcome, on: board) }
+            if let path, options.places.report == nil { await tellPlace(path, of: outcome, on: board) }
             return ExitStatus.done
         }
         guard !options.isSilent else { return failure.exitStatus }
@@ -112,7 +112,7 @@ extension Client {
 
     /// Says on a terminal where a file is, and what came.
     private func tellPlace(_ path: String, of outcome: Outcome, on board: ProgressBoard) async {
-        guard Terminal.error.isTerminal, !options.silent, let response = outcome.response else { return }
+        guard Terminal.error.isTerminal, !options.tools.silent, let response = outcome.response else { return }
         var words = "\(TerminalText.shown(path))  \(outcome.bodySize.inBytes)  \(response.status.code)"
         if outcome.metrics.total > .zero { words += "  \(outcome.metrics.total.forPeople)" }
         await board.say(words)
@@ -130,15 +130,15 @@ extension Options {
     /// The options of each download.
     var downloadOptions: DownloadOptions {
         var download = DownloadOptions()
-        download.resumesPartialFile = resume
-        download.connections = connections
-        download.maximumInterruptions = retries
+        download.resumesPartialFile = places.resume
+        download.connections = places.connections
+        download.maximumInterruptions = limits.retries
         return download
     }
 
     /// Returns the title of a download: the last component of its path, or of its URL.
     func title(_ index: Int) -> String {
-        let path = outputFolder == nil ? output ?? "" : String(urls[index][...].before("?#"))
+        let path = outputFolder == nil ? places.output ?? "" : String(urls[index][...].before("?#"))
         return path[...].lastPathComponent ?? path
     }
 }

@@ -32,7 +32,7 @@ extension Client {
         request.timeouts?.total = nil
         let session = Session(configuration: try sessionConfiguration(steps))
         let events = session.eventSource(request, onResponse: { latest.head = $0 })
-        let (limit, begun) = (options.limit, output)
+        let (limit, begun) = (options.streaming.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }
             if let deadline {

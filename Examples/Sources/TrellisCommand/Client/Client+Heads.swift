@@ -8,7 +8,7 @@ extension Client {
     ///
     /// - Throws: ``RequestFailure`` for a file that cannot be written.
     func dumpHeads() async throws {
-        guard let path = options.dumpHeader, let heads = await wire?.takeHeads(), !heads.isEmpty else {
+        guard let path = options.places.dumpHeader, let heads = await wire?.takeHeads(), !heads.isEmpty else {
             return
         }
         guard path != "-" else { return try await StandardOutput.write(heads) }
@@ -28,7 +28,7 @@ extension Client {
 
     /// Returns the reason why the file of `--dump-header` cannot be written; `nil` if there is none. The file is emptied.
     func emptyHeads() -> RequestFailure? {
-        guard let path = options.dumpHeader, path != "-" else { return nil }
+        guard let path = options.places.dumpHeader, path != "-" else { return nil }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { return RequestFailure("file", "\(path): \(systemError())") }
         close(descriptor)
@@ -44,8 +44,9 @@ extension Options {
 
     /// Asks for the password of `--user` if there is none and somebody is there to answer. Ctrl-C ends the process.
     mutating func askForPassword() {
-        guard let name = user, auth != .bearer, name[...].cut(at: ":") == nil, isatty(STDERR_FILENO) == 1,
-            !printsCURLCommand
+        guard let name = credentials.user, credentials.auth != .bearer, name[...].cut(at: ":") == nil,
+            isatty(STDERR_FILENO) == 1,
+            !tools.printsCURLCommand
         else { return }
         switch Password.ask("Password of \(TerminalText.shown(name)): ") {
         case .typed(let password): credentials.user = "\(name):\(password)"

@@ -15,7 +15,7 @@ extension Client {
             var sum = Measurement()
             await withTaskGroup(of: Result<(Duration, Int, Int64), RequestFailure>.self) { group in
                 for index in 0..<count {
-                    if index >= options.concurrency ?? 1, let result = await group.next() { sum.add(result) }
+                    if index >= options.tools.concurrency ?? 1, let result = await group.next() { sum.add(result) }
                     guard !Task.isCancelled else { break }
                     group.addTask { await Self.measure(request, in: session) }
                 }

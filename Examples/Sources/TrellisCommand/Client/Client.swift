@@ -16,36 +16,36 @@ struct Client {
 
     init(_ options: Options) {
         self.options = options
-        recorder = options.recording.makeRecorder(revealingSecrets: options.showSecrets)
+        recorder = options.recording.makeRecorder(revealingSecrets: options.tools.showSecrets)
         cache = options.caching.cache.map { DiskCacheStorage(directory: $0) }
         cacheWarning = options.caching.cache.map { CacheWarning(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
         wire =
-            options.verbose || options.timing || options.dumpHeader != nil
+            options.tools.verbose || options.tools.timing || options.places.dumpHeader != nil
             ? WireMonitor(
-                isVerbose: options.verbose, showsSecrets: options.showSecrets,
+                isVerbose: options.tools.verbose, showsSecrets: options.tools.showSecrets,
                 leavesOutAccept: options.removedNames.contains(.accept)) : nil
     }
 
     /// Sends the request and prints the response. Returns the exit status.
     func run() async -> CInt {
-        if options.swift { return await printSwiftCode() }
-        if options.printsCURLCommand { return await printCURLCommand() }
+        if options.tools.swift { return await printSwiftCode() }
+        if options.tools.printsCURLCommand { return await printCURLCommand() }
         options.printWarnings()
         cacheWarning?.check()
         if let failure = options.recording.failure { return await fail(failure, after: .zero) }
-        if let argument = options.writeOut {
+        if let argument = options.places.writeOut {
             do { _ = try WriteOut(argument) } catch { return await fail(error, after: .zero) }
         }
         if let failure = emptyHeads() { return await fail(failure, after: .zero) }
-        if let count = options.repeat { return await measure(count) }
+        if let count = options.tools.repeat { return await measure(count) }
         switch options.place {
         case .file: return await download()
         case .standardOutput: return await run(to: .standardOutput)
         case .special(let path):
             let start = ContinuousClock.now
             do {
-                let sink = try await ByteSink.open(path, within: options.deadline.map { .seconds($0) })
+                let sink = try await ByteSink.open(path, within: options.limits.deadline.map { .seconds($0) })
                 return await run(to: sink, after: .now - start)
             } catch {
                 return await fail(error, after: .now - start)
@@ -55,18 +55,20 @@ struct Client {
 
     /// Chooses the output that shows the response, and runs with that output.
     private func run(to sink: ByteSink, after elapsed: Duration = .zero) async -> CInt {
-        if options.report != nil {
-            let copy = options.output == nil || options.output == "-" ? nil : sink
+        if options.places.report != nil {
+            let copy = options.places.output == nil || options.places.output == "-" ? nil : sink
             return await run(
                 with: ReportOutput(
-                    hasItems: options.stream?.hasItems ?? false, upTo: options.limit, copyingTo: copy),
+                    hasItems: options.streaming.stream?.hasItems ?? false, upTo: options.streaming.limit,
+                    copyingTo: copy),
                 after: elapsed)
         }
-        if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
+        if Terminal.output.isTerminal, options.streaming.stream == nil, options.places.output == nil {
             return await run(with: TerminalOutput(), after: elapsed)
         }
         let output = PlainOutput(
-            to: sink, showsProgress: options.stream == nil && !options.silent, showsHead: options.showsHead)
+            to: sink, showsProgress: options.streaming.stream == nil && !options.tools.silent,
+            showsHead: options.showsHead)
         return await run(with: output, after: elapsed)
     }
 
@@ -79,7 +81,7 @@ struct Client {
         do {
             let steps = try await options.makeSteps()
             outcome =
-                options.stream == .sse
+                options.streaming.stream == .sse
                 ? await events(to: &output, steps) : await exchange(with: &output, steps, after: elapsed)
             let unkept = await keepFiles(of: steps)
             if outcome.failure == nil, let unkept { outcome.fail(unkept, after: .now - start) }
@@ -93,7 +95,7 @@ struct Client {
         }
         if let certificates = certificates(of: outcome) { Terminal.error.print(certificates) }
         if let remark = remark(on: outcome) { Terminal.error.print(remark) }
-        if options.timing {
+        if options.tools.timing {
             let start = await wire?.start(of: outcome.metrics.callID) ?? .zero
             for line in Waterfall(outcome.metrics, since: start).lines(on: .error) { Terminal.error.print(line) }
         }
@@ -106,7 +108,7 @@ struct Client {
     func fail(_ error: any Error, after elapsed: Duration) async -> CInt {
         var outcome = Outcome(url: options.url)
         outcome.fail(RequestFailure(error), after: elapsed)
-        if options.report != nil { try? await ReportOutput(hasItems: false).end(outcome) }
+        if options.places.report != nil { try? await ReportOutput(hasItems: false).end(outcome) }
         complain(RequestFailure(error))
         return outcome.exitStatus
     }
@@ -121,7 +123,7 @@ struct Client {
             let session = Session(configuration: try sessionConfiguration(steps))
             defer { last = session }
             var request = try options.makeRequest()
-            if let deadline = options.deadline { request.timeouts?.total = .seconds(deadline) - elapsed }
+            if let deadline = options.limits.deadline { request.timeouts?.total = .seconds(deadline) - elapsed }
             let response = try await session.stream(request)
             stream = response
             outcome.take(response.response)
@@ -131,7 +133,7 @@ struct Client {
             try await validate(response, output: &output)
             if try await deliver(response, to: &output, counting: &outcome.bodySize) {
                 outcome.take(try await response.finalResponse())
-                if options.failWithBody, response.response.status.code >= 400 {
+                if options.places.failWithBody, response.response.status.code >= 400 {
                     outcome.fail(options.refusal(of: response.response), after: .now - start)
                 }
             } else {
@@ -154,9 +156,9 @@ struct Client {
     /// Throws an error if the response is not acceptable. The output gets the beginning of its body, which the error contains.
     private func validate(_ response: StreamResponse, output: inout some Output) async throws {
         do {
-            if options.validatesAnswer {
+            if options.places.validatesAnswer {
                 try await response.validate()
-            } else if options.fail {
+            } else if options.places.fail {
                 try await response.validate(statusCode: 100..<400)
             }
         } catch let error as TrellisError {
@@ -170,18 +172,18 @@ struct Client {
         _ response: StreamResponse, to output: inout some Output, counting size: inout Int64
     ) async throws -> Bool {
         var count = 0
-        switch options.stream {
+        switch options.streaming.stream {
         case .lines:
             for try await line in response.lines {
                 try await output.item(.line(line))
                 count += 1
-                if count == options.limit { return false }
+                if count == options.streaming.limit { return false }
             }
         case .ndjson:
             for try await json in response.chunks.jsonLines(decoding: JSON.text(ofLine:)) {
                 try await output.item(.json(json.text))
                 count += 1
-                if count == options.limit { return false }
+                if count == options.streaming.limit { return false }
             }
         // Events have connections of their own, and are delivered by `deliverEvents`.
         case .chunks, .sse, nil:
@@ -189,7 +191,7 @@ struct Client {
                 size += Int64(chunk.count)
                 guard try await output.chunk(chunk) else { return false }
                 count += 1
-                if count == options.limit { return false }
+                if count == options.streaming.limit { return false }
             }
         }
         return true
@@ -245,7 +247,8 @@ struct Client {
             && url[...].cut(at: ":")?.after.utf8.starts(with: "//".utf8) != true
         // The URL without its secrets, if the framework has removed them.
         let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""
-        let attempts = failure.attempts > 1 && options.retries != nil ? " after \(failure.attempts) attempts" : ""
+        let attempts =
+            failure.attempts > 1 && options.limits.retries != nil ? " after \(failure.attempts) attempts" : ""
         return Terminal.error.styled("trellis: ", .red) + title + failure.message + attempts
             + (advice(on: failure, url) ?? hint)
     }
@@ -257,13 +260,13 @@ struct Client {
         case "invalid_url" where scheme == "ws" || scheme == "wss": return " (a WebSocket: trellis ws URL)"
         case "invalid_url" where Options.usualMethod(url) != nil:
             return " (a method needs a URL: trellis -X \(Options.usualMethod(url) ?? url) URL)"
-        case "proxy" where options.proxy != nil: return " (--proxy names it)"
+        case "proxy" where options.proxies.proxy != nil: return " (--proxy names it)"
         case "timeout_connect": return " (--connect-timeout)"
         case "timeout_idle": return " (--idle-timeout)"
         case "timeout_deadline": return " (--deadline)"
         case "body_too_large": return " (--max-body)"
         case "too_many_redirects": return " (--redirects)"
-        case "untrusted" where options.cacert == nil:
+        case "untrusted" where options.tls.cacert == nil:
             return " (--cacert FILE trusts another authority, and --insecure anybody)"
         case "proxy": return " (the environment names it: http_proxy, https_proxy or all_proxy)"
         default: return nil

@@ -12,7 +12,7 @@ struct SwiftCode {
         var lines = ["import Trellis", ""] + configuration
         var head = Request(request.url)
         head.headers = request.headers
-        let shown = ShownRequest(head, revealingSecrets: options.showSecrets)
+        let shown = ShownRequest(head, revealingSecrets: options.tools.showSecrets)
         lines.append("var request = Request(\(Self.literal(shown.url)), method: \(Self.name(of: request.method)))")
         var names: Set<String> = []
         for field in shown.headers {
@@ -32,23 +32,23 @@ struct SwiftCode {
     /// The lines that make the session.
     private var configuration: [String] {
         var lines: [String] = []
-        if let retries = options.retries, retries > 0 {
+        if let retries = options.limits.retries, retries > 0 {
             lines.append("configuration.retry = RetryPolicy(retryLimit: \(retries))")
         }
-        if options.noRedirects { lines.append("configuration.steps.redirectHandler = .doNotFollow") }
-        if let redirects = options.redirects {
+        if options.limits.noRedirects { lines.append("configuration.steps.redirectHandler = .doNotFollow") }
+        if let redirects = options.limits.redirects {
             lines.append("configuration.redirects = RedirectPolicy(maximumRedirects: \(redirects))")
         }
-        if options.insecure { lines.append("configuration.tls = .insecureWithoutAnyVerification()") }
-        if let file = options.cacert, !options.insecure {
+        if options.tls.insecure { lines.append("configuration.tls = .insecureWithoutAnyVerification()") }
+        if let file = options.tls.cacert, !options.tls.insecure {
             lines.append(
                 "configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: \(Self.literal(file)))")
         }
-        if let proxy = options.proxy?.proxy {
+        if let proxy = options.proxies.proxy?.proxy {
             lines.append("configuration.proxy = .always(try Proxy(\(Self.literal(proxy.url))))")
         }
         if options.http != .auto { lines.append("configuration.httpVersion = .\(options.http.policy)") }
-        if let jar = options.cookieJar {
+        if let jar = options.credentials.cookieJar {
             lines.append("configuration.cookies = CookieFile(path: \(Self.literal(jar)))")
         }
         guard !lines.isEmpty else { return ["let session = Session()"] }
@@ -59,13 +59,13 @@ struct SwiftCode {
 
     /// The line that adds the credentials of `--user`.
     private var credentials: [String] {
-        guard let user = options.user else { return [] }
+        guard let user = options.credentials.user else { return [] }
         let parts = user[...].cut(at: ":")
         let name = Self.literal(String(parts?.before ?? user[...]))
-        let secret = Self.literal(options.showSecrets ? String(parts?.after ?? "") : "REDACTED")
-        switch options.auth ?? .basic {
+        let secret = Self.literal(options.tools.showSecrets ? String(parts?.after ?? "") : "REDACTED")
+        switch options.credentials.auth ?? .basic {
         case .bearer:
-            let token = Self.literal(options.showSecrets ? user : "REDACTED")
+            let token = Self.literal(options.tools.showSecrets ? user : "REDACTED")
             return ["request = request.withAuthorization(bearerToken: \(token))"]
         case .basic: return ["request = request.withAuthorization(username: \(name), password: \(secret))"]
         case .digest, .any: return ["// The server asks for the credentials first: \(name), \(secret)."]
@@ -75,19 +75,19 @@ struct SwiftCode {
     /// The lines that set the body.
     private func body(_ request: Request) -> [String] {
         let type = request.body?.contentType.map(Self.literal)
-        if !options.parts.isEmpty {
+        if !options.content.parts.isEmpty {
             return ["var form = MultipartFormData()"]
-                + options.parts.map { part in
+                + options.content.parts.map { part in
                     var arguments = "\(Self.source(shown(part))), withName: \(Self.literal(part.name))"
                     if let name = part.fileName { arguments += ", fileName: \(Self.literal(name))" }
                     return "form.append(\(arguments))"
                 } + ["request.body = .multipart(form)"]
         }
-        let pieces = options.get ? [] : options.data
-        if let json = options.json { return ["request.body = \(source(json, request))"] }
-        if let file = options.uploadFile { return ["request.body = \(Self.source(.file(file), type))"] }
-        if !options.form.isEmpty {
-            let text = Request("?").addingQuery(options.form.items).url.dropFirst()
+        let pieces = options.content.get ? [] : options.content.data
+        if let json = options.content.json { return ["request.body = \(source(json, request))"] }
+        if let file = options.content.uploadFile { return ["request.body = \(Self.source(.file(file), type))"] }
+        if !options.content.form.isEmpty {
+            let text = Request("?").addingQuery(options.content.form.items).url.dropFirst()
             return ["request.body = \(source(.text(String(text)), request))"]
         }
         if options.readsPipedInput { return ["request.body = \(Self.source(.standardInput))"] }
@@ -103,7 +103,7 @@ struct SwiftCode {
         var probe = Request("http://localhost/", method: .post)
         probe.headers = request.headers
         probe.body = .string(text, contentType: type)
-        let shown = ShownRequest(probe, revealingSecrets: options.showSecrets).text ?? text
+        let shown = ShownRequest(probe, revealingSecrets: options.tools.showSecrets).text ?? text
         return Self.source(.text(shown), type.map(Self.literal))
     }
 
@@ -114,19 +114,19 @@ struct SwiftCode {
         form.append(.string(text, contentType: nil), withName: part.name)
         var probe = Request("http://localhost/", method: .post)
         probe.body = .multipart(form)
-        return .text(ShownRequest(probe, revealingSecrets: options.showSecrets).partText ?? text)
+        return .text(ShownRequest(probe, revealingSecrets: options.tools.showSecrets).partText ?? text)
     }
 
     /// The lines that send the request.
     private var call: [String] {
-        let limit = options.deadline.map { ", timeout: .seconds(\($0))" } ?? ""
+        let limit = options.limits.deadline.map { ", timeout: .seconds(\($0))" } ?? ""
         if let folder = options.outputFolder {
             return [
                 "let file = try await session.downloadRequest(request, to: .directory(\(Self.literal(folder)))).file"
             ]
         }
         if case .file = options.place {
-            let path = Self.literal(options.output ?? "")
+            let path = Self.literal(options.places.output ?? "")
             return ["let file = try await session.downloadRequest(request, to: .file(\(path))).value"]
         }
         return [

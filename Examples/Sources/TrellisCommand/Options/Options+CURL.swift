@@ -15,15 +15,15 @@ extension Options {
 
     /// Returns the arguments of curl that result neither from the request nor from the session.
     func cURLDetails() -> CURLDescriptionOptions {
-        var details = CURLDescriptionOptions(revealingSecrets: showSecrets)
+        var details = CURLDescriptionOptions(revealingSecrets: tools.showSecrets)
         var arguments = cURLCredentials
-        if !noRedirects {
-            arguments += ["--location", "--max-redirs", "\(redirects ?? RedirectPolicy().maximumRedirects)"]
+        if !limits.noRedirects {
+            arguments += ["--location", "--max-redirs", "\(limits.redirects ?? RedirectPolicy().maximumRedirects)"]
         }
-        if let retries, retries > 0 { arguments += ["--retry", "\(retries)"] }
-        if validatesAnswer { arguments.append("--fail") }
+        if let retries = limits.retries, retries > 0 { arguments += ["--retry", "\(retries)"] }
+        if places.validatesAnswer { arguments.append("--fail") }
         if include { arguments.append("--include") }
-        if let cookieJar, !cookieJar.utf8.contains(UInt8(ascii: "=")) {
+        if let cookieJar = credentials.cookieJar, !cookieJar.utf8.contains(UInt8(ascii: "=")) {
             let path = cookieJar == "-" ? "./-" : cookieJar
             arguments += ["--cookie", path, "--cookie-jar", path]
         }
@@ -33,7 +33,7 @@ extension Options {
         case .file:
             arguments +=
                 outputFolder.map { ["--output-dir", $0, "--create-dirs", "--remote-name", "--remote-header-name"] }
-                ?? ["--output", output ?? ""]
+                ?? ["--output", places.output ?? ""]
         }
         details.furtherArguments = arguments
         if !cURLGaps.isEmpty {
@@ -44,21 +44,22 @@ extension Options {
 
     /// The arguments of curl for credentials.
     private var cURLCredentials: [String] {
-        guard let user else { return [] }
-        if auth == .bearer { return ["--oauth2-bearer", showSecrets ? user : "REDACTED"] }
-        let credentials = showSecrets ? user : "\(user[...].before(":")):REDACTED"
+        guard let user = credentials.user else { return [] }
+        if credentials.auth == .bearer { return ["--oauth2-bearer", tools.showSecrets ? user : "REDACTED"] }
+        let text = tools.showSecrets ? user : "\(user[...].before(":")):REDACTED"
         let scheme: [AuthenticationOption: [String]] = [.digest: ["--digest"], .any: ["--anyauth"]]
-        return (auth.flatMap { scheme[$0] } ?? []) + ["--user", credentials]
+        return (credentials.auth.flatMap { scheme[$0] } ?? []) + ["--user", text]
     }
 
     /// The options for which curl has no equivalent.
     private var cURLGaps: [String] {
         // curl interprets a `--cookie` argument with an equals sign as cookies, not as the name of a file.
-        let hasOddJar = cookieJar?.utf8.contains(UInt8(ascii: "=")) ?? false
+        let hasOddJar = credentials.cookieJar?.utf8.contains(UInt8(ascii: "=")) ?? false
         return [
-            ("--stream", stream != nil), ("--limit", limit != nil), ("--resume", resume),
-            ("--connections", connections > 1), ("--checksum", checksum != nil), ("--cancel-after", cancelAfter != nil),
-            ("--report", report != nil), ("--cookie-jar with an equals sign", hasOddJar),
+            ("--stream", streaming.stream != nil), ("--limit", streaming.limit != nil), ("--resume", places.resume),
+            ("--connections", places.connections > 1), ("--checksum", places.checksum != nil),
+            ("--cancel-after", limits.cancelAfter != nil),
+            ("--report", places.report != nil), ("--cookie-jar with an equals sign", hasOddJar),
         ].filter(\.1).map(\.0)
     }
 }

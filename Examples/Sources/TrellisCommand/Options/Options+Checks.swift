@@ -38,14 +38,14 @@ extension Options {
         }
         guard showsHead else { return }
         if case .file = place { throw ValidationError("\(name) and --output to a file do not go together.") }
-        guard report == nil else { throw ValidationError("\(name) and --report do not go together.") }
-        guard stream != .sse else { throw ValidationError("\(name) and --stream sse do not go together.") }
+        guard places.report == nil else { throw ValidationError("\(name) and --report do not go together.") }
+        guard streaming.stream != .sse else { throw ValidationError("\(name) and --stream sse do not go together.") }
     }
 
     /// The warnings about options of which a part has no effect.
     var warnings: [String] {
         var warnings: [String] = []
-        if let user, auth != .bearer, user[...].cut(at: ":") == nil {
+        if let user = credentials.user, credentials.auth != .bearer, user[...].cut(at: ":") == nil {
             warnings.append("--user has no colon, so that the password is empty")
         }
         for name in ["Content-Length", "Transfer-Encoding"]
@@ -59,7 +59,7 @@ extension Options {
     }
 
     /// Whether nothing but what was asked for is said.
-    var isSilent: Bool { silent && !showError }
+    var isSilent: Bool { tools.silent && !tools.showError }
 
     /// Prints the warnings on standard error, each on a line.
     func printWarnings() {

@@ -12,14 +12,14 @@ enum OutputPlace {
 extension Options {
     /// The destination of the body.
     var place: OutputPlace {
-        guard let output, output != "-" else { return .standardOutput }
+        guard let output = places.output, output != "-" else { return .standardOutput }
         let type = Self.fileType(output)
         return type == nil || type == S_IFREG || type == S_IFDIR ? .file : .special(output)
     }
 
     /// The folder for files that the server names: a folder that exists, or a path that ends with a slash.
     var outputFolder: String? {
-        guard let output, output != "-" else { return nil }
+        guard let output = places.output, output != "-" else { return nil }
         return Self.fileType(output) == S_IFDIR || output.utf8.last == UInt8(ascii: "/") ? output : nil
     }
 

@@ -107,52 +107,57 @@ struct Options: ParsableCommand {
             throw ValidationError("The method is given twice: '\(name)' and --method.")
         }
         if urls.count > 1 { try validateSeveralURLs() }
-        try Self.require("--connect-timeout", connectTimeout)
-        try Self.require("--idle-timeout", idleTimeout)
-        try Self.requireDeadline(deadline)
-        try Self.require("--cancel-after", cancelAfter)
+        try Self.require("--connect-timeout", limits.connectTimeout)
+        try Self.require("--idle-timeout", limits.idleTimeout)
+        try Self.requireDeadline(limits.deadline)
+        try Self.require("--cancel-after", limits.cancelAfter)
         guard bodyOptions.count <= 1 else {
             throw ValidationError("There is one body: \(bodyOptions.joined(separator: " and ")) do not go together.")
         }
         try validateBody()
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
-        guard !showSecrets || printsCURLCommand || recording.har != nil || verbose || swift else {
+        guard !tools.showSecrets || tools.printsCURLCommand || recording.har != nil || tools.verbose || tools.swift
+        else {
             throw ValidationError("--show-secrets goes with --curl, --swift, --har and --verbose.")
         }
-        guard recording.har == nil || !printsCURLCommand else {
+        guard recording.har == nil || !tools.printsCURLCommand else {
             throw ValidationError("--har and --curl do not go together: nothing is sent.")
         }
-        guard proxyUser == nil || proxy != nil else {
+        guard proxies.proxyUser == nil || proxies.proxy != nil else {
             throw ValidationError("--proxy-user goes with --proxy.")
         }
-        if let failure = proxy?.with(proxyUser).failure { throw ValidationError("--proxy: \(failure)") }
-        guard retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
-        if let redirects {
+        if let failure = proxies.proxy?.with(proxies.proxyUser).failure { throw ValidationError("--proxy: \(failure)") }
+        guard limits.retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
+        if let redirects = limits.redirects {
             guard redirects >= 0 else { throw ValidationError("--redirects cannot be negative.") }
-            guard !noRedirects else { throw ValidationError("--redirects and --no-redirects do not go together.") }
+            guard !limits.noRedirects else {
+                throw ValidationError("--redirects and --no-redirects do not go together.")
+            }
         }
-        guard auth == nil || user != nil else { throw ValidationError("--auth goes with --user.") }
+        guard credentials.auth == nil || credentials.user != nil else {
+            throw ValidationError("--auth goes with --user.")
+        }
         try validateOutput()
         try validateHead()
         try pinning.requireTLS(of: urls, mayUpgrade: upgrades.hsts != nil)
-        guard connections > 0 else { throw ValidationError("--connections must be 1 or more.") }
-        if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
-        if let limit {
-            guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
+        guard places.connections > 0 else { throw ValidationError("--connections must be 1 or more.") }
+        if let maxBody = limits.maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
+        if let limit = streaming.limit {
+            guard streaming.stream != nil else { throw ValidationError("--limit goes with --stream.") }
             guard limit > 0 else { throw ValidationError("--limit must be 1 or more.") }
         }
     }
 
     /// Checks that the options about a file are used with a file: other bodies are neither checked nor resumed.
     private func validateOutput() throws {
-        guard output == nil || stream == nil else {
+        guard places.output == nil || streaming.stream == nil else {
             throw ValidationError("--stream and --output do not go together.")
         }
         if case .file = place { return }
-        let partner = output == nil ? "--output" : "--output to a file"
-        guard !resume else { throw ValidationError("--resume goes with \(partner).") }
-        guard checksum == nil else { throw ValidationError("--checksum goes with \(partner).") }
-        guard connections == 1 else { throw ValidationError("--connections goes with \(partner).") }
+        let partner = places.output == nil ? "--output" : "--output to a file"
+        guard !places.resume else { throw ValidationError("--resume goes with \(partner).") }
+        guard places.checksum == nil else { throw ValidationError("--checksum goes with \(partner).") }
+        guard places.connections == 1 else { throw ValidationError("--connections goes with \(partner).") }
     }
 
     /// Checks that no option about a single request is used with several URLs.
@@ -166,8 +171,8 @@ struct Options: ParsableCommand {
         guard bodyOptions.isEmpty else {
             throw ValidationError("Several URLs and \(bodyOptions[0]) do not go together.")
         }
-        guard checksum == nil else { throw ValidationError("Several URLs and --checksum do not go together.") }
-        guard !printsCURLCommand else { throw ValidationError("Several URLs and --curl do not go together.") }
+        guard places.checksum == nil else { throw ValidationError("Several URLs and --checksum do not go together.") }
+        guard !tools.printsCURLCommand else { throw ValidationError("Several URLs and --curl do not go together.") }
     }
 }
 

@@ -86,7 +86,7 @@ struct WriteOut {
 extension Client {
     /// Prints the text of `--write-out`, if it was asked for.
     func writeOut(_ outcome: Outcome, size: Int64, path: String? = nil) async {
-        guard let argument = options.writeOut, let writeOut = try? WriteOut(argument) else { return }
+        guard let argument = options.places.writeOut, let writeOut = try? WriteOut(argument) else { return }
         let texts = writeOut.texts(on: outcome, size: size, path: path)
         if !texts.output.isEmpty { try? await StandardOutput.write(texts.output) }
         if !texts.errors.isEmpty { Terminal.error.print(texts.errors, terminator: "") }

@@ -8,21 +8,24 @@ extension Options {
     /// The given options that set a body. More than one of them contradict each other.
     var bodyOptions: [String] {
         [
-            ("--data", !data.isEmpty && !get), ("--json", json != nil), ("--form", !form.isEmpty),
-            ("--part", !parts.isEmpty), ("--upload-file", uploadFile != nil),
+            ("--data", !content.data.isEmpty && !content.get), ("--json", content.json != nil),
+            ("--form", !content.form.isEmpty),
+            ("--part", !content.parts.isEmpty), ("--upload-file", content.uploadFile != nil),
         ].filter(\.1).map(\.0)
     }
 
     /// Checks the options about the body.
     func validateBody() throws {
-        for value in form.map(\.value) where value.utf8.first.map({ "@<".utf8.contains($0) }) ?? false {
+        for value in content.form.map(\.value) where value.utf8.first.map({ "@<".utf8.contains($0) }) ?? false {
             throw ValidationError(
                 "--form: '\(value)' would be sent as it is, because the form is URL-encoded; -F and --part send files.")
         }
-        guard data.count == 1 || data.allSatisfy({ if case .standardInput = $0 { false } else { true } }) else {
+        guard
+            content.data.count == 1 || content.data.allSatisfy({ if case .standardInput = $0 { false } else { true } })
+        else {
             throw ValidationError("Standard input (@-) is a body of its own: there is one --data.")
         }
-        guard !get || !data.isEmpty || bodyOptions.isEmpty else {
+        guard !content.get || !content.data.isEmpty || bodyOptions.isEmpty else {
             throw ValidationError("--get goes with --data.")
         }
     }
@@ -31,7 +34,7 @@ extension Options {
     /// never reads it: the input of a loop or of a service is not meant for it. `--no-stdin` protects that input from a POST.
     var readsPipedInput: Bool {
         let name = method ?? commandTarget.method.map { Self.usualMethod($0) ?? $0 }
-        guard bodyOptions.isEmpty, !get, !noStdin, urls.count == 1, let name, ["POST", "PUT", "PATCH"].contains(name)
+        guard bodyOptions.isEmpty, !content.get, !content.noStdin, urls.count == 1, let name, ["POST", "PUT", "PATCH"].contains(name)
         else { return false }
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else { return false }
@@ -48,8 +51,8 @@ extension Options {
 
     /// The title of the body's progress; `nil` if nobody is to see it, or the body is not sent.
     private var uploadTitle: String? {
-        let isSent = !printsCURLCommand && !swift && `repeat` == nil
-        return isSent && Terminal.error.isTerminal && !silent && output == nil ? "sent" : nil
+        let isSent = !tools.printsCURLCommand && !tools.swift && tools.`repeat` == nil
+        return isSent && Terminal.error.isTerminal && !tools.silent && places.output == nil ? "sent" : nil
     }
 
     /// The texts of `--data`, joined as curl does it.
@@ -57,7 +60,7 @@ extension Options {
     /// - Throws: ``RequestFailure`` for a file that cannot be read.
     private func joinedData() throws -> Data {
         var joined = Data()
-        for (index, piece) in data.enumerated() {
+        for (index, piece) in content.data.enumerated() {
             if index > 0 { joined.append(UInt8(ascii: "&")) }
             switch piece {
             case .text(let text): joined.append(contentsOf: text.utf8)
@@ -71,7 +74,7 @@ extension Options {
 
     /// Returns the URL with the texts of `--data` in its query, for `--get`.
     func addingData(to url: String) throws -> String {
-        guard get, !data.isEmpty else { return url }
+        guard content.get, !content.data.isEmpty else { return url }
         let parts = url[...].cut(at: "#")
         let start = parts?.before ?? url[...]
         let mark = start.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
@@ -81,7 +84,7 @@ extension Options {
 
     /// Returns the URL of `--upload-file`: a folder's gets the name of the file.
     func uploadURL(_ url: String) throws -> String {
-        guard let file = uploadFile, url.utf8.last == UInt8(ascii: "/"), file != "-", file != ".",
+        guard let file = content.uploadFile, url.utf8.last == UInt8(ascii: "/"), file != "-", file != ".",
             let name = file[...].lastPathComponent
         else { return url }
         return url + name.percentEncoded
@@ -91,7 +94,7 @@ extension Options {
     ///
     /// - Throws: ``RequestFailure`` for a file that does not exist.
     func sourceReadOnce() throws -> String? {
-        for source in data + [json].compactMap(\.self) + parts.map(\.content) {
+        for source in content.data + [content.json].compactMap(\.self) + content.parts.map(\.content) {
             switch source {
             case .text: break
             case .standardInput: return "standard input"
@@ -103,7 +106,7 @@ extension Options {
 
     /// The number of times that the body refers to standard input.
     var standardInputCount: Int {
-        (data + [json].compactMap(\.self) + parts.map(\.content)).count {
+        (content.data + [content.json].compactMap(\.self) + content.parts.map(\.content)).count {
             if case .standardInput = $0 { true } else { false }
         }
     }
@@ -112,33 +115,33 @@ extension Options {
     ///
     /// - Throws: ``RequestFailure`` for a file that cannot be read.
     func makeBody() throws -> RequestBody? {
-        if let json {
+        if let json = content.json {
             var body = try json.body(uploadTitle)
             body.contentType = "application/json"
             return body
         }
-        if !form.isEmpty { return formBody }
-        if !parts.isEmpty { return .multipart(try multipartForm()) }
-        if let file = uploadFile {
+        if !content.form.isEmpty { return formBody }
+        if !content.parts.isEmpty { return .multipart(try multipartForm()) }
+        if let file = content.uploadFile {
             return try (file == "-" || file == "." ? BodyArgument.standardInput : .file(file)).body(uploadTitle)
         }
-        guard let first = data.first, !get else {
+        guard let first = content.data.first, !content.get else {
             return readsPipedInput ? try DescriptorChunks.standardInput(remarking: inputRemark).body(uploadTitle) : nil
         }
-        var body = data.count == 1 ? try first.body(uploadTitle) : .data(try joinedData())
+        var body = content.data.count == 1 ? try first.body(uploadTitle) : .data(try joinedData())
         body.contentType = "application/x-www-form-urlencoded"
         return body
     }
 
     /// The body of `--form`, in the order of the options, which an `Encodable` value with its unique keys could not have.
     private var formBody: RequestBody {
-        let encoded = Request("?").addingQuery(form.items).url.dropFirst()
+        let encoded = Request("?").addingQuery(content.form.items).url.dropFirst()
         return .data(Data(encoded.utf8), contentType: "application/x-www-form-urlencoded")
     }
 
     private func multipartForm() throws -> MultipartFormData {
         var multipart = MultipartFormData()
-        for part in parts {
+        for part in content.parts {
             var body = try part.content.body()
             body.contentType = part.type
             multipart.append(body, withName: part.name, fileName: part.fileName ?? part.content.streamedFileName)

@@ -16,12 +16,12 @@ extension Options {
     var sessionConfiguration: SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls =
-            insecure
-            ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
+            tls.insecure
+            ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: tls.cacert)
         trust.apply(to: &configuration.tls)
         configuration.route = names.route
-        configuration.proxy = Self.proxyConfiguration(proxy?.with(proxyUser), noProxy)
-        configuration.resolver = names.resolver(trust, cacert: cacert, proxy: configuration.proxy)
+        configuration.proxy = Self.proxyConfiguration(proxies.proxy?.with(proxies.proxyUser), proxies.noProxy)
+        configuration.resolver = names.resolver(trust, cacert: tls.cacert, proxy: configuration.proxy)
         return configuration
     }
 
@@ -45,11 +45,11 @@ extension Options {
         if removed.contains(.userAgent) { configuration.userAgent = nil }
         if removed.contains(.accept) { configuration.accept = nil }
         if removed.contains(.acceptLanguage) { configuration.acceptLanguage = nil }
-        if let rate = limitRate {
+        if let rate = limits.limitRate {
             let limit = BandwidthLimit(bytesPerSecond: rate.bytes)
             configuration.bandwidth = BandwidthLimits(upload: limit, download: limit)
         }
-        try pinning.apply(to: &configuration, isInsecure: insecure)
+        try pinning.apply(to: &configuration, isInsecure: tls.insecure)
         return configuration
     }
 
@@ -59,25 +59,26 @@ extension Options {
     func makeRequest(_ url: String? = nil) throws -> Request {
         let body = try makeBody()
         let address = try uploadURL(try addingData(to: url ?? self.url))
-        var request = Request(address, method: try requestMethod(hasBody: body != nil)).addingQuery(query.items)
+        var request = Request(address, method: try requestMethod(hasBody: body != nil)).addingQuery(content.query.items)
         for header in headers where !header.isRemoval { request.headers.append(try header.field()) }
         let removed = removedNames
-        if json != nil, !removed.contains(.accept), !request.headers.contains(.accept) {
+        if content.json != nil, !removed.contains(.accept), !request.headers.contains(.accept) {
             // A client that sends JSON prefers JSON, but accepts any type.
             request.headers[.accept] = "application/json, */*;q=0.5"
         }
         request.body = body
         if removed.contains(.contentType) { request.body?.contentType = nil }
         request.cacheMode = caching.cacheMode ?? .default
-        request.compression = compress ? .gzip : nil
+        request.compression = content.compress ? .gzip : nil
         // The download of an encoded body cannot be resumed: a file is requested without a content coding.
-        let isDecoded = !noDecompress && !removed.contains(.acceptEncoding)
-        request.decodesContent = !isDecoded ? false : output == nil ? true : nil
+        let isDecoded = !places.noDecompress && !removed.contains(.acceptEncoding)
+        request.decodesContent = !isDecoded ? false : places.output == nil ? true : nil
         // Files and streams have no default limit.
-        request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
-        let idle = limit(idleTimeout)
+        request.maximumBodySize = limits.maxBody.map { .bytes($0) } ?? .unlimited
+        let idle = limit(limits.idleTimeout)
         request.timeouts = Timeouts(
-            connect: limit(connectTimeout), responseHead: idle, idle: idle, total: deadline.map { .seconds($0) })
+            connect: limit(limits.connectTimeout), responseHead: idle, idle: idle,
+            total: limits.deadline.map { .seconds($0) })
         request.httpVersion = http.policy(for: address)
         return request
     }
@@ -86,7 +87,7 @@ extension Options {
 
     /// Returns the method of `-X` as written; before the URL, `get` means `GET`.
     private func requestMethod(hasBody: Bool) throws -> HTTPRequest.Method {
-        var name = head ? "HEAD" : uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
+        var name = head ? "HEAD" : content.uploadFile != nil ? "PUT" : hasBody ? "POST" : "GET"
         if let method {
             name = method
         } else if let word = commandTarget.method {

@@ -6,26 +6,28 @@ extension Options {
     /// - Throws: ``RequestFailure`` or `TrellisError` for credentials of a URL that is malformed.
     func makeSteps() async throws -> Steps {
         var steps = Steps()
-        if let retries, retries > 0 {
+        if let retries = limits.retries, retries > 0 {
             var policy = RetryPolicy(retryLimit: retries)
-            if let delay = retryDelay {
+            if let delay = limits.retryDelay {
                 policy.exponentialBackoffBase = 1
                 policy.exponentialBackoffScale = .seconds(delay)
             }
             steps.intercept(with: policy)
         }
         var policy = RedirectPolicy()
-        if let redirects { policy.maximumRedirects = redirects }
+        if let redirects = limits.redirects { policy.maximumRedirects = redirects }
         steps.redirects = policy
-        if noRedirects { steps.redirectHandler = .doNotFollow }
+        if limits.noRedirects { steps.redirectHandler = .doNotFollow }
         steps.cookies = try await cookieStorage()
-        if let user {
+        if let user = credentials.user {
             var origins: Set<String> = []
             for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
         }
         // The first credentials of an origin are sent. Those of a file would hide the server's challenge from the other schemes.
-        if netrc || netrcFile != nil, user == nil || [nil, .basic, .bearer].contains(auth) {
-            do { steps.adapters.append(try await Netrc.load(from: netrcFile)) } catch let error
+        if credentials.netrc || credentials.netrcFile != nil,
+            credentials.user == nil || [nil, .basic, .bearer].contains(credentials.auth)
+        {
+            do { steps.adapters.append(try await Netrc.load(from: credentials.netrcFile)) } catch let error
                 as AuthenticationError
             {
                 throw RequestFailure("file", "\(error)")
@@ -37,10 +39,10 @@ extension Options {
     /// Returns the storage of `--cookie-jar`, with the cookies of `--cookie-file`, which may be no file (''); `nil` without both.
     private func cookieStorage() async throws -> (any CookieStorage)? {
         // Nothing is kept in /dev/null, and nothing is read from there.
-        let jar = cookieJar.map { path -> any CookieStorage in
+        let jar = credentials.cookieJar.map { path -> any CookieStorage in
             path == "/dev/null" ? CookieJar() as any CookieStorage : CookieFile(path: path)
         }
-        guard let file = cookieFile, file != cookieJar else { return jar }
+        guard let file = credentials.cookieFile, file != credentials.cookieJar else { return jar }
         guard !file.isEmpty, file != "/dev/null" else { return jar ?? CookieJar() }
         let read = CookieFile(path: file)
         let cookies = await read.all
@@ -63,7 +65,7 @@ extension Options {
     private func authenticate(_ user: String, at url: String, _ steps: inout Steps) throws {
         let parts = user[...].cut(at: ":")
         let (name, password) = (String(parts?.before ?? user[...]), String(parts?.after ?? ""))
-        switch auth ?? .basic {
+        switch credentials.auth ?? .basic {
         case .basic:
             steps.adapters.append(try BasicAuthentication(username: name, password: password, origin: url))
         case .bearer: steps.adapters.append(try BearerAuthentication(token: user, origin: url))

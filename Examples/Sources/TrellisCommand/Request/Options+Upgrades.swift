@@ -38,7 +38,7 @@ extension Client {
         if let cacheWarning { configuration.eventMonitors.append(cacheWarning) }
         if let wire {
             configuration.eventMonitors.append(wire)
-            if options.verbose { configuration.collectsServerTrust = true }
+            if options.tools.verbose { configuration.collectsServerTrust = true }
         }
         if let recorder { configuration.record(into: recorder) }
         return configuration
