@@ -17,20 +17,23 @@ struct NameOptions: ParsableArguments {
         help: ArgumentHelp(
             "The addresses of a host for a port, which are not looked up; * is any host or any port; repeatable.",
             valueName: "HOST:PORT:ADDRESS[,ADDRESS…]"),
-        transform: AddressArgument.init)
-    var addresses: [AddressArgument] = []
+        transform: { text in
+            _ = try accept { try StaticAddresses(text) }
+            return text
+        })
+    var addresses: [String] = []
 
     @Option(
         help: ArgumentHelp(
             "Connect to another host and port than those of the URL, which stays as it is; parts may be empty; repeatable.",
             valueName: "HOST:PORT:HOST:PORT"),
-        transform: ConnectToArgument.init)
-    var connectTo: [ConnectToArgument] = []
+        transform: { text in try accept { try ConnectTo(text) } })
+    var connectTo: [ConnectTo] = []
 
     @Option(
         help: ArgumentHelp("Connect from this network interface, or this address.", valueName: "NAME|ADDRESS"),
-        transform: SourceArgument.init)
-    var interface: SourceArgument?
+        transform: { text in try accept { try SourceAddress(text) } })
+    var interface: SourceAddress?
 
     @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Use IPv4 only.")
     var usesIPv4 = false
@@ -50,17 +53,8 @@ struct NameOptions: ParsableArguments {
         guard unixSocket == nil || abstractUnixSocket == nil else {
             throw ValidationError("--unix-socket and --abstract-unix-socket do not go together.")
         }
-        do {
-            _ = try makeRoute()
-        } catch let error as TrellisError {
-            throw ValidationError("\(error.reason)")
-        }
-        guard let doh else { return }
-        do {
-            _ = try DNSOverHTTPS(doh)
-        } catch let error as TrellisError {
-            throw ValidationError("--doh: \(error.reason)")
-        }
+        _ = try accept { try makeRoute() }
+        if let doh { _ = try accept("--doh: ") { try DNSOverHTTPS(doh) } }
     }
 
     /// The route that the options describe.
@@ -92,56 +86,20 @@ struct NameOptions: ParsableArguments {
         var route = Route()
         if let unixSocket { route.unixSocket = try .path(unixSocket) }
         if let abstractUnixSocket { route.unixSocket = try .abstract(abstractUnixSocket) }
-        for argument in addresses { try route.addresses.add(argument.text) }
-        route.connectTo = connectTo.map(\.entry)
-        route.source = interface?.source
+        for text in addresses { try route.addresses.add(text) }
+        route.connectTo = connectTo
+        route.source = interface
         if usesIPv4 { route.addressFamily = .ipv4 }
         if usesIPv6 { route.addressFamily = .ipv6 }
         return route
     }
 }
 
-/// The argument of `--resolve`.
-struct AddressArgument: Sendable {
-    let text: String
-
-    init(_ argument: String) throws {
-        do {
-            _ = try StaticAddresses(argument)
-        } catch {
-            throw ValidationError(because: error)
-        }
-        text = argument
+/// Returns what the framework makes of an argument. An error of the framework becomes one of usage.
+///
+/// - Parameter option: The option, if the message has to name it.
+func accept<Value>(_ option: String = "", _ make: () throws -> Value) throws -> Value {
+    do { return try make() } catch {
+        throw ValidationError(option + ((error as? TrellisError)?.reason.description ?? "\(error)"))
     }
-}
-
-/// The argument of `--connect-to`.
-struct ConnectToArgument: Sendable {
-    let entry: ConnectTo
-
-    init(_ argument: String) throws {
-        do {
-            entry = try ConnectTo(argument)
-        } catch {
-            throw ValidationError(because: error)
-        }
-    }
-}
-
-/// The argument of `--interface`.
-struct SourceArgument: Sendable {
-    let source: SourceAddress
-
-    init(_ argument: String) throws {
-        do {
-            source = try SourceAddress(argument)
-        } catch {
-            throw ValidationError(because: error)
-        }
-    }
-}
-
-extension ValidationError {
-    /// Creates the error of an argument that the framework does not accept.
-    init(because error: any Error) { self.init((error as? TrellisError)?.reason.description ?? "\(error)") }
 }

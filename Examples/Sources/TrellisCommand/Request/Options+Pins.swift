@@ -10,8 +10,13 @@ struct PinOptions: ParsableArguments {
                 + "repeatable, or a list with semicolons. Without TLS, nothing is sent. With --insecure, the key of the server alone "
                 + "counts.",
             valueName: "sha256//BASE64"),
-        transform: PinArgument.init)
-    var pins: [PinArgument] = []
+        transform: { text in
+            try accept {
+                try text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+                    .map { try PublicKeyPin(String(Substring($0))) }
+            }
+        })
+    var pins: [[PublicKeyPin]] = []
 
     @Flag(
         help:
@@ -37,7 +42,7 @@ struct PinOptions: ParsableArguments {
         guard !pins.isEmpty else { return }
         configuration.serverTrustManager = ServerTrustManager(
             everyHost: try PublicKeysTrustEvaluator(
-                keys: Set(pins.flatMap(\.pins)), allowsSinglePin: true, performDefaultValidation: !isInsecure))
+                keys: Set(pins.joined()), allowsSinglePin: true, performDefaultValidation: !isInsecure))
         configuration.steps.network.append(TLSRequirement())
     }
 }
@@ -51,20 +56,6 @@ private struct TLSRequirement: RequestStep {
                 "pin_mismatch", "nothing was sent: without TLS, there is no certificate to compare with --pin")
         }
         return try await next(request)
-    }
-}
-
-/// The argument of `--pin`.
-struct PinArgument: Sendable {
-    let pins: [PublicKeyPin]
-
-    init(_ argument: String) throws {
-        let texts = argument.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-        do {
-            pins = try texts.map { try PublicKeyPin(String(Substring($0))) }
-        } catch {
-            throw ValidationError(because: error)
-        }
     }
 }
 
