@@ -89,7 +89,7 @@ public struct EventSource: AsyncSequence, Sendable {
                 status: response.response.status.code, contentType: response.response.headers[.contentType])
             {
             case .read:
-                state.begin(sent: response.source.request)
+                state.begin(sent: response.sent.sentRequest)
                 let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
                 return .reading(BodyReader(parser, response.chunks))
             case .stop: return .ended

@@ -42,9 +42,9 @@ struct EventSourceState {
 
     /// Records that a stream has begun.
     ///
-    /// - Parameter sent: The request as it was sent, perhaps after a redirect: both would be sent again. `nil` if it is not known.
-    mutating func begin(sent: Request?) {
-        isIdempotent = method.isIdempotent && sent?.method.isIdempotent ?? true
+    /// - Parameter sent: The request as it was sent, perhaps after a redirect: both would be sent again.
+    mutating func begin(sent: Request) {
+        isIdempotent = method.isIdempotent && sent.method.isIdempotent
     }
 
     /// Returns the time to wait after a stream that ended properly; `nil` if its request must not be repeated.

@@ -125,6 +125,10 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
     }
 }
 
+extension PreparedRequest: SentRequest {
+    var sentRequest: Request { request }
+}
+
 extension TransportRequest {
     /// The number of the call that the request belongs to; 0 if there is none.
     package var callNumber: UInt64 { (self as? PreparedRequest)?.callID ?? 0 }

@@ -5,40 +5,52 @@ import HTTPTypes
 /// A request and its response, as validators and serializers receive them.
 package struct Answer: Sendable {
     /// The properties behind one reference, because an answer is passed through the frame of every function that reads it.
-    private struct Parts: Sendable {
-        let request: Request
+    private final class Storage: Sendable {
+        let sent: any SentRequest
         let response: Response
         let body: Data?
         let observer: (any ReadingObserver)?
         let validationResult: ValidationResult?
+        /// The request with its default fields, made when it is first read.
+        private let whole = LazyReference<MadeRequest>()
+
+        var request: Request { (whole.load() ?? whole.storeIfNil(MadeRequest(sent.sentRequest))).sentRequest }
+
+        init(
+            _ sent: any SentRequest, _ response: Response, _ body: Data?, _ observer: (any ReadingObserver)?,
+            _ validationResult: ValidationResult?
+        ) {
+            self.sent = sent
+            self.response = response
+            self.body = body
+            self.observer = observer
+            self.validationResult = validationResult
+        }
     }
 
-    private let storage: Boxed<Parts>
+    private let storage: Storage
 
     /// The request as it was sent, with its session's defaults.
-    package var request: Request { storage.value.request }
+    package var request: Request { storage.request }
     /// The response.
-    package var response: Response { storage.value.response }
+    package var response: Response { storage.response }
     /// The complete body; `nil` if the body has not been received.
-    package var body: Data? { storage.value.body }
+    package var body: Data? { storage.body }
     /// The observer of the validations and serializations of the response.
-    var observer: (any ReadingObserver)? { storage.value.observer }
+    var observer: (any ReadingObserver)? { storage.observer }
     /// The validation result of the attempt that received the response; `nil` if the attempt was not validated.
-    var validationResult: ValidationResult? { storage.value.validationResult }
+    var validationResult: ValidationResult? { storage.validationResult }
 
     /// Creates an answer that nothing observes.
     package init(request: Request, response: Response, body: Data?) {
-        self.init(request: request, response: response, body: body, observer: nil)
+        self.init(to: MadeRequest(request), response: response, body: body, observer: nil)
     }
 
     init(
-        request: Request, response: Response, body: Data?, observer: (any ReadingObserver)?,
+        to sent: any SentRequest, response: Response, body: Data?, observer: (any ReadingObserver)?,
         validationResult: ValidationResult? = nil
     ) {
-        storage = Boxed(
-            Parts(
-                request: request, response: response, body: body, observer: observer, validationResult: validationResult
-            ))
+        storage = Storage(sent, response, body, observer, validationResult)
     }
 
     /// The body and the response, for a response whose body has been received.
@@ -60,8 +72,7 @@ package struct Answer: Sendable {
 
     /// Returns an error about this response, with the response and the beginning of the body.
     func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
-        response.error(
-            reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying: underlying)
+        response.error(reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying)
     }
 }
 
@@ -76,7 +87,7 @@ extension Response {
     /// Returns an error about this response, with the response and the beginning of the body.
     func error(
         _ reason: TrellisError.Reason, _ body: Data?, to method: HTTPRequest.Method?, phase: TrellisError.Phase,
-        underlying: (any Error)? = nil
+        _ underlying: (any Error)? = nil
     ) -> TrellisError {
         var error = TrellisError(
             reason, method: method, url: url, phase: phase, metrics: metrics, underlying: underlying)

@@ -107,3 +107,7 @@ final class Call: Sendable {
         record.withLock { if $0.start == nil { $0.start = now } }
     }
 }
+
+extension Call: SentRequest {
+    var sentRequest: Request { request }
+}

@@ -115,8 +115,8 @@ struct AttemptEnd: Sendable {
     var result: Result<StepResponse, any Error>
     /// The context of the last hop of the attempt.
     var context: CallContext
-    /// The last request of the attempt; `nil` if it was not sent, or no attempts run concurrently: then it is that of the call.
-    var sent: (any SentRequest)?
+    /// The last request of the attempt.
+    let last: LastRequest
     /// Indicates whether the hop was answered with a redirect that could not be followed, so that sending its request again would
     /// repeat a request that was answered.
     var isAnswered = false

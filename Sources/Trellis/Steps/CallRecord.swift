@@ -12,8 +12,6 @@ struct CallRecord: Sendable {
     var cancellation: (any Error)?
     /// The task that performs the call, if it has a task of its own.
     var work: Task<Void, Never>?
-    /// The last request that was sent, or to which a stored response is the response.
-    var sent: (any SentRequest)?
     /// The reason why the call waits besides a connection, for errors.
     var wait: CallWait?
     /// Whether the call waits for the refresh of a credential.

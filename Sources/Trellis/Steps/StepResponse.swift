@@ -13,10 +13,10 @@ public struct StepResponse: Sendable {
         let response: Response
         let content: Content
         let validationResult: ValidationResult?
-        let sent: (any SentRequest)?
+        let sent: any SentRequest
 
         init(
-            _ response: Response, _ content: Content, _ validationResult: ValidationResult?, _ sent: (any SentRequest)?
+            _ response: Response, _ content: Content, _ validationResult: ValidationResult?, _ sent: any SentRequest
         ) {
             self.response = response
             self.content = content
@@ -35,25 +35,25 @@ public struct StepResponse: Sendable {
         get { storage.validationResult }
         set { storage = Storage(response, content, newValue, sent) }
     }
-    /// The request that was answered; `nil` if a step has made the response: then it is the last request of the attempt.
-    var sent: (any SentRequest)? {
-        get { storage.sent }
-        set { storage = Storage(response, content, validationResult, newValue) }
-    }
+    /// The request that was answered.
+    var sent: any SentRequest { storage.sent }
 
-    init(response: Response, content: Content, to sent: (any SentRequest)?) {
+    init(response: Response, content: Content, to sent: any SentRequest) {
         storage = Storage(response, content, nil, sent)
     }
 
     /// Creates a response with a body in memory, for a step that changes a response or makes its own.
-    public init(response: Response, body: Data) { self.init(response: response, content: .data(body), to: nil) }
+    public init(response: Response, body: Data) {
+        self.init(response: response, content: .data(body), to: MadeRequest(Request(response.url)))
+    }
 
     /// Creates a step's own response to a request.
     public init(
         to request: Request, status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), body: Data = Data()
     ) {
         let head = ResponseHead(status: status, headers: headers)
-        self.init(response: Response(head: head, url: request.url, to: AnsweredRequest(request)), body: body)
+        let response = Response(head: head, url: request.url, to: AnsweredRequest(request))
+        self.init(response: response, content: .data(body), to: MadeRequest(request))
     }
 
     /// The body in chunks, which can be read once. For `session.data` and its like the
@@ -71,6 +71,14 @@ public struct StepResponse: Sendable {
         return copy
     }
 
+    /// Returns the response as the answer to the last request of its attempt, if a step has made it.
+    func answering(_ last: LastRequest) -> StepResponse {
+        guard sent is MadeRequest else { return self }
+        var copy = self
+        copy.storage = Storage(response, content, validationResult, last.value)
+        return copy
+    }
+
     /// Returns the complete body, read to its end if it is still to be received.
     func wholeBody() async throws -> Data {
         if let data { return data }
@@ -81,7 +89,7 @@ public struct StepResponse: Sendable {
     var reader: TransferToken {
         switch content {
         case .source(let token): token
-        case .data(let data): TransferToken(DataSource(data, response: response, request: sent?.sentRequest))
+        case .data(let data): TransferToken(DataSource(data, response: response))
         }
     }
 }
@@ -112,5 +120,5 @@ extension StepResponse {
 }
 
 extension StreamResponse {
-    init(_ answer: StepResponse) { self.init(answer.response, token: answer.reader) }
+    init(_ answer: StepResponse) { self.init(answer.response, token: answer.reader, to: answer.sent) }
 }

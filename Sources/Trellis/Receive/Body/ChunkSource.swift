@@ -4,8 +4,6 @@ import Synchronization
 
 /// A source of the chunks of a body.
 package protocol ChunkSource: AnyObject, Sendable {
-    /// The request of the response, as it was sent; `nil` if unknown.
-    var request: Request? { get }
     /// The observer of the validations and serializations of the body; `nil` if there is none.
     var observer: (any ReadingObserver)? { get }
     /// The time from the call to this moment in nanoseconds; `nil` if unknown.
@@ -26,8 +24,6 @@ package protocol ChunkSource: AnyObject, Sendable {
 }
 
 extension ChunkSource {
-    /// The default, `nil`, because the request is unknown.
-    package var request: Request? { nil }
     /// The source itself.
     package var transfer: any ChunkSource { self }
     /// `nil`, unless a source has an observer.
@@ -48,7 +44,6 @@ protocol WrappingSource: ChunkSource {
 }
 
 extension WrappingSource {
-    var request: Request? { token.source.request }
     var transfer: any ChunkSource { token.source.transfer }
     var observer: (any ReadingObserver)? { token.source.observer }
     var metrics: Metrics? { get async { await token.source.metrics } }
@@ -165,7 +160,7 @@ extension ChunkSource {
     /// is that of the transfer, and any other than a ``TrellisError`` is the user's: neither is changed.
     func completed(_ error: any Error, reading response: Response) -> any Error {
         guard var error = error as? TrellisError, error.url == nil else { return error }
-        error.method = request?.method
+        error.method = response.request?.method
         // The request of a response has been sent.
         if error.phase == .composing { error.phase = .receiving }
         error.url = URLRedaction.redact(response.url)
@@ -189,10 +184,8 @@ final class DataSource: ChunkSource {
 
     private let state: Locked<State>
     private let response: Response
-    let request: Request?
 
-    init(_ data: Data, response: Response, request: Request? = nil) {
-        self.request = request
+    init(_ data: Data, response: Response) {
         state = Locked(data.isEmpty ? .ended : .unread(data))
         self.response = response
     }

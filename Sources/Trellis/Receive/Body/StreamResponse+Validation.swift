@@ -74,8 +74,7 @@ extension StreamResponse {
         _ validators: [Validator], patience: Duration = .seconds(1)
     ) async throws -> StreamResponse {
         guard !validators.isEmpty else { return self }
-        let request = source.request ?? Request(response.url)
-        let answer = Answer(request: request, response: response, body: nil, observer: source.observer)
+        let answer = Answer(to: sent, response: response, body: nil, observer: source.observer)
         do {
             try await validators.validate(answer)
         } catch let error as TrellisError where error.response != nil {

@@ -11,12 +11,13 @@ public struct StreamResponse: Sendable {
     /// The source of the body.
     var source: any ChunkSource { token.source }
 
-    /// Creates a response with a body that a source delivers.
-    package init(_ response: Response, source: any ChunkSource) { self.init(response, token: TransferToken(source)) }
+    /// The request that was answered.
+    let sent: any SentRequest
 
-    init(_ response: Response, token: TransferToken) {
+    init(_ response: Response, token: TransferToken, to sent: any SentRequest) {
         self.response = response
         self.token = token
+        self.sent = sent
     }
 
     /// The body in chunks.

@@ -62,19 +62,19 @@ final class DirectCall: Sendable {
     /// The part of the call after its first exchange.
     struct Rest {
         let actor: RequestActor
-        let end: AttemptEnd
+        let result: Result<StepResponse, any Error>
         let sent: Request?
     }
 
     /// The end of the first exchange.
     enum Ending {
-        case answer(CollectedAnswer)
+        case answer(Answer)
         case rest(Rest)
         case failed(any Error)
     }
 
     /// Sends the request and returns its response with the complete body.
-    func collected() async throws -> CollectedAnswer {
+    func collected() async throws -> Answer {
         let asked = try begin()
         defer {
             leaveList()
@@ -111,7 +111,7 @@ final class DirectCall: Sendable {
             case .failed(let error): throw error
             }
         }
-        let answer = try await rest.actor.proceed(after: rest.end, sent: rest.sent, conditions)
+        let answer = try await rest.actor.proceed(after: rest.result, sent: rest.sent, conditions)
         return try await rest.actor.collected(answer)
     }
 
@@ -342,18 +342,18 @@ final class DirectCall: Sendable {
         }
         call.observer?.close(with: .finished(response))
         return .answer(
-            CollectedAnswer(body: body, response: response, sender: .exchange(sending.exchange, call.observer)))
+            Answer(to: prepared, response: response, body: body, observer: call.observer))
     }
 
     /// Ends the call with a stored response.
     @inline(never)
-    private func ended(with stored: StoredAnswer) -> CollectedAnswer {
+    private func ended(with stored: StoredAnswer) -> Answer {
         let total = call.clock.now().nanoseconds(since: call.deadline.start)
         let response = stored.response(callID: call.id, total: total)
         call.observer?.tell(.cacheUsed(stored.status))
         call.exchangeObserver?.didUseCache(stored.status, for: stored.lookup.request, context: context)
         call.observer?.close(with: .finished(response))
-        return CollectedAnswer(body: stored.body, response: response, sender: .cache(stored.lookup, call.observer))
+        return Answer(to: stored.lookup, response: response, body: stored.body, observer: call.observer)
     }
 
     /// Handles the failure of the exchange. Returns the rest of the call, whose retriers may ask for another attempt.
@@ -392,9 +392,6 @@ final class DirectCall: Sendable {
         _ result: Result<StepResponse, any Error>, _ sent: Request?, _ exchange: ExchangeActor?
     ) -> Rest {
         if case .success = result, let exchange { call.note(exchange.prepared.request) }
-        call.record.withLock { $0.sent = exchange?.prepared }
-        return Rest(
-            actor: makeActor(after: exchange?.latest),
-            end: AttemptEnd(result: result, context: context), sent: sent)
+        return Rest(actor: makeActor(after: exchange?.latest), result: result, sent: sent)
     }
 }

@@ -22,7 +22,7 @@ extension Pipeline {
             if mustSign { try await makeSignedExchange(request, permit, sizes) } else {
                 try first ?? makeExchange(asked(request), permit, sizes)
             }
-        note(exchange.prepared)
+        last.note(exchange.prepared)
         do {
             let answer = try await response(to: exchange)
             session.learnUpgrades(from: answer.response.head, of: exchange.prepared)
@@ -82,12 +82,6 @@ extension Pipeline {
             let (body, response) = try await self.request.collected(exchange)
             return StepResponse(response: response, content: .data(body), to: exchange.prepared)
         }
-    }
-
-    /// Records the last request that was sent, or to which a stored response is the response.
-    func note(_ sent: any SentRequest) {
-        call.record.withLock { $0.sent = sent }
-        lastSent?.withLock { $0 = sent }
     }
 
     private func makeExchange(_ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {

@@ -7,9 +7,13 @@ extension Pipeline {
     func validated(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result else { return end }
         if call.delivery == .stream, request.steps.waitsForFirstByte { return await withFirstByte(end, of: answer) }
-        guard call.delivery == .memory else { return end }
-        var end = end
-        end.result = .success(await self.request.validated(answer))
+        guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else { return end }
+        let whole = Answer(
+            to: answer.sent, response: answer.response, body: body,
+            observer: call.observer.map { _ in ValidationRecorder(call) })
+        var (end, validated) = (end, answer)
+        validated.validationResult = await conditions.validationResult(of: whole)
+        end.result = .success(validated)
         return end
     }
 
@@ -55,11 +59,16 @@ extension Pipeline {
 
     /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
     private func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
-        guard var failed = self.request.failedAttempt(end) else { return nil }
-        if case .success(let answer) = end.result, answer.data == nil {
-            failed.discard = { [context] in await answer.discard(context) }
+        switch end.result {
+        case .failure(let error): return FailedAttempt(request: end.last.value.sentRequest, error: error)
+        case .success(let answer):
+            let error = answer.validationResult?.error
+            guard error != nil || answer.response.status.code >= 400 else { return nil }
+            var failed = FailedAttempt(
+                request: answer.sent.sentRequest, response: answer.response, body: answer.data, error: error)
+            if answer.data == nil { failed.discard = { [context] in await answer.discard(context) } }
+            return failed
         }
-        return failed
     }
 
     /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier asks for one.

@@ -26,9 +26,7 @@ final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
     let context: CallContext
-    /// The last request of this pipeline that was sent, or to which a stored response is the response; `nil` if the call's attempts go out
-    /// one after the other, so that its record has the request.
-    let lastSent: Locked<(any SentRequest)?>?
+    let last: LastRequest
     /// The exchange for whose response equal requests wait; `nil` if none may wait for the next one.
     let cacheLead: CacheLead?
 
@@ -45,23 +43,23 @@ final class Pipeline: Sendable {
         self.request = request
         session = request.session
         context = CallContext(request.call)
-        lastSent = request.call.starts.map { _ in Locked<(any SentRequest)?>(nil) }
+        last = LastRequest(request.predecessor?.prepared ?? request.call)
         cacheLead = nil
     }
 
     /// Creates the same pipeline in the context of a later attempt or hop.
-    private init(_ pipeline: Pipeline, _ context: CallContext) {
+    private init(_ pipeline: Pipeline, _ context: CallContext, _ last: LastRequest? = nil) {
         session = pipeline.session
         request = pipeline.request
         self.context = context
-        lastSent = context.call.starts.map { _ in Locked<(any SentRequest)?>(nil) }
+        self.last = last ?? pipeline.last
         cacheLead = nil
     }
 
     /// Creates the same pipeline for an exchange for whose response equal requests wait.
     init(_ pipeline: Pipeline, leading lead: CacheLead) {
         (session, request, context) = (pipeline.session, pipeline.request, pipeline.context)
-        lastSent = pipeline.lastSent
+        last = pipeline.last
         cacheLead = lead
     }
 
@@ -76,10 +74,10 @@ final class Pipeline: Sendable {
     /// Continues a direct call after its first attempt: with the redirect that was the response, and with the retriers.
     ///
     /// - Parameter sent: The request of the attempt as it was adapted; `nil` if an adapter has failed.
-    func continued(after first: AttemptEnd, sent: Request?) async throws -> StepResponse {
+    func continued(after first: Result<StepResponse, any Error>, sent: Request?) async throws -> StepResponse {
         let asked = try session.asked(by: call)
-        var end = first
-        if let sent, case .success(let answer) = first.result, answer.response.status.isRedirect {
+        var end = end(first)
+        if let sent, case .success(let answer) = first, answer.response.status.isRedirect {
             end = await followed(answer, to: sent, steps.adapters.isEmpty ? nil : asked)
         }
         if steps.retriers.isEmpty { return try end.result.get() }
@@ -125,6 +123,7 @@ final class Pipeline: Sendable {
         _ next: @escaping @Sendable (Request) async throws -> StepResponse
     ) async throws -> StepResponse {
         try await step.send(request, context: context, next: NextStep(depth: depth, origin: self.request, next))
+            .answering(last)
     }
 
     /// Runs the first attempt, and further attempts if hedging or retriers ask for them.
@@ -147,7 +146,7 @@ final class Pipeline: Sendable {
         while true {
             var end: AttemptEnd
             if let known { end = known } else { end = await pipeline.nextAttempt(request, hedged) }
-            pipeline = Pipeline(pipeline, end.context)
+            pipeline = Pipeline(pipeline, end.context, end.last)
             end = await pipeline.validated(end)
             guard let wait = try await pipeline.retry(after: end, of: request) else { return try end.result.get() }
             known = nil
@@ -169,8 +168,8 @@ final class Pipeline: Sendable {
     @inline(never)
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
-        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request) { [self] context in
-            await Pipeline(self, context).attempt(request)
+        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, last: last) { [self] context in
+            await Pipeline(self, context, LastRequest(besideOthersOf: last)).attempt(request)
         }.run(context)
     }
 
@@ -253,18 +252,10 @@ final class Pipeline: Sendable {
         return end(.failure(failure), isAnswered: isAnswered)
     }
 
-    /// Returns the end of the attempt at this hop, with the request that the attempt has sent.
+    /// Returns the end of the attempt at this hop.
     @inline(never)
     private func end(_ result: Result<StepResponse, any Error>, isAnswered: Bool = false) -> AttemptEnd {
-        guard let lastSent, let sent = lastSent.withLock({ $0 }) else {
-            return AttemptEnd(result: result, context: context, isAnswered: isAnswered)
-        }
-        let result = result.map { answer in
-            var answer = answer
-            if answer.sent == nil { answer.sent = sent }
-            return answer
-        }
-        return AttemptEnd(result: result, context: context, sent: sent, isAnswered: isAnswered)
+        AttemptEnd(result: result, context: context, last: last, isAnswered: isAnswered)
     }
 
     /// Returns the target request of a redirect, with the pipeline in its context; `nil` if the response is not a redirect to follow.

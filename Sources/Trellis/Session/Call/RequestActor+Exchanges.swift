@@ -58,67 +58,37 @@ extension RequestActor {
 }
 
 extension RequestActor {
-    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
-    nonisolated func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
-        let request = sentRequest((try? end.result.get())?.sent ?? end.sent)
-        switch end.result {
-        case .failure(let error): return FailedAttempt(request: request, error: error)
-        case .success(let answer):
-            let error = answer.validationResult?.error
-            guard error != nil || answer.response.status.code >= 400 else { return nil }
-            return FailedAttempt(request: request, response: answer.response, body: answer.data, error: error)
-        }
-    }
-
-    /// Validates a response in memory with the conditions of the first reader, if it has any, and returns the response with the result.
-    nonisolated func validated(_ answer: StepResponse) async -> StepResponse {
-        guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
-            return answer
-        }
-        let whole = Answer(
-            request: sentRequest(answer.sent), response: answer.response, body: body,
-            observer: call.observer.map { _ in ValidationRecorder(call) })
-        var validated = answer
-        validated.validationResult = await conditions.validationResult(of: whole)
-        return validated
-    }
-
-    /// Returns the request of an attempt; if it is not known, the last request of the call, and before any was sent the caller's.
-    nonisolated func sentRequest(_ sent: (any SentRequest)?) -> Request {
-        let sent = sent ?? call.record.withLock { $0.sent } ?? first?.prepared
-        return sent?.sentRequest ?? call.request
-    }
-
     /// Returns the response of a call for memory with its complete body.
     @inline(never)
-    nonisolated func collected(_ response: StepResponse) async throws -> CollectedAnswer {
-        CollectedAnswer(
-            body: try await response.wholeBody(), response: response.response, sender: .call(self, response))
+    nonisolated func collected(_ response: StepResponse) async throws -> Answer {
+        Answer(
+            to: response.sent, response: response.response, body: try await response.wholeBody(),
+            observer: call.observer, validationResult: response.validationResult)
     }
 
     /// Runs the call in the caller's task and returns its response with the complete body.
     @inline(never)
-    nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> CollectedAnswer {
+    nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> Answer {
         try await collected(run(conditions))
     }
 
     /// Returns the response with the complete body to one more reader.
     nonisolated func collect(_ conditions: ReadingConditions?) async throws -> Answer {
-        try await collected(answer(conditions)).answer
+        try await collected(answer(conditions))
     }
 
     /// Performs the rest of a direct call, in a task that the deadline can cancel.
     ///
     /// - Parameters:
-    ///   - end: The end of the first attempt, before its redirects.
+    ///   - result: The result of the first attempt, before its redirects.
     ///   - sent: The request of the first attempt as it was adapted; `nil` if an adapter has failed.
     @inline(never)
     nonisolated func proceed(
-        after end: AttemptEnd, sent: Request?, _ conditions: ReadingConditions?
+        after result: Result<StepResponse, any Error>, sent: Request?, _ conditions: ReadingConditions?
     ) async throws -> StepResponse {
         try await proceed(conditions) {
             do {
-                return .success(try await Pipeline(self).continued(after: end, sent: sent))
+                return .success(try await Pipeline(self).continued(after: result, sent: sent))
             } catch {
                 return .failure(error)
             }

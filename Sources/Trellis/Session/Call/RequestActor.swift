@@ -295,7 +295,7 @@ actor RequestActor: EngineActor {
             return result.mapError(completed)
         }
         var error = TrellisError(
-            .invalidResponse(.bodyTooLarge(limit: limit)), method: sentRequest(answer.sent).method,
+            .invalidResponse(.bodyTooLarge(limit: limit)), method: answer.sent.sentRequest.method,
             url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
         error.followed = answer.response.redirects
         return .failure(completed(error))

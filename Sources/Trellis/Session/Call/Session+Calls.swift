@@ -14,18 +14,17 @@ extension Session {
     func answer(
         _ make: @autoclosure () throws -> Request, _ conditions: ReadingConditions? = nil
     ) async throws -> Answer {
-        try await collected(make, conditions).answer
+        try await collected(make, conditions)
     }
 
     /// Sends a request and returns its body and its response: ``answer(_:_:)`` without what validators and serializers need.
     func pair(_ make: @autoclosure () throws -> Request) async throws -> (Data, Response) {
-        let collected = try await collected(make, nil)
-        return (collected.body, collected.response)
+        try await collected(make, nil).pair
     }
 
     private func collected(
         _ make: () throws -> Request, _ conditions: ReadingConditions?
-    ) async throws -> CollectedAnswer {
+    ) async throws -> Answer {
         switch try send(make, conditions) {
         case .direct(let call): return try await call.collected()
         case .call(let call): return try await call.runCollecting(conditions)
@@ -46,7 +45,7 @@ extension Session {
         /// An exchange alone, and the passage of its request through the cache.
         case exchange(ExchangeActor, Request, DirectCacheTurn?)
         /// The response is stored.
-        case stored(CollectedAnswer)
+        case stored(Answer)
     }
 
     /// Makes a request, and the call or the exchange that sends it. Separate from the functions that wait, so that a call that waits keeps
@@ -92,7 +91,7 @@ extension Session {
     @inline(never)
     private func collected(
         _ exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?, _ turn: DirectCacheTurn
-    ) async throws -> CollectedAnswer {
+    ) async throws -> Answer {
         let (bytes, received): (Data, Response)
         do {
             (bytes, received) = try await exchange.collected()
@@ -102,7 +101,7 @@ extension Session {
         }
         let (body, response) = try turn.received(bytes, received, by: exchange, nil)
         guard response.status.isRedirect else {
-            return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
+            return Answer(to: exchange.prepared, response: response, body: body, observer: nil)
         }
         let redirect = StepResponse(response: response, content: .data(body), to: exchange.prepared)
         return try await follow(exchange, of: request, redirect).runCollecting(conditions)
@@ -111,10 +110,10 @@ extension Session {
     @inline(never)
     private func collected(
         _ exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?
-    ) async throws -> CollectedAnswer {
+    ) async throws -> Answer {
         let (body, response) = try await exchange.collected()
         guard response.status.isRedirect else {
-            return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
+            return Answer(to: exchange.prepared, response: response, body: body, observer: nil)
         }
         let redirect = StepResponse(response: response, content: .data(body), to: exchange.prepared)
         return try await follow(exchange, of: request, redirect).runCollecting(conditions)
@@ -349,44 +348,13 @@ extension Session {
     }
 }
 
-/// A response whose body has been collected in memory, with its sender, which knows the request.
-struct CollectedAnswer: Sendable {
-    /// The sender of the request.
-    enum Sender {
-        case call(RequestActor, StepResponse)
-        case exchange(ExchangeActor, CallObserver? = nil)
-        /// There was none: the response is stored.
-        case cache(CacheLookup, CallObserver? = nil)
-    }
-
-    let body: Data
-    let response: Response
-    let sender: Sender
-
-    /// The response as validators and serializers receive it.
-    var answer: Answer {
-        switch sender {
-        case .exchange(let exchange, let observer):
-            Answer(
-                request: exchange.prepared.request, response: response, body: body,
-                observer: observer)
-        case .call(let call, let answered):
-            Answer(
-                request: call.sentRequest(answered.sent), response: response, body: body,
-                observer: call.call.observer, validationResult: answered.validationResult)
-        case .cache(let lookup, let observer):
-            Answer(request: lookup.sentRequest, response: response, body: body, observer: observer)
-        }
-    }
-}
-
 extension Session: RequestSender {
     var freeEngine: EngineExecutor { engines.engine(for: nil).executor }
 
     func answer(inFlight request: Request) async throws -> Answer {
         let steps = AttachedSteps(configuration.steps.ofRequestsInFlight)
         return try await makeRequest(request, .memory, start: clock.now(), isInFlight: true, behind: steps)
-            .runCollecting(nil).answer
+            .runCollecting(nil)
     }
 }
 

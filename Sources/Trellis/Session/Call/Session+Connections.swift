@@ -41,9 +41,10 @@ extension Session {
         if case .source(let token) = answer.content, let source = token.source.transfer as? StreamSource,
             let connection = source.connection
         {
+            let request = answer.sent.sentRequest
             return ProtocolSwitch(
-                response: answer.response, request: source.request,
-                connection: SessionConnection(connection, token), body: Data())
+                response: answer.response, request: request,
+                connection: SessionConnection(connection, token, of: request), body: Data())
         }
         let (body, isCut) = try await self.start(of: answer)
         return ProtocolSwitch(

@@ -38,14 +38,14 @@ extension Session {
     @inline(never)
     func collected(
         observed exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?
-    ) async throws -> CollectedAnswer {
+    ) async throws -> Answer {
         let result: Result<(Data, Response), any Error>
         do {
             let (body, response) = try await exchange.collected()
             guard response.status.isRedirect else {
                 let observer = exchange.prepared.history?.observer
                 observer?.close(with: .finished(response))
-                return CollectedAnswer(body: body, response: response, sender: .exchange(exchange, observer))
+                return Answer(to: exchange.prepared, response: response, body: body, observer: observer)
             }
             result = .success((body, response))
         } catch {
@@ -73,7 +73,7 @@ extension DirectCall {
     /// - Parameter request: The request with its URL completed by the session.
     fileprivate func collected(
         after exchange: ExchangeActor, of request: Request, _ result: Result<(Data, Response), any Error>
-    ) async throws -> CollectedAnswer {
+    ) async throws -> Answer {
         let sending = Sending(request: request, exchange: exchange, permit: nil, turn: nil, observation: nil)
         let ending: Ending
         switch result {
@@ -84,7 +84,7 @@ extension DirectCall {
         case .answer(let answer): return answer
         case .failed(let error): throw error
         case .rest(let rest):
-            let answer = try await rest.actor.proceed(after: rest.end, sent: rest.sent, conditions)
+            let answer = try await rest.actor.proceed(after: rest.result, sent: rest.sent, conditions)
             return try await rest.actor.collected(answer)
         }
     }

@@ -7,14 +7,14 @@ final class SessionConnection: DuplexConnection {
     /// The token that ends the exchange when the connection is released.
     private let token: TransferToken
     private let connection: any DuplexConnection
-    private let method: HTTPRequest.Method?
-    private let url: String?
+    private let method: HTTPRequest.Method
+    private let url: String
 
-    init(_ connection: any DuplexConnection, _ token: TransferToken) {
+    init(_ connection: any DuplexConnection, _ token: TransferToken, of request: Request) {
         self.connection = connection
         self.token = token
-        method = token.source.request?.method
-        url = (token.source.request?.url).map { URLRedaction.redact($0) }
+        method = request.method
+        url = URLRedaction.redact(request.url)
     }
 
     func waitForBytes() async throws -> Data? {

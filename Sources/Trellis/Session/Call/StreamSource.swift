@@ -17,8 +17,6 @@ final class StreamSource: ChunkSource {
     /// The connection on which the server has switched protocols; `nil` if it has not.
     var connection: (any DuplexConnection)? { inbox.connection }
 
-    var request: Request? { exchange.prepared.request }
-
     var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 
     var metrics: Metrics? { get async { await exchange.finalMetrics } }

@@ -10,6 +10,8 @@ struct HedgeRace: Sendable {
 
     let policy: HedgingPolicy
     let request: Request
+    /// The last request of the call.
+    let last: LastRequest
     let attempt: @Sendable (CallContext) async -> AttemptEnd
 
     /// Runs attempts until one of them has a response.
@@ -50,7 +52,7 @@ struct HedgeRace: Sendable {
                 if context.hedges < policy.maximumExtraAttempts { tasks.append(wait(context, news)) }
             }
         }
-        return AttemptEnd(result: .failure(CancellationError()), context: context)
+        return AttemptEnd(result: .failure(CancellationError()), context: context, last: last)
     }
 
     private func start(_ context: CallContext, _ news: AsyncStream<Turn>.Continuation) -> Task<Void, Never> {
@@ -66,8 +68,7 @@ struct HedgeRace: Sendable {
 
     /// Returns whether another attempt may begin; takes it from the budget.
     private func mayBeginAnother(_ context: CallContext) -> Bool {
-        let sent = context.call.record.withLock { $0.sent?.sentRequest }
-        return context.hedges < policy.maximumExtraAttempts && policy.mayHedge(request, sent: sent)
+        context.hedges < policy.maximumExtraAttempts && policy.mayHedge(request, sent: last.value.sentRequest)
             && policy.budget?.withdraw(for: request) ?? true
     }
 

@@ -148,7 +148,7 @@ extension CacheTurn {
         func source(_ range: Range<Int64>) -> CachedBodySource {
             let bytes = combination.stored(range.clamped(to: needed))
             return CachedBodySource(
-                entry.body, bytes, nil, response, to: lookup, observer: pipeline.call.observer, limit: .unlimited
+                entry.body, bytes, nil, response, observer: pipeline.call.observer, limit: .unlimited
             ) {
                 if let key { try? await storage.remove(entry, for: key) }
             }

@@ -33,7 +33,7 @@ extension CacheTurn {
         guard pipeline.call.delivery == .memory else {
             let (storage, key) = (storage, key)
             let source = CachedBodySource(
-                entry.body, bytes, coded, response, to: lookup, observer: pipeline.call.observer, limit: streamLimit
+                entry.body, bytes, coded, response, observer: pipeline.call.observer, limit: streamLimit
             ) {
                 if let key { try? await storage.remove(entry, for: key) }
             }

@@ -23,7 +23,7 @@ extension Pipeline {
                 try await self.exchangeWithCache(request, asked: asked, cache)
             },
             { try await self.exchangeForCache($0) })
-        return try await cache.response(to: request, context: context, next: next)
+        return try await cache.response(to: request, context: context, next: next).answering(last)
     }
 
     /// Returns the response to a request from the cache or from the server.
@@ -35,7 +35,7 @@ extension Pipeline {
     func exchangeWithCache(_ request: Request, asked: Request, _ cache: HTTPCache) async throws -> StepResponse {
         let turn = try CacheTurn(self, cache, request, asked: asked)
         let answer = try await turn.run()
-        if answer.sent === turn.lookup { note(turn.lookup) }
+        if answer.sent === turn.lookup { last.note(turn.lookup) }
         if let status = answer.response.cacheStatus {
             cache.record(status)
             tell { .cacheUsed(status) }

@@ -6,7 +6,7 @@ extension Session {
     /// The use of a cache in memory before there is a call.
     enum CacheBeginning {
         /// The response is stored.
-        case stored(CollectedAnswer)
+        case stored(Answer)
         /// The request has begun its passage through the cache, and is sent.
         case sending(DirectCacheTurn)
         /// The request takes the way through its steps.
@@ -48,9 +48,9 @@ extension Session {
             hits.immediate.cache.record(answer.status)
             let total = clock.now().nanoseconds(since: start)
             return .stored(
-                CollectedAnswer(
-                    body: answer.body, response: answer.response(callID: Call.nextID(), total: total),
-                    sender: .cache(lookup)))
+                Answer(
+                    to: lookup, response: answer.response(callID: Call.nextID(), total: total), body: answer.body,
+                    observer: nil))
         }
     }
 }

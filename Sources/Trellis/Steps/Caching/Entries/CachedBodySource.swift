@@ -9,7 +9,6 @@ final class CachedBodySource: ChunkSource {
     private let body: any CachedBody
     private let coded: CodedBody?
     private let response: Response
-    private let sent: (any SentRequest)?
     /// The observer of the call; `nil` if there is none.
     private let callObserver: CallObserver?
     private let limit: ByteLimit
@@ -29,20 +28,18 @@ final class CachedBodySource: ChunkSource {
 
     /// - Parameters:
     ///   - range: The bytes of the body that the reader gets, before they are decoded.
-    ///   - sent: The request that the response is the response to.
     ///   - limit: The limit on the number of bytes that the reader gets.
     init(
         _ body: any CachedBody, _ range: Range<Int64>, _ coded: CodedBody?, _ response: Response,
-        to sent: (any SentRequest)?, observer: CallObserver?, limit: ByteLimit,
+        observer: CallObserver?, limit: ByteLimit,
         onFailure: @escaping @Sendable () async -> Void
     ) {
         (self.body, self.coded, self.response) = (body, coded, response)
-        (self.sent, callObserver) = (sent, observer)
+        callObserver = observer
         (self.limit, self.onFailure) = (limit, onFailure)
         state = Locked(State(rest: range))
     }
 
-    var request: Request? { sent?.sentRequest }
     var observer: (any ReadingObserver)? { callObserver }
     var metrics: Metrics? { get async { response.metrics } }
 
