@@ -78,8 +78,6 @@ final class AttachedSteps: RequestAttachment {
     let waitsForFirstByte: Bool
     /// The cache of the steps, if it is the framework's.
     let httpCache: HTTPCache?
-    /// The steps of requests whose stored responses need no call; `nil` if there is no cache in memory.
-    let immediateHits: ImmediateHits?
 
     convenience init(_ given: Steps) { self.init(given, []) }
 
@@ -101,7 +99,6 @@ final class AttachedSteps: RequestAttachment {
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
         direct = DirectSteps(steps)
         httpCache = steps.cache as? HTTPCache
-        immediateHits = ImmediateHits(steps)
     }
 
     /// The steps of the request; `nil` if it has only monitors.
@@ -121,7 +118,6 @@ final class AttachedSteps: RequestAttachment {
         haveUserCode = session.haveUserCode || request.haveUserCode
         direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)
         httpCache = steps.cache as? HTTPCache
-        immediateHits = nil
     }
 
     deinit { UserObjects.release([steps, given, monitors]) }

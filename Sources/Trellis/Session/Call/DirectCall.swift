@@ -10,22 +10,14 @@ final class DirectCall: Sendable {
     private let steps: AttachedSteps
     let conditions: ReadingConditions?
     private let context: CallContext
-    /// The passage through the cache, if it began with the call.
-    private let begunTurn: DirectCacheTurn?
 
     /// The position in the session's list of such calls, which guards it by its lock.
     let listPosition = Atomic(-1)
 
     var call: Call { context.call }
 
-    /// - Parameters:
-    ///   - conditions: The conditions that the caller has of the response; `nil` if it accepts any.
-    ///   - turn: The passage through the cache, if it has begun, because there are no adapters.
-    init(
-        _ call: Call, _ steps: AttachedSteps, _ conditions: ReadingConditions?, _ turn: DirectCacheTurn?,
-        session: Session
-    ) {
-        begunTurn = turn
+    /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
+    init(_ call: Call, _ steps: AttachedSteps, _ conditions: ReadingConditions?, session: Session) {
         self.session = session
         self.steps = steps
         self.conditions = conditions
@@ -166,7 +158,6 @@ final class DirectCall: Sendable {
         case .failure(let error): return .failed(error, nil)
         case .success(let request):
             if request.waitsForDisk || session.preparation.mustWait(for: request, session.clock) {
-                begunTurn?.leave()
                 let actor = makeActor()
                 return .waiting(actor) { await Pipeline(actor).proceed(with: adapted) }
             }
@@ -186,7 +177,6 @@ final class DirectCall: Sendable {
 
     /// Creates the exchange of an adapted request, unless a stored response is the response.
     private func beginExchange(_ request: Request, _ caching: ImmediateCache) throws -> Beginning {
-        if let begunTurn { return .sending(try makeExchange(request, begunTurn.lookup.request, begunTurn)) }
         let whole = addingCookies(to: request)
         let lookup = try CacheLookup(whole, asked: request, caching.cache, session.preparation, hasLeft: false)
         let limit = whole.maximumBodySize ?? session.configuration.maximumBodySize
@@ -195,6 +185,7 @@ final class DirectCall: Sendable {
         case .stored(let answer):
             let hasRetriers = !steps.steps.retriers.isEmpty
             guard answer.mayBeContinued(hasRetriers: hasRetriers, hasConditions: conditions != nil) else {
+                if session.life.isShutDown { return .failed(TrellisError.sessionIsShutDown, request) }
                 caching.cache.record(answer.status)
                 return .stored(answer)
             }
@@ -289,7 +280,7 @@ final class DirectCall: Sendable {
             let exchange = try session.makeExchange(
                 whole, start: deadline.start, history, callID: call.id,
                 readers: turn?.readers(conditions) ?? conditions,
-                keepsCoding: turn?.lookup.decodes ?? false)
+                keepsCoding: turn?.lookup.decodes ?? false, url: observation == nil ? turn?.lookup.url : nil)
             return Sending(
                 request: request, exchange: exchange, permit: permit, turn: turn, observation: observation)
         } catch {

@@ -2,9 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The creation of calls by the verbs and handles of a session. A call without steps is a single exchange; if it has observers, only in
-/// memory. A call in memory whose steps do not wait is a ``DirectCall``. Any other call is a ``RequestActor``, whose ``Pipeline`` makes
-/// its exchanges.
+/// The creation of calls by the verbs and handles of a session. A call without steps and observers is a single exchange. A call in memory
+/// whose steps do not wait is a ``DirectCall``. Any other call is a ``RequestActor``, whose ``Pipeline`` makes its exchanges.
 extension Session {
     /// Sends a request and returns its response with the complete body.
     ///
@@ -28,11 +27,7 @@ extension Session {
         switch try send(make, conditions) {
         case .direct(let call): return try await call.collected()
         case .call(let call): return try await call.runCollecting(conditions)
-        case .observed(let exchange, let request): return try await collected(observed: exchange, request, conditions)
-        case .exchange(let exchange, let request, nil): return try await collected(exchange, request, conditions)
-        case .exchange(let exchange, let request, let turn?):
-            return try await collected(exchange, request, conditions, turn)
-        case .stored(let answer): return answer
+        case .exchange(let exchange, let request): return try await collected(exchange, request, conditions)
         }
     }
 
@@ -40,12 +35,8 @@ extension Session {
     private enum Sending {
         case direct(DirectCall)
         case call(RequestActor)
-        /// An exchange alone, with observers.
-        case observed(ExchangeActor, Request)
-        /// An exchange alone, and the passage of its request through the cache.
-        case exchange(ExchangeActor, Request, DirectCacheTurn?)
-        /// The response is stored.
-        case stored(Answer)
+        /// An exchange alone, without steps and observers.
+        case exchange(ExchangeActor, Request)
     }
 
     /// Makes a request, and the call or the exchange that sends it. Separate from the functions that wait, so that a call that waits keeps
@@ -54,57 +45,12 @@ extension Session {
     private func send(_ make: () throws -> Request, _ conditions: ReadingConditions?) throws -> Sending {
         let start = clock.now()
         let request = try make()
-        if isSurrounded(request) {
-            if let exchange = observedExchange(request, conditions, start) { return .observed(exchange, request) }
-            var turn: DirectCacheTurn?
-            if let hits = steps.immediateHits {
-                switch beginWithCache(request, hits, start, hasConditions: conditions != nil) {
-                case .stored(let answer): return .stored(answer)
-                case .sending(let begun):
-                    // The exchange of a direct call does not complete its URL a second time.
-                    if hits.isAlone, preparation.urlDefaults == nil {
-                        return .exchange(try makeExchange(of: begun, start, conditions), request, begun)
-                    }
-                    turn = begun
-                case .call: break
-                }
-            }
-            if let steps = directSteps(of: request) {
-                return .direct(makeDirectCall(request, steps, conditions, start: start, turn))
-            }
-            return .call(makeRequest(request, .memory, start: start))
+        guard isSurrounded(request) else {
+            let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
+            return .exchange(makeExchange(prepared, readers: conditions), request)
         }
-        let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
-        return .exchange(makeExchange(prepared, readers: conditions), request, nil)
-    }
-
-    /// Makes the exchange of a request that has passed a cache, and no other step.
-    private func makeExchange(
-        of turn: DirectCacheTurn, _ start: EngineInstant, _ conditions: ReadingConditions?
-    ) throws -> ExchangeActor {
-        let prepared = try preparation.prepare(
-            turn.lookup.request, delivery: .memory, start: start, callID: Call.nextID(),
-            keepsCoding: turn.lookup.decodes, url: turn.lookup.url)
-        return makeExchange(prepared, readers: turn.readers(conditions))
-    }
-
-    @inline(never)
-    private func collected(
-        _ exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?, _ turn: DirectCacheTurn
-    ) async throws -> Answer {
-        let (bytes, received): (Data, Response)
-        do {
-            (bytes, received) = try await exchange.collected()
-        } catch {
-            turn.failed()
-            throw error
-        }
-        let (body, response) = try turn.received(bytes, received, by: exchange, nil)
-        guard response.status.isRedirect else {
-            return Answer(to: exchange.prepared, response: response, body: body, observer: nil)
-        }
-        let redirect = StepResponse(response: response, content: .data(body), to: exchange.prepared)
-        return try await follow(exchange, of: request, redirect).runCollecting(conditions)
+        guard let steps = directSteps(of: request) else { return .call(makeRequest(request, .memory, start: start)) }
+        return .direct(makeDirectCall(request, steps, conditions, start: start))
     }
 
     @inline(never)
@@ -172,14 +118,13 @@ extension Session {
     }
 
     private func makeDirectCall(
-        _ request: Request, _ steps: AttachedSteps, _ conditions: ReadingConditions?, start: EngineInstant,
-        _ turn: DirectCacheTurn?
+        _ request: Request, _ steps: AttachedSteps, _ conditions: ReadingConditions?, start: EngineInstant
     ) -> DirectCall {
         let limit = preparation.limits(of: request, delivery: .memory).total
         return DirectCall(
             makeCall(
                 request, nil, .memory, steps, on: engines.first, start: start, limit: limit, isDirect: true),
-            steps, conditions, turn, session: self)
+            steps, conditions, session: self)
     }
 
     /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
@@ -283,14 +228,17 @@ extension Session {
     }
 
     /// Prepares the first request of a call, and creates its exchange.
+    ///
+    /// - Parameter url: The URL of the request, if it is known already.
     @inline(never)
     func makeExchange(
         _ request: Request, start: EngineInstant, _ history: AttemptHistory, callID: UInt64,
-        readers: (any HeadValidator)?, keepsCoding: Bool
+        readers: (any HeadValidator)?, keepsCoding: Bool, url: WireURL?
     ) throws -> ExchangeActor {
         makeExchange(
             try preparation.prepare(
-                request, delivery: .memory, start: start, history: history, callID: callID, keepsCoding: keepsCoding),
+                request, delivery: .memory, start: start, history: history, callID: callID, keepsCoding: keepsCoding,
+                url: url),
             readers: readers)
     }
 

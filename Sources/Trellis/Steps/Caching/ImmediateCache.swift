@@ -14,26 +14,3 @@ final class ImmediateCache: Sendable {
         stores = steps.cachedResponseHandler.map { ($0 as? ResponseCacher)?.storesAll } ?? true
     }
 }
-
-/// The steps of requests whose stored responses need no call.
-final class ImmediateHits: Sendable {
-    let immediate: ImmediateCache
-    let cookies: (any ImmediateCookieStorage)?
-    let hasCookies: Bool
-    let hasRetriers: Bool
-    /// Indicates whether the steps do nothing but cache.
-    let isAlone: Bool
-
-    /// Creates the steps; `nil` if a step may change the request before the cache, or the response after it.
-    init?(_ steps: Steps) {
-        guard let immediate = ImmediateCache(steps), steps.application.isEmpty, steps.adapters.isEmpty,
-            steps.network.isEmpty, steps.hedging == nil, steps.signers.isEmpty, steps.exchangeObserver == nil
-        else { return nil }
-        cookies = steps.cookies as? any ImmediateCookieStorage
-        guard steps.cookies == nil || cookies != nil else { return nil }
-        hasCookies = cookies != nil
-        self.immediate = immediate
-        hasRetriers = !steps.retriers.isEmpty
-        isAlone = !hasRetriers && !hasCookies && !steps.hasLimits && steps.redirectHandler == nil
-    }
-}

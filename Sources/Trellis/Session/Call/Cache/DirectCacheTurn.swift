@@ -69,19 +69,6 @@ final class DirectCacheTurn: HeadValidator {
 
     func didReceive(_ head: ResponseHead) { if ticket.isLeading { lead.endWaitIfUnstorable(head) } }
 
-    /// Handles the response of an exchange without retriers, as ``received(_:_:to:_:)``. After an error, no call follows a redirect, for
-    /// which the session would wait.
-    func received(
-        _ body: Data, _ response: Response, by exchange: ExchangeActor, _ observer: CallObserver?
-    ) throws(TrellisError) -> (Data, Response) {
-        do {
-            return try received(body, response, to: exchange.prepared, observer)
-        } catch {
-            if response.status.isRedirect { exchange.latest.recordAbandonment() }
-            throw error
-        }
-    }
-
     /// Handles the response: stores it if that is allowed. Returns the response with its status and with the body for the caller.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/contentCoding`` or ``TrellisError/Kind/bodyTooLarge`` if the body cannot be
@@ -120,9 +107,6 @@ final class DirectCacheTurn: HeadValidator {
         observer?.tell(.cacheUsed(status))
         return (decoded, response.adding(status))
     }
-
-    /// Ends the passage without a response: the call begins another one, or another request takes its place.
-    func leave() { end(.left) }
 
     /// Handles the failure of the request: each of the requests that wait sends its own, unless this one was cancelled.
     func failed() { end(Task.isCancelled ? .left : .notStored) }
