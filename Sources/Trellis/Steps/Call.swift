@@ -70,6 +70,9 @@ final class Call: Sendable {
     /// The changing state of the call, made when it is first needed.
     var record: Locked<CallRecord> { lazyRecord.load() ?? lazyRecord.storeIfNil(Locked(CallRecord())) }
 
+    /// The changing state of the call; `nil` if it was not needed yet.
+    var existingRecord: Locked<CallRecord>? { lazyRecord.load() }
+
     private static let count = Atomic<UInt64>(0)
 
     /// Returns the number for the next call of the process.
@@ -86,16 +89,16 @@ final class Call: Sendable {
     }
 
     /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
-    var cancellation: (any Error)? { lazyRecord.load()?.withLock { $0.cancellation } }
+    var cancellation: (any Error)? { existingRecord?.withLock { $0.cancellation } }
 
     /// The error with which the call has ended while its steps are at work; `nil` if it has not.
-    var endReason: (any Error)? { lazyRecord.load()?.withLock { $0.endReason ?? $0.cancellation } }
+    var endReason: (any Error)? { existingRecord?.withLock { $0.endReason ?? $0.cancellation } }
 
     /// Throws `CancellationError` if the task is cancelled or the call's result is decided, and the error of a call that was cancelled
     /// before its exchange.
     func checkCancellation() throws {
         try Task.checkCancellation()
-        guard let record = lazyRecord.load() else { return }
+        guard let record = existingRecord else { return }
         if let error = record.withLock({ $0.isDecided ? CancellationError() : $0.cancellation }) { throw error }
     }
 

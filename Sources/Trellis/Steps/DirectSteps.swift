@@ -1,13 +1,7 @@
 /// The steps of a call that waits for its exchange alone, once its adapters have returned.
 final class DirectSteps: Sendable {
-    /// An adapter of the framework's or of the user's.
-    enum Adapting: Sendable {
-        case immediate(any ImmediateAdapter)
-        /// An adapter that may wait, and then needs a task that the deadline can cancel.
-        case waiting(any RequestAdapter)
-    }
-
-    let adapters: [Adapting]
+    /// Whether there are adapters.
+    let hasAdapters: Bool
     /// Indicates whether one of the adapters may wait.
     let mayWait: Bool
     let cookies: (any ImmediateCookieStorage)?
@@ -21,39 +15,20 @@ final class DirectSteps: Sendable {
 
     /// Creates the direct steps; `nil` if a step other than an adapter may wait. Retriers and redirect handlers may wait: the call gets a
     /// task when they are asked.
-    init?(_ steps: Steps) {
+    init?(_ steps: Steps, _ adapters: [Adapting]) {
         guard steps.application.isEmpty, steps.network.isEmpty, steps.hedging == nil, steps.rateLimiters.isEmpty,
             steps.signers.isEmpty
         else { return nil }
         caching = ImmediateCache(steps)
         guard steps.cache == nil || caching?.stores != nil else { return nil }
-        adapters = steps.adapters.map { adapter in
-            let adapter = (adapter as? AttachedInterceptor)?.interceptor ?? adapter
-            guard let immediate = adapter as? any ImmediateAdapter, immediate.isImmediate else {
-                return .waiting(adapter)
-            }
-            return .immediate(immediate)
-        }
-        mayWait = adapters.contains { if case .waiting = $0 { true } else { false } }
+        hasAdapters = !adapters.isEmpty
+        mayWait = adapters.contains(where: \.mayWait)
         cookies = steps.cookies as? any ImmediateCookieStorage
         hasCookies = cookies != nil
         isObserved = steps.exchangeObserver != nil
         guard steps.cookies == nil || hasCookies else { return nil }
         hasUserCode = mayWait || steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }
-}
-
-/// An adapter that does not wait.
-protocol ImmediateAdapter: RequestAdapter {
-    /// Indicates whether this adapter does not wait.
-    var isImmediate: Bool { get }
-    /// Returns the same request as ``RequestAdapter/adapt(_:context:)``.
-    func adaptAtOnce(_ request: Request, context: CallContext) throws -> Request
-}
-
-extension ImmediateAdapter {
-    /// The default, `true`.
-    var isImmediate: Bool { true }
 }
 
 /// A storage of cookies that does not wait.

@@ -72,6 +72,8 @@ final class AttachedSteps: RequestAttachment {
     /// The retry budgets of the steps, which count the requests to each host.
     let budgets: [RetryBudget]
 
+    /// The adapters of ``steps``.
+    let adapters: [Adapting]
     /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
     let direct: DirectSteps?
     /// Indicates whether a retry policy is asked about failures before the first byte of a streamed body.
@@ -97,7 +99,8 @@ final class AttachedSteps: RequestAttachment {
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
-        direct = DirectSteps(steps)
+        adapters = steps.adapters.map { Adapting($0) }
+        direct = DirectSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
     }
 
@@ -116,7 +119,8 @@ final class AttachedSteps: RequestAttachment {
         waitsForFirstByte = steps.retriers.contains(where: \.waitsForFirstByte)
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
-        direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)
+        adapters = session.adapters + request.adapters
+        direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps, adapters)
         httpCache = steps.cache as? HTTPCache
     }
 

@@ -70,21 +70,13 @@ extension RequestActor {
         after work: Adaptation.Work, _ conditions: ReadingConditions?
     ) async throws -> StepResponse {
         begin(with: conditions)
-        return try await withTaskCancellationHandler {
-            try await withReply { reply in
-                keep(work.task)
-                // The handler of the cancellation may have found no task.
-                if Task.isCancelled { cancelWork() }
-                let waiter = Adaptation.Waiter(actor: self, reply: reply)
-                // The adapters have returned in between: the task has ended.
-                if let result = work.adaptation.wait(waiter) {
-                    keep(Task.immediate { await waiter.proceed(with: result) })
-                }
+        return try await performed { reply in
+            keep(work.task)
+            let waiter = Adaptation.Waiter(actor: self, reply: reply)
+            // The adapters have returned in between: the task has ended.
+            if let result = work.adaptation.wait(waiter) {
+                keep(Task.immediate { await waiter.proceed(with: result) })
             }
-        } onCancel: {
-            submit { $0.cancel(CancellationError()) }
-            // The engine of the call may be stuck.
-            cancelWork()
         }
     }
 }

@@ -124,7 +124,7 @@ final class DirectCall: Sendable {
     }
 
     /// Indicates whether adapters run before the exchange. While they run, the session knows the call by its list of such calls.
-    private var hasAdapters: Bool { steps.direct?.adapters.isEmpty == false }
+    private var hasAdapters: Bool { steps.direct?.hasAdapters == true }
 
     /// Adds the call to the session's list. A session that drains waits for the calls in it.
     private func enterList() throws {
@@ -198,21 +198,10 @@ final class DirectCall: Sendable {
     /// Runs the adapters, none of which waits.
     @inline(never)
     private func adaptAtOnce(_ asked: Request) -> Result<Request, any Error> {
-        guard let adapters = steps.direct?.adapters, !adapters.isEmpty else { return .success(asked) }
-        do {
-            var request = asked
-            for case (let index, .immediate(let adapter)) in adapters.enumerated() {
-                // Before the first adapter, nothing has happened since the call was found to be alive.
-                if index > 0 { try call.checkCancellation() }
-                request = try adapter.adaptAtOnce(request, context: context)
-                didAdapt(request)
-            }
-            request = session.upgraded(request, by: call)
-            didAdapt(request, from: asked)
-            return .success(request)
-        } catch {
-            return .failure(error)
-        }
+        if !hasAdapters { return .success(asked) }
+        var (request, index) = (asked, 0)
+        do { _ = try steps.adaptAtOnce(&request, from: &index, context: context) } catch { return .failure(error) }
+        return .success(completed(request, from: asked))
     }
 
     /// Runs the adapters in a task that the deadline can cancel. The task begins at once: adapters that do not suspend have returned when
@@ -229,29 +218,16 @@ final class DirectCall: Sendable {
 
     private func adaptWaiting(_ asked: Request) async -> Result<Request, any Error> {
         do {
-            var request = asked
-            for adapter in steps.direct?.adapters ?? [] {
-                try call.checkCancellation()
-                switch adapter {
-                case .immediate(let adapter): request = try adapter.adaptAtOnce(request, context: context)
-                case .waiting(let adapter): request = try await adapter.adapt(request, context: context)
-                }
-                didAdapt(request)
-            }
-            request = session.upgraded(request, by: call)
-            didAdapt(request, from: asked)
-            return .success(request)
+            return .success(completed(try await steps.adapt(asked, context: context), from: asked))
         } catch {
             return .failure(error)
         }
     }
 
-    private func didAdapt(_ request: Request) {
-        if let observer = call.observer { observer.tell(.adapted(request)) }
-    }
-
-    private func didAdapt(_ request: Request, from asked: Request) {
+    private func completed(_ adapted: Request, from asked: Request) -> Request {
+        let request = session.upgraded(adapted, by: call)
         if request.url != asked.url { for budget in steps.budgets { budget.recordRequest(request, of: call) } }
+        return request
     }
 
     /// Creates an exchange.
@@ -331,7 +307,7 @@ final class DirectCall: Sendable {
                     .success(StepResponse(response: response, content: .data(body), to: prepared)), sending.request,
                     sending.exchange))
         }
-        call.observer?.close(with: .finished(response))
+        call.tellEnd(.success(response))
         return .answer(
             Answer(to: prepared, response: response, body: body, observer: call.observer))
     }
@@ -343,7 +319,7 @@ final class DirectCall: Sendable {
         let response = stored.response(callID: call.id, total: total)
         call.observer?.tell(.cacheUsed(stored.status))
         call.exchangeObserver?.didUseCache(stored.status, for: stored.lookup.request, context: context)
-        call.observer?.close(with: .finished(response))
+        call.tellEnd(.success(response))
         return Answer(to: stored.lookup, response: response, body: stored.body, observer: call.observer)
     }
 
@@ -370,12 +346,8 @@ final class DirectCall: Sendable {
         return rest(.failure(error), request, nil)
     }
 
-    /// Sends the last event of a call that fails. Returns the error for the caller.
-    private func ended(with error: any Error) -> any Error {
-        let error = session.completed(error, of: call)
-        call.observer?.close(with: .failed(error))
-        return error
-    }
+    /// Ends a call that fails. Returns the error for the caller.
+    private func ended(with error: any Error) -> any Error { session.ended(call, with: error) }
 
     /// Makes the actor of a call that continues.
     @inline(never)

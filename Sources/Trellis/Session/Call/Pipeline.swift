@@ -189,19 +189,8 @@ final class Pipeline: Sendable {
     /// Runs the adapters. Their additions are meant for the first origin, so they do not run again for a hop to another origin.
     private func adapted(_ request: Request) async throws -> Request {
         if context.hasLeftOrigin { return context.hop?.adapted ?? request }
-        let url = request.url
-        var request = request
-        for index in steps.adapters.indices { request = try await adapted(request, index) }
-        request = session.upgraded(request, by: call)
-        if isFirst, request.url != url { recordInBudgets(request) }
-        return request
-    }
-
-    @inline(never)
-    private func adapted(_ request: Request, _ index: Int) async throws -> Request {
-        try call.checkCancellation()
-        let adapted = try await steps.adapters[index].adapt(request, context: context)
-        tell { .adapted(adapted) }
+        let adapted = session.upgraded(try await self.request.steps.adapt(request, context: context), by: call)
+        if isFirst, adapted.url != request.url { recordInBudgets(adapted) }
         return adapted
     }
 

@@ -18,7 +18,7 @@ extension RequestActor {
     ///
     /// - Parameter isOverdue: Indicates whether the call has reached its deadline, of which the error of an exchange tells more.
     func fail(_ error: any Error, _ event: RequestState.Event, isOverdue: Bool = false) {
-        guard !hasEnded, decide(endingWith: completed(error)) else { return }
+        guard !hasEnded, decide(endingWith: session.completed(error, of: call)) else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
         cancelWork()
         ending = Ending(error: error, event: event)
@@ -101,26 +101,11 @@ extension RequestActor {
         (failure as? TrellisError)?.reason == .timedOut(.total) && exchange.prepared.limits.total == call.limit
     }
 
-    /// Sends the last events of the call.
-    nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
-        guard let observer = call.observer else { return }
-        switch result {
-        case .success(let answer):
-            observer.tell(.finished(answer.response))
-            call.tellValidations()
-        case .failure(let error):
-            call.tellValidations()
-            observer.tell(.failed(error))
-        }
-        observer.close()
-    }
-
     private func finishEnding() {
         guard let ending, ending.awaited.isEmpty else { return }
         self.ending = nil
-        let result = Result<StepResponse, any Error>.failure(ending.error).mapError(completed)
+        let result = Result<StepResponse, any Error>.failure(session.ended(call, with: ending.error))
         self.result = result
-        tellEnd(result)
         handle(ending.event)
         for reply in ending.replies { reply.resume(with: result) }
     }

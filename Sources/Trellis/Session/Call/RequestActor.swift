@@ -126,16 +126,26 @@ actor RequestActor: EngineActor {
     nonisolated func performInTask(
         _ work: @escaping @Sendable () async -> Result<StepResponse, any Error>
     ) async throws -> StepResponse {
+        try await performed { reply in
+            // The new task would not know.
+            if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
+            // Code of the user's does not run on an engine thread.
+            if CallingThread.isEngine {
+                keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
+            } else {
+                keep(Task.immediate { conclude(await work(), to: reply) })
+            }
+        }
+    }
+
+    /// Waits for the result of a task that performs the call, until the call is cancelled or reaches its deadline.
+    ///
+    /// - Parameter begin: Begins the task, which concludes the call with the reply, and keeps it.
+    nonisolated func performed(_ begin: (Reply<StepResponse>) -> Void) async throws -> StepResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                // The new task would not know.
-                if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
-                // Code of the user's does not run on an engine thread.
-                if CallingThread.isEngine {
-                    keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
-                } else {
-                    keep(Task.immediate { conclude(await work(), to: reply) })
-                }
+                begin(reply)
+                // The handler of the cancellation may have found no task.
                 if Task.isCancelled { cancelWork() }
             }
         } onCancel: {
@@ -157,8 +167,7 @@ actor RequestActor: EngineActor {
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
-        let result = completed(result)
-        tellEnd(result)
+        let result = ended(with: result)
         submit { $0.settle(result) }
         reply.resume(with: result)
     }
@@ -245,9 +254,7 @@ actor RequestActor: EngineActor {
     /// Stores the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
-        let result = completed(result)
-        tellEnd(result)
-        settle(result)
+        settle(ended(with: result))
     }
 
     /// Stores a result that is decided.
@@ -289,19 +296,23 @@ actor RequestActor: EngineActor {
         fail(late ?? overdue, .finish, isOverdue: true)
     }
 
-    /// Returns the result of the call. A final response is a failure if its body was cut off at the limit on bodies.
-    private nonisolated func completed(_ result: Result<StepResponse, any Error>) -> Result<StepResponse, any Error> {
-        guard case .success(let answer) = result, case .tooLarge(let limit)? = answer.response.bodyCut else {
-            return result.mapError(completed)
+    /// Ends the call. A final response is a failure if its body was cut off at the limit on bodies.
+    private nonisolated func ended(with result: Result<StepResponse, any Error>) -> Result<StepResponse, any Error> {
+        let answer: StepResponse
+        switch result {
+        case .failure(let error): return .failure(session.ended(call, with: error))
+        case .success(let received): answer = received
+        }
+        guard case .tooLarge(let limit)? = answer.response.bodyCut else {
+            call.tellEnd(.success(answer.response))
+            return result
         }
         var error = TrellisError(
             .invalidResponse(.bodyTooLarge(limit: limit)), method: answer.sent.sentRequest.method,
             url: URLRedaction.redact(answer.response.url), phase: .receiving, metrics: answer.response.metrics)
         error.followed = answer.response.redirects
-        return .failure(completed(error))
+        return .failure(session.ended(call, with: error))
     }
-
-    nonisolated func completed(_ error: any Error) -> any Error { session.completed(error, of: call) }
 
     /// The exchanges that have not ended; the last begun comes last.
     var underWay: [ExchangeActor] {

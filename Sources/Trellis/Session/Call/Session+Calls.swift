@@ -290,6 +290,13 @@ extension Session {
         return error
     }
 
+    /// Returns the error for the callers of a call that ends with it, and sends the last events of the call.
+    func ended(_ call: Call, with error: any Error) -> any Error {
+        let error = completed(error, of: call)
+        call.tellEnd(.failure(error))
+        return error
+    }
+
     /// Returns the URL of a request, completed with the base URL and the default query items if the URL is valid.
     func completeURL(of request: Request) -> String {
         (try? preparation.completingURL(of: request))?.url ?? request.url

@@ -13,13 +13,27 @@ final class ValidationRecorder: ReadingObserver {
 }
 
 extension Call {
+    /// Sends the last events of the call.
+    func tellEnd(_ result: Result<Response, any Error>) {
+        guard let observer else { return }
+        switch result {
+        case .success(let response):
+            observer.tell(.finished(response))
+            tellValidations()
+        case .failure(let error):
+            tellValidations()
+            observer.tell(.failed(error))
+        }
+        observer.close()
+    }
+
     /// Sends the events of the last attempt's validations, once.
     func tellValidations() {
         guard let observer else { return }
-        let errors = record.withLock { record in
+        let errors = existingRecord?.withLock { record in
             defer { record.validations = [] }
             return record.validations
         }
-        for error in errors { observer.didValidate(error) }
+        for error in errors ?? [] { observer.didValidate(error) }
     }
 }
