@@ -104,7 +104,7 @@ final class HostTrust: Sendable {
     let evaluator: any ServerTrustEvaluating
     private let immediate: (any ImmediateTrustEvaluating)?
     private let known = Locked<[CertificateChain: Known]>([:])
-    private let evaluations = SharedEvaluations()
+    private let evaluations = SharedWork<CertificateChain, Void>()
 
     init(_ host: String, _ evaluator: any ServerTrustEvaluating) {
         self.host = host
@@ -140,14 +140,21 @@ final class HostTrust: Sendable {
         }
     }
 
-    /// Asks the evaluator, unless another call asks it about the same chain, and stores its acceptance.
+    /// Asks the evaluator, unless another call asks it about the same chain, and stores its acceptance. Returns without a decision in a
+    /// cancelled task.
     fileprivate func evaluate(_ pending: PendingServerTrust, clock: any EngineClock) async throws(TrellisError) {
-        try await evaluations.evaluate(pending.chain) { () async throws(TrellisError) in
-            let isAccepted = known.withLock { known in
-                known[pending.chain]?.acceptedUntil.map { clock.now() < $0 } ?? false
+        do {
+            try await evaluations.value(for: pending.chain) { [self] in
+                let isAccepted = known.withLock { known in
+                    known[pending.chain]?.acceptedUntil.map { clock.now() < $0 } ?? false
+                }
+                // The evaluation of another call may have ended since this one has found that it needs one.
+                if !isAccepted { try await ask(pending, clock) }
             }
-            // The evaluation of another call may have ended since this one has found that it needs one.
-            if !isAccepted { try await ask(pending, clock) }
+        } catch let error as TrellisError {
+            throw error
+        } catch {
+            // The call's own task was cancelled.
         }
     }
 
