@@ -1,3 +1,4 @@
+// Needed by libcurl before 8.1.
 import CCurl
 import Synchronization
 

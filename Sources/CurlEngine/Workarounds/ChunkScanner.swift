@@ -1,3 +1,5 @@
+// Needed by libcurl of every version so far, for `Transfer+EarlyAnswer`.
+
 /// A scanner for the end of a chunked body (RFC 9112, section 7.1). libcurl decodes the chunks. The scanner reads them only to find the
 /// end, and stops if they are malformed.
 struct ChunkScanner: Hashable {

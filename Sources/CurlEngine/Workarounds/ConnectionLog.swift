@@ -1,3 +1,5 @@
+// Needed by libcurl before 8.1.
+
 /// The state of an HTTP/2 connection that libcurl before 8.1 reports only in its log.
 ///
 /// If the server violates the protocol, these versions end the connection and report the response as complete, because they cannot

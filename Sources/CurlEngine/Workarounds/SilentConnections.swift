@@ -1,3 +1,4 @@
+// Needed by libcurl of every version so far.
 import CCurl
 
 /// The connections with streams whose peers are silent: a request on such a connection has reached a limit of its time, in which the

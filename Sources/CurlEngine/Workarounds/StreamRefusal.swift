@@ -1,3 +1,5 @@
+// Needed by libcurl of every version so far.
+
 /// The state of a stream that a server has not processed (RFC 9113, sections 6.8 and 8.7), according to libcurl's log. The log is the only
 /// source, because libcurl reports a refused stream to the application in the same way as a dead connection.
 struct StreamRefusal {

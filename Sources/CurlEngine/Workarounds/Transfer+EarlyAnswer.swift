@@ -1,3 +1,4 @@
+// Needed by libcurl of every version so far.
 import CCurl
 
 /// The handling of responses that arrive before the body of the request was sent. libcurl would wait for the rest of the body, which may

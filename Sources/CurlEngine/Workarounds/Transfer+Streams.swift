@@ -1,3 +1,4 @@
+// Needed by libcurl before 8.1, and in part by every later one.
 import CCurl
 
 /// Checks of HTTP/2 connections and responses that libcurl reports incompletely or wrongly.
