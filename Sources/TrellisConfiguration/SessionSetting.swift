@@ -52,9 +52,9 @@ extension SessionSetting {
 
     /// Creates a setting from a method that reads and a closure that applies.
     private init<Value: Sendable>(
-        _ key: String, _ type: ValueType, unit: String = "", default value: String, _ meaning: String,
+        _ key: String, _ type: ValueType, unit: String = "", default value: String, meaning: String,
         isSecret: Bool = false, reading: @escaping @Sendable (SettingReader) async throws -> Value?,
-        _ change: @escaping Change<Value>
+        change: @escaping Change<Value>
     ) {
         self.key = key
         self.type = type
@@ -72,22 +72,22 @@ extension SessionSetting {
     /// A text.
     static func text(
         _ key: String, default value: String = "", _ meaning: String, isSecret: Bool = false,
-        _ change: @escaping Change<String>
+        change: @escaping Change<String>
     ) -> SessionSetting {
         SessionSetting(
-            key, .string, default: value, meaning, isSecret: isSecret,
-            reading: { try await $0.string(key, isSecret: isSecret) }, change)
+            key, .string, default: value, meaning: meaning, isSecret: isSecret,
+            reading: { try await $0.string(key, isSecret: isSecret) }, change: change)
     }
 
     /// A text that is one of some words.
     static func choice<Value: Sendable>(
         _ key: String, of choices: [(String, Value)], default value: String = "", _ meaning: String,
-        _ change: @escaping Change<Value>
+        change: @escaping Change<Value>
     ) -> SessionSetting {
         let words = choices.map(\.0).joined(separator: ", ")
-        return SessionSetting(key, .string, unit: words, default: value, meaning) {
+        return SessionSetting(key, .string, unit: words, default: value, meaning: meaning) {
             try await $0.string(key, isSecret: false, expecting: "one of \(words)")
-        } _: { draft, text in
+        } change: { draft, text in
             guard let choice = choices.first(where: { $0.0 == text }) else {
                 throw SettingProblem("'\(text)' is none of \(words)")
             }
@@ -97,9 +97,10 @@ extension SessionSetting {
 
     /// A truth value.
     static func flag(
-        _ key: String, default value: String, _ meaning: String, _ change: @escaping Change<Bool>
+        _ key: String, default value: String, _ meaning: String, change: @escaping Change<Bool>
     ) -> SessionSetting {
-        SessionSetting(key, .bool, default: value, meaning, reading: { try await $0.bool(key) }, change)
+        SessionSetting(
+            key, .bool, default: value, meaning: meaning, reading: { try await $0.bool(key) }, change: change)
     }
 
     /// A number of seconds, which may have a fraction.
@@ -109,11 +110,11 @@ extension SessionSetting {
     ///   - none: The word for no limit; `nil` if there must be a limit.
     static func seconds(
         _ key: String, default value: String = "", minimum: Double = 0, none: String? = nil, _ meaning: String,
-        _ change: @escaping Change<Duration?>
+        change: @escaping Change<Duration?>
     ) -> SessionSetting {
-        SessionSetting(key, .double, unit: none.map { "s, or \($0)" } ?? "s", default: value, meaning) {
+        SessionSetting(key, .double, unit: none.map { "s, or \($0)" } ?? "s", default: value, meaning: meaning) {
             try await $0.number(key, or: none)
-        } _: { draft, amount in
+        } change: { draft, amount in
             switch amount {
             case .word: try change(&draft, nil)
             case .number(let seconds):
@@ -127,11 +128,11 @@ extension SessionSetting {
     /// A number without a unit.
     static func number(
         _ key: String, default value: String = "", from minimum: Double, through maximum: Double = 1e9,
-        excludingZero: Bool = false, _ meaning: String, _ change: @escaping Change<Double>
+        excludingZero: Bool = false, _ meaning: String, change: @escaping Change<Double>
     ) -> SessionSetting {
-        SessionSetting(key, .double, default: value, meaning) {
+        SessionSetting(key, .double, default: value, meaning: meaning) {
             try await $0.number(key, or: nil)
-        } _: { draft, amount in
+        } change: { draft, amount in
             guard case .number(let number) = amount else { return }
             try check(number, from: minimum, excludingZero: excludingZero, through: maximum)
             try change(&draft, number)
@@ -143,12 +144,12 @@ extension SessionSetting {
     /// - Parameter word: The word that may stand for a number; `nil` if there is none.
     static func count(
         _ key: String, unit: String = "", default value: String = "", from minimum: Int = 1,
-        through maximum: Int = .max, or word: String? = nil, _ meaning: String, _ change: @escaping Change<Int?>
+        through maximum: Int = .max, or word: String? = nil, _ meaning: String, change: @escaping Change<Int?>
     ) -> SessionSetting {
         let units = [unit, word.map { "or \($0)" } ?? ""].filter { !$0.isEmpty }.joined(separator: ", ")
-        return SessionSetting(key, .int, unit: units, default: value, meaning) {
+        return SessionSetting(key, .int, unit: units, default: value, meaning: meaning) {
             try await $0.integer(key, or: word)
-        } _: { draft, amount in
+        } change: { draft, amount in
             guard case .number(let number) = amount else { return try change(&draft, nil) }
             guard number >= minimum else { throw SettingProblem("\(number) is less than \(minimum)") }
             guard number <= maximum else { throw SettingProblem("\(number) is more than \(maximum)") }
@@ -159,18 +160,19 @@ extension SessionSetting {
     /// A list of texts.
     static func texts(
         _ key: String, default value: String = "", _ meaning: String, isSecret: Bool = false,
-        _ change: @escaping Change<[String]>
+        change: @escaping Change<[String]>
     ) -> SessionSetting {
         SessionSetting(
-            key, .stringArray, default: value, meaning, isSecret: isSecret,
-            reading: { try await $0.strings(key, isSecret: isSecret) }, change)
+            key, .stringArray, default: value, meaning: meaning, isSecret: isSecret,
+            reading: { try await $0.strings(key, isSecret: isSecret) }, change: change)
     }
 
     /// A list of whole numbers.
     static func counts(
-        _ key: String, default value: String, _ meaning: String, _ change: @escaping Change<[Int]>
+        _ key: String, default value: String, _ meaning: String, change: @escaping Change<[Int]>
     ) -> SessionSetting {
-        SessionSetting(key, .intArray, default: value, meaning, reading: { try await $0.integers(key) }, change)
+        SessionSetting(
+            key, .intArray, default: value, meaning: meaning, reading: { try await $0.integers(key) }, change: change)
     }
 
     private static func check(

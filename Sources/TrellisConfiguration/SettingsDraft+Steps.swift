@@ -108,7 +108,7 @@ extension SettingsDraft {
 
     /// Sets a store if it is enabled or has a file, and removes it if it is disabled. A store of the defaults stays if it is enabled
     /// without a file.
-    private func complete<Value>(_ store: Store, _ value: inout Value?, _ make: (_ file: String?) -> Value) {
+    private func complete<Value>(_ store: Store, _ value: inout Value?, make: (_ file: String?) -> Value) {
         guard let isEnabled = store.isEnabled ?? (store.file == nil ? nil : true) else { return }
         if isEnabled, store.file == nil, value != nil { return }
         value = isEnabled ? make(store.file) : nil

@@ -18,7 +18,7 @@ struct CallSpan: ResponseForwardingStep {
             let span = instrumentation.startSpan(Self.name, .internal, with: instrument)
         else { return try await next(request) }
         if span.isRecording {
-            let observed = ObservedRequest(request, context, resendCount: 0, instrumentation.profiles)
+            let observed = ObservedRequest(request, context, resendCount: 0, profiles: instrumentation.profiles)
             var attributes = SpanAttributes([:])
             attributes.set(AttributeName.method, value: .string(observed.method))
             attributes.set(AttributeName.url, value: .string(observed.redactedURL))

@@ -21,8 +21,8 @@ final class ObservedExchange: ExchangeObservation {
     private let start: Int64
 
     init(
-        _ request: ObservedRequest, span: (any Span)?, logger: Logger?, _ source: InstrumentSource?,
-        _ instrumentation: ExchangeInstrumentation, _ context: CallContext, start: Int64? = nil
+        _ request: ObservedRequest, span: (any Span)?, logger: Logger?, source: InstrumentSource?,
+        _ instrumentation: ExchangeInstrumentation, context: CallContext, start: Int64? = nil
     ) {
         (self.request, self.span, self.logger, self.source) = (request, span, logger, source)
         (self.instrumentation, self.context) = (instrumentation, context)
@@ -44,7 +44,7 @@ final class ObservedExchange: ExchangeObservation {
     private func end(_ outcome: ExchangeOutcome, isStreamed: Bool) {
         let duration = context.elapsedNanoseconds - start
         let kind = Series.Kind.end(status: outcome.status, version: outcome.version, errorType: outcome.errorType)
-        if let source { record(outcome, kind, duration, in: source, isStreamed: isStreamed) }
+        if let source { record(outcome, kind, duration: duration, in: source, isStreamed: isStreamed) }
         guard let span else { return log(outcome, duration) }
         // The log's metadata provider finds the span in the context.
         if logger != nil { ServiceContext.withValue(span.context) { log(outcome, duration) } }
@@ -54,7 +54,7 @@ final class ObservedExchange: ExchangeObservation {
     }
 
     private func record(
-        _ outcome: ExchangeOutcome, _ kind: Series.Kind, _ duration: Int64, in source: InstrumentSource,
+        _ outcome: ExchangeOutcome, _ kind: Series.Kind, duration: Int64, in source: InstrumentSource,
         isStreamed: Bool
     ) {
         guard let beginning else { return }
@@ -119,8 +119,8 @@ final class FailureLog: ExchangeObservation {
     private let start: Int64
 
     init(
-        _ request: Request, resendCount: Int, _ logger: Logger, _ instrumentation: ExchangeInstrumentation,
-        _ context: CallContext
+        _ request: Request, resendCount: Int, logger: Logger, _ instrumentation: ExchangeInstrumentation,
+        context: CallContext
     ) {
         (self.request, self.resendCount, self.logger) = (request, resendCount, logger)
         (self.instrumentation, self.context, start) = (instrumentation, context, context.elapsedNanoseconds)
@@ -130,9 +130,10 @@ final class FailureLog: ExchangeObservation {
     func endBody(with metrics: Metrics) {}
 
     func end(with error: any Error) {
-        let observed = ObservedRequest(request, context, resendCount: resendCount, instrumentation.profiles)
+        let observed = ObservedRequest(
+            request, context, resendCount: resendCount, profiles: instrumentation.profiles)
         let exchange = ObservedExchange(
-            observed, span: nil, logger: logger, nil, instrumentation, context, start: start)
+            observed, span: nil, logger: logger, source: nil, instrumentation, context: context, start: start)
         exchange.end(with: error)
     }
 }

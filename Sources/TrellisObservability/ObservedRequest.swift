@@ -14,7 +14,7 @@ struct ObservedRequest: Sendable {
     let redirectCount: Int
     let callID: UInt64
 
-    init(_ request: Request, _ context: CallContext, resendCount: Int, _ profiles: RequestProfiles) {
+    init(_ request: Request, _ context: CallContext, resendCount: Int, profiles: RequestProfiles) {
         self.request = request
         self.resendCount = resendCount
         redirectCount = context.redirects.count

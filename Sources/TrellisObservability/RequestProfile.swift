@@ -36,7 +36,7 @@ final class RequestProfile: Sendable {
     private let beginning = LazyReference<Beginning>()
     private let outcomes = Locked<[Outcome]>([])
 
-    fileprivate init(_ rawMethod: String, isKnown: Bool, _ server: ServerAddress, _ template: String?) {
+    fileprivate init(_ rawMethod: String, isKnown: Bool, _ server: ServerAddress, template: String?) {
         (self.rawMethod, self.server, self.template) = (rawMethod, server, template)
         method = isKnown ? rawMethod : otherValue
         let name = isKnown ? rawMethod : "HTTP"
@@ -46,7 +46,7 @@ final class RequestProfile: Sendable {
     /// The method in a request line, if it is not one of the known ones; `nil` otherwise.
     private var originalMethod: String? { method == otherValue ? rawMethod : nil }
 
-    fileprivate func isOf(_ rawMethod: String, _ server: ServerAddress, _ template: String?) -> Bool {
+    fileprivate func isOf(_ rawMethod: String, _ server: ServerAddress, template: String?) -> Bool {
         self.server.port == server.port && self.rawMethod == rawMethod && self.server.address == server.address
             && self.template == template
     }
@@ -123,11 +123,11 @@ final class RequestProfiles: Sendable {
         // Methods are case-sensitive (RFC 9110, section 9.1).
         let (method, server) = (request.method.rawValue, ServerAddress(of: request.url))
         let found = profiles.withLock { profiles -> RequestProfile? in
-            for profile in profiles where profile.isOf(method, server, template) { return profile }
+            for profile in profiles where profile.isOf(method, server, template: template) { return profile }
             return nil
         }
         if let found { return found }
-        let made = RequestProfile(method, isKnown: knownMethods.contains(method), server, template)
+        let made = RequestProfile(method, isKnown: knownMethods.contains(method), server, template: template)
         profiles.withLock { profiles in
             if profiles.count == Self.maximumCount { profiles = [] }
             profiles.append(made)

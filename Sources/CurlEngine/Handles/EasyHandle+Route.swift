@@ -39,7 +39,7 @@ extension EasyHandle {
         let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
         guard unsafe ccurl_set_sockets_connected(curl, route.socketPath != nil) == CURLE_OK else { return false }
         return accepts(CURLOPT_INTERFACE, interface) && connect(to: RouteNames(route).connectTo)
-            && apply(route.proxy, RouteNames(route), trust)
+            && apply(route.proxy, RouteNames(route), trust: trust)
     }
 
     /// Sets the entries of libcurl's cache of addresses that the next transfer adds.
@@ -66,7 +66,7 @@ extension EasyHandle {
 
     /// - Parameter names: The names in place of the hosts of the proxies.
     private func apply(
-        _ proxy: EngineConfiguration.ProxyServer?, _ names: RouteNames, _ trust: TransferTrust
+        _ proxy: EngineConfiguration.ProxyServer?, _ names: RouteNames, trust: TransferTrust
     ) -> Bool {
         let first = proxy?.first
         // Neither the proxies of the environment nor its exceptions apply: an empty text means no proxy.

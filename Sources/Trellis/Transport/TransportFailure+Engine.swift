@@ -47,7 +47,7 @@ extension TransportFailure {
         case .bodyNotReplayable: .bodyFailed(.notReplayable)
         case .bodyFile(let path): .bodyFailed(.file(path: path, reason: text))
         case .replayRefused: .exchangeFailed(.connectionLost)
-        case .proxy(let name, let failure): .proxyFailed(reason(failure, name, text))
+        case .proxy(let name, let failure): .proxyFailed(reason(failure, proxy: name, text))
         case .head(let head): reason(head)
         case .tooLarge: .invalidResponse(.malformed(text))
         case .outOfMemory, .internalError: .other("libcurl: \(text)")
@@ -55,7 +55,7 @@ extension TransportFailure {
     }
 
     private static func reason(
-        _ failure: EngineFailure.ProxyCause, _ name: String, _ text: String
+        _ failure: EngineFailure.ProxyCause, proxy name: String, _ text: String
     ) -> TrellisError.ProxyFailure {
         switch failure {
         case .nameResolution: .nameResolution(proxy: name, reason: text)

@@ -33,14 +33,16 @@ final class ExchangeInstrumentation: ExchangeObserver {
         guard source != nil || logger != nil || instrument != nil else { return (request, nil) }
         let resendCount = context.countExchange()
         if let logger, source == nil, instrument == nil, !settings.logLevels.writesResponses(to: logger) {
-            return (request, FailureLog(request, resendCount: resendCount, logger, self, context))
+            return (request, FailureLog(request, resendCount: resendCount, logger: logger, self, context: context))
         }
-        let observed = ObservedRequest(request, context, resendCount: resendCount, profiles)
+        let observed = ObservedRequest(request, context, resendCount: resendCount, profiles: profiles)
         guard let instrument else {
-            return (request, ObservedExchange(observed, span: nil, logger: logger, source, self, context))
+            return (
+                request, ObservedExchange(observed, span: nil, logger: logger, source: source, self, context: context)
+            )
         }
         let span = settings.createsSpans ? startSpan(observed, context, with: instrument) : nil
-        let observation = ObservedExchange(observed, span: span, logger: logger, source, self, context)
+        let observation = ObservedExchange(observed, span: span, logger: logger, source: source, self, context: context)
         let isForHost = settings.propagatesContextToHost?(observed.profile.server.address) ?? true
         return (isForHost ? injecting(span, into: request, with: instrument) : request, observation)
     }
@@ -88,7 +90,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
     func willRetry(_ attempt: FailedAttempt, after delay: Duration, context: CallContext) {
         let status = attempt.response.map { $0.status.code }.flatMap { $0 >= 400 ? String($0) : nil }
         let errorType = status ?? attempt.error.map { ExchangeOutcome.errorType(of: $0) } ?? otherValue
-        let observed = ObservedRequest(attempt.request, context, resendCount: 0, profiles)
+        let observed = ObservedRequest(attempt.request, context, resendCount: 0, profiles: profiles)
         count(observed.series(.retry(errorType: errorType)), ifOn: .retries)
         guard let level = settings.logLevels.retry, let logger = settings.logger(at: level) else { return }
         logger.log(
@@ -116,7 +118,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
     }
 
     func didUseCache(_ status: CacheStatus, for request: Request, context: CallContext) {
-        let observed = ObservedRequest(request, context, resendCount: 0, profiles)
+        let observed = ObservedRequest(request, context, resendCount: 0, profiles: profiles)
         let result = status.result
         count(observed.series(.cache(result: result)), ifOn: .cacheResults)
         guard status.isHit || status.isCoalesced, let level = settings.logLevels.exchange,

@@ -13,12 +13,12 @@ final class InstrumentCache: Sendable {
 
         /// Returns the source of a factory that is an object.
         mutating func source(
-            _ factory: any MetricsFactory, _ id: ObjectIdentifier, _ bounds: InstrumentBounds
+            _ factory: any MetricsFactory, id: ObjectIdentifier, _ bounds: InstrumentBounds
         ) -> InstrumentSource {
             if let source = sources[id] { return source }
             // A program that makes factories without end keeps only a few of them.
             if sources.count == InstrumentCache.maximumFactoryCount { sources = [:] }
-            let source = InstrumentSource(factory, id, keeps: true, bounds)
+            let source = InstrumentSource(factory, id: id, keeps: true, bounds)
             sources[id] = source
             return source
         }
@@ -42,7 +42,7 @@ final class InstrumentCache: Sendable {
         let bounds = InstrumentBounds(settings)
         self.bounds = bounds
         isFixed = settings.metricsFactory != nil
-        fixed = settings.recordingFactory.map { InstrumentSource($0, nil, keeps: true, bounds) }
+        fixed = settings.recordingFactory.map { InstrumentSource($0, id: nil, keeps: true, bounds) }
     }
 
     /// Indicates whether requests may have a source: metrics are on, and the settings have no factory that does nothing.
@@ -61,7 +61,7 @@ final class InstrumentCache: Sendable {
     private func source<Factory: MetricsFactory>(of factory: Factory) -> InstrumentSource {
         defer { hasLatest.store(true, ordering: .relaxed) }
         guard let id = ObjectIdentifier(ofObject: factory) else {
-            let source = InstrumentSource(factory, nil, keeps: false, bounds)
+            let source = InstrumentSource(factory, id: nil, keeps: false, bounds)
             let earlier = state.withLock { state in
                 defer { state.latest = source }
                 return state.latest
@@ -72,7 +72,7 @@ final class InstrumentCache: Sendable {
         }
         return state.withLock { state in
             if let latest = state.latest, latest.id == id { return latest }
-            let source = state.source(factory, id, bounds)
+            let source = state.source(factory, id: id, bounds)
             if state.latest != nil { switches.add(1, ordering: .relaxed) }
             state.latest = source
             return source

@@ -25,7 +25,7 @@ final class InstrumentSource: Sendable {
     private let known: Locked<Known>?
 
     /// - Parameter keeps: Indicates whether the instruments that are made are kept.
-    init(_ factory: any MetricsFactory, _ id: ObjectIdentifier?, keeps: Bool, _ bounds: InstrumentBounds) {
+    init(_ factory: any MetricsFactory, id: ObjectIdentifier?, keeps: Bool, _ bounds: InstrumentBounds) {
         (self.factory, self.id, self.bounds) = (factory, id, bounds)
         known = keeps ? Locked(Known()) : nil
     }
@@ -39,7 +39,7 @@ final class InstrumentSource: Sendable {
         let series = bounds.bounded(series)
         if let found = known?.withLock({ $0.series[series] }) { return found }
         // The factory is not called inside the lock. Two tasks that make the same instruments get the same handlers from it.
-        let made = SeriesInstruments(series, factory, bounds.settings)
+        let made = SeriesInstruments(series, factory, settings: bounds.settings)
         known?.withLock { $0.series[series] = made }
         return made
     }

@@ -19,7 +19,7 @@ final class SeriesInstruments: Sendable {
     /// The number of outcomes that are kept with a beginning. Most servers have fewer.
     private static let maximumOutcomeCount = 8
 
-    init(_ series: Series, _ factory: any MetricsFactory, _ settings: Observability) {
+    init(_ series: Series, _ factory: any MetricsFactory, settings: Observability) {
         let (metrics, dimensions) = (settings.metrics, series.dimensions(omittingEmpty: settings.omitsEmptyDimensions))
         func timer(_ label: String, _ isOn: Bool) -> Timer? {
             guard isOn else { return nil }

@@ -24,7 +24,7 @@ enum CassetteDifference {
         guard let (recording, distance) = nearest else { return nil }
         var lines = Parts(recording.request).differences(asked, matching)
         lines += matching.differences(recording.request, request).map { name in
-            line(name, value(name, recording.request), value(name, request))
+            line(name, recorded: value(name, recording.request), asked: value(name, request))
         }
         let count = distances.count { $0.1 == 0 }
         if lines.isEmpty, distance == 0, recording.isUsed {
@@ -46,7 +46,7 @@ enum CassetteDifference {
         text.unicodeScalars.count <= 200 ? text : "\(String(text.unicodeScalars.prefix(200)))…"
     }
 
-    fileprivate static func line(_ name: String, _ recorded: String?, _ asked: String?) -> String {
+    fileprivate static func line(_ name: String, recorded: String?, asked: String?) -> String {
         "\(name): \(recorded.map { "recorded \"\($0)\"" } ?? "not recorded"), "
             + (asked.map { "asked \"\($0)\"" } ?? "not asked")
     }
@@ -100,16 +100,20 @@ enum CassetteDifference {
         /// Returns the differences between this request, the recorded one, and another one, a line for each.
         func differences(_ asked: Parts, _ matching: CassetteMatching) -> [String] {
             var lines: [String] = []
-            if !method.hasSameBytes(as: asked.method) { lines.append(line("method", method, asked.method)) }
-            if !origin.hasSameBytes(as: asked.origin) { lines.append(line("origin", origin, asked.origin)) }
-            if !path.hasSameBytes(as: asked.path) { lines.append(line("path", path, asked.path)) }
+            if !method.hasSameBytes(as: asked.method) {
+                lines.append(line("method", recorded: method, asked: asked.method))
+            }
+            if !origin.hasSameBytes(as: asked.origin) {
+                lines.append(line("origin", recorded: origin, asked: asked.origin))
+            }
+            if !path.hasSameBytes(as: asked.path) { lines.append(line("path", recorded: path, asked: asked.path)) }
             guard matching.query else { return lines }
             for name in changes(asked) {
                 let (recorded, asked) = (values(name), asked.values(name))
                 let text = { (values: [TextBytes]) in
                     values.isEmpty ? nil : values.map(\.text).joined(separator: "\", \"")
                 }
-                lines.append(line("query item \(name)", text(recorded), text(asked)))
+                lines.append(line("query item \(name)", recorded: text(recorded), asked: text(asked)))
             }
             if lines.isEmpty, !items.map(\.name).elementsEqual(asked.items.map(\.name)) {
                 lines.append("the items of the query have another order")
@@ -117,8 +121,8 @@ enum CassetteDifference {
             return lines
         }
 
-        private func line(_ name: String, _ recorded: String?, _ asked: String?) -> String {
-            CassetteDifference.line(name, recorded, asked)
+        private func line(_ name: String, recorded: String?, asked: String?) -> String {
+            CassetteDifference.line(name, recorded: recorded, asked: asked)
         }
     }
 }

@@ -32,9 +32,9 @@ struct CassetteIndex: Sendable {
         let bytes = document.span
         // Some editors write a byte order mark.
         var position = bytes.matches(Self.byteOrderMark.span, at: 0) ? 3 : 0
-        try Self.open("{", "a JSON object", bytes, &position)
+        try Self.open("{", expected: "a JSON object", in: bytes, at: &position)
         var (isFirst, hasLog) = (true, false)
-        while let name = try Self.member(bytes, &position, &isFirst) {
+        while let name = try Self.member(in: bytes, at: &position, isFirst: &isFirst) {
             if bytes.matches(Self.log.span, at: name) {
                 hasLog = true
                 try readLog(bytes, &position)
@@ -46,9 +46,9 @@ struct CassetteIndex: Sendable {
     }
 
     private mutating func readLog(_ bytes: Span<UInt8>, _ position: inout Int) throws(Malformed) {
-        try Self.open("{", "the object \"log\"", bytes, &position)
+        try Self.open("{", expected: "the object \"log\"", in: bytes, at: &position)
         var (isFirst, hasEntries) = (true, false)
-        while let name = try Self.member(bytes, &position, &isFirst) {
+        while let name = try Self.member(in: bytes, at: &position, isFirst: &isFirst) {
             if bytes.matches(Self.entries.span, at: name) {
                 hasEntries = true
                 try readEntries(bytes, &position)
@@ -60,7 +60,7 @@ struct CassetteIndex: Sendable {
     }
 
     private mutating func readEntries(_ bytes: Span<UInt8>, _ position: inout Int) throws(Malformed) {
-        try Self.open("[", "the list of entries", bytes, &position)
+        try Self.open("[", expected: "the list of entries", in: bytes, at: &position)
         var isFirst = true
         while true {
             position = bytes.endOfJSONBlanks(from: position)
@@ -68,7 +68,7 @@ struct CassetteIndex: Sendable {
                 position += 1
                 return
             }
-            if !isFirst { try Self.take(",", "a comma between entries", bytes, &position) }
+            if !isFirst { try Self.take(",", expected: "a comma between entries", in: bytes, at: &position) }
             isFirst = false
             try readEntry(bytes, &position)
         }
@@ -78,16 +78,16 @@ struct CassetteIndex: Sendable {
         position = bytes.endOfJSONBlanks(from: position)
         let start = position
         var (method, url): (String?, String?)
-        try Self.open("{", "an entry", bytes, &position)
+        try Self.open("{", expected: "an entry", in: bytes, at: &position)
         var isFirst = true
-        while let name = try Self.member(bytes, &position, &isFirst) {
+        while let name = try Self.member(in: bytes, at: &position, isFirst: &isFirst) {
             guard bytes.matches(Self.request.span, at: name) else {
                 try Self.skipValue(bytes, &position)
                 continue
             }
-            try Self.open("{", "a request", bytes, &position)
+            try Self.open("{", expected: "a request", in: bytes, at: &position)
             var isFirstOfRequest = true
-            while let name = try Self.member(bytes, &position, &isFirstOfRequest) {
+            while let name = try Self.member(in: bytes, at: &position, isFirst: &isFirstOfRequest) {
                 let value = position
                 try Self.skipValue(bytes, &position)
                 if bytes.matches(Self.method.span, at: name) {
@@ -112,14 +112,14 @@ struct CassetteIndex: Sendable {
 
     /// Takes the beginning of an object or an array.
     private static func open(
-        _ mark: Unicode.Scalar, _ expected: String, _ bytes: Span<UInt8>, _ position: inout Int
+        _ mark: Unicode.Scalar, expected: String, in bytes: Span<UInt8>, at position: inout Int
     ) throws(Malformed) {
         position = bytes.endOfJSONBlanks(from: position)
-        try take(mark, expected, bytes, &position)
+        try take(mark, expected: expected, in: bytes, at: &position)
     }
 
     private static func take(
-        _ mark: Unicode.Scalar, _ expected: String, _ bytes: Span<UInt8>, _ position: inout Int
+        _ mark: Unicode.Scalar, expected: String, in bytes: Span<UInt8>, at position: inout Int
     ) throws(Malformed) {
         guard position < bytes.count, bytes[position] == UInt8(ascii: mark) else {
             throw Malformed(offset: position, reason: "\(expected) is expected")
@@ -130,7 +130,7 @@ struct CassetteIndex: Sendable {
     /// Takes the name of the next member and the colon after it, up to its value, and returns the index of the name; `nil` at the end of
     /// the object, which is taken.
     private static func member(
-        _ bytes: Span<UInt8>, _ position: inout Int, _ isFirst: inout Bool
+        in bytes: Span<UInt8>, at position: inout Int, isFirst: inout Bool
     ) throws(Malformed) -> Int? {
         position = bytes.endOfJSONBlanks(from: position)
         if position < bytes.count, bytes[position] == UInt8(ascii: "}") {
@@ -138,7 +138,7 @@ struct CassetteIndex: Sendable {
             return nil
         }
         if !isFirst {
-            try take(",", "a comma between members", bytes, &position)
+            try take(",", expected: "a comma between members", in: bytes, at: &position)
             position = bytes.endOfJSONBlanks(from: position)
         }
         isFirst = false
@@ -147,7 +147,7 @@ struct CassetteIndex: Sendable {
             throw Malformed(offset: position, reason: "the name of a member is expected")
         }
         position = bytes.endOfJSONBlanks(from: end)
-        try take(":", "a colon", bytes, &position)
+        try take(":", expected: "a colon", in: bytes, at: &position)
         position = bytes.endOfJSONBlanks(from: position)
         return name
     }

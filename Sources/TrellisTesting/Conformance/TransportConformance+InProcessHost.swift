@@ -48,7 +48,7 @@ extension TransportConformance {
                 case .head(let status, let fields):
                     let (rest, reader) = (steps, BodyReader(request.body))
                     return MockResponse(status: status, headers: fields) { writer in
-                        for step in rest { try await play(step, writer, reader) }
+                        for step in rest { try await play(step, writer, reader: reader) }
                     }
                 case .wait(let gate): try await gate.opened()
                 case .hold: try await LoopbackServer.Gate().opened()
@@ -61,7 +61,7 @@ extension TransportConformance {
         }
 
         private static func play(
-            _ step: Step, _ writer: MockResponse.Writer, _ reader: BodyReader
+            _ step: Step, _ writer: MockResponse.Writer, reader: BodyReader
         ) async throws {
             switch step {
             case .body(let bytes): try await writer.write(bytes)

@@ -69,10 +69,10 @@ extension TransportConformance {
         mutating func play(_ steps: [Step], _ whenReleased: () -> Void) throws -> Bool {
             for step in steps {
                 switch step {
-                case .informational(let status, let fields): try connection.write(head(status, fields, ""))
+                case .informational(let status, let fields): try connection.write(head(status, fields, framing: ""))
                 case .head(let status, let fields):
                     hasBody = !WireHead.hasNoBody(method: request.method, status: status)
-                    try connection.write(head(status, fields, hasBody ? "Transfer-Encoding: chunked\r\n" : ""))
+                    try connection.write(head(status, fields, framing: hasBody ? "Transfer-Encoding: chunked\r\n" : ""))
                 case .body(let bytes):
                     guard hasBody, !bytes.isEmpty else { continue }
                     let size = "\(String(bytes.count, radix: 16))\r\n"
@@ -119,7 +119,7 @@ extension TransportConformance {
             return bytes
         }
 
-        private func head(_ status: Int, _ fields: HTTPFields, _ framing: String) -> String {
+        private func head(_ status: Int, _ fields: HTTPFields, framing: String) -> String {
             "HTTP/1.1 \(status) Status\r\n" + fields.map { "\($0.name): \($0.value)\r\n" }.joined() + framing + "\r\n"
         }
     }

@@ -55,7 +55,7 @@ extension FaultAttempt {
         while !rest.isEmpty {
             switch response.step(available: rest.count) {
             case .play(let fault): try await play(fault)
-            case .wait(let fault, let pause): try await drip(fault, pause, &response)
+            case .wait(let fault, let pause): try await drip(fault, pause: pause, &response)
             case .send(let count):
                 try await passage { !$0.wanted.isPaused && !$0.wanted.isSuspended }
                 Array(rest.prefix(count)).withBytes { events.transportDidReceiveBody($0) }
@@ -66,7 +66,7 @@ extension FaultAttempt {
 
     /// Waits before a piece of a drip. The pauses are counted from the beginning of the first one, so that a clock that is moved over
     /// several of them ends all of these.
-    private func drip(_ fault: Fault, _ pause: Duration, _ response: inout FaultedResponse) async throws {
+    private func drip(_ fault: Fault, pause: Duration, _ response: inout FaultedResponse) async throws {
         let end = (response.lastPause ?? elapsed) + pause
         if response.lastPause == nil { begin(fault) }
         response.lastPause = end

@@ -62,8 +62,8 @@ final class FaultAttempt: TransportTask {
     private let task = Locked<Task<Void, Never>?>(nil)
 
     init(
-        _ request: TransportRequest, _ faults: [Fault], events: any TransportEvents, _ transport: any Transport,
-        _ schedule: FaultSchedule
+        _ request: TransportRequest, faults: [Fault], events: any TransportEvents, _ transport: any Transport,
+        schedule: FaultSchedule
     ) {
         self.request = request
         self.faults = faults

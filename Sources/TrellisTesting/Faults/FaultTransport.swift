@@ -56,7 +56,7 @@ public final class FaultTransport: TestTransport {
         }
         let faults = schedule.next(nil, FaultedRequest(request))
         guard !faults.isEmpty else { return transport.start(request, events: events) }
-        let attempt = FaultAttempt(request, faults, events: events, transport, schedule)
+        let attempt = FaultAttempt(request, faults: faults, events: events, transport, schedule: schedule)
         attempt.begin()
         return attempt
     }

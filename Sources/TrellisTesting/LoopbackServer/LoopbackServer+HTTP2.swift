@@ -25,7 +25,7 @@ extension LoopbackServer {
     ) throws -> LoopbackServer {
         try faults.check(hasHTTP2: true)
         return try LoopbackServer(on: address, tls: nil, faults: faults, clock: clock) { connection, schedule in
-            try HTTP2Peer(connection, schedule, response).serve()
+            try HTTP2Peer(connection, schedule, response: response).serve()
         }
     }
 }
@@ -64,7 +64,7 @@ private struct HTTP2Peer {
     private let response: LoopbackServer.Response
 
     init(
-        _ connection: LoopbackServer.Connection, _ schedule: FaultSchedule, _ response: LoopbackServer.Response
+        _ connection: LoopbackServer.Connection, _ schedule: FaultSchedule, response: LoopbackServer.Response
     ) {
         self.connection = connection
         self.schedule = schedule
@@ -74,14 +74,16 @@ private struct HTTP2Peer {
     func serve() throws {
         // The preface of the client (RFC 9113, section 3.4).
         _ = try connection.read(exactly: 24)
-        try send(Kind.settings, 0, 0, [])
+        try send(Kind.settings, flags: 0, stream: 0, [])
         var requests: [UInt32: OpenRequest] = [:]
         while true {
             let frame = try nextFrame()
             let isAcknowledgement = frame.flags & Flag.acknowledgement != 0
             switch frame.kind {
-            case Kind.settings where !isAcknowledgement: try send(Kind.settings, Flag.acknowledgement, 0, [])
-            case Kind.ping where !isAcknowledgement: try send(Kind.ping, Flag.acknowledgement, 0, frame.payload)
+            case Kind.settings where !isAcknowledgement:
+                try send(Kind.settings, flags: Flag.acknowledgement, stream: 0, [])
+            case Kind.ping where !isAcknowledgement:
+                try send(Kind.ping, flags: Flag.acknowledgement, stream: 0, frame.payload)
             case Kind.headers, Kind.data:
                 let isLast = frame.flags & Flag.endStream != 0
                 // A second head has the trailers.
@@ -118,8 +120,8 @@ private struct HTTP2Peer {
     private func openWindows(after frame: Frame, isLast: Bool) throws {
         guard !frame.payload.isEmpty else { return }
         let length = Self.bytes(UInt32(frame.payload.count))
-        try send(Kind.windowUpdate, 0, 0, length)
-        if !isLast { try send(Kind.windowUpdate, 0, frame.stream, length) }
+        try send(Kind.windowUpdate, flags: 0, stream: 0, length)
+        if !isLast { try send(Kind.windowUpdate, flags: 0, stream: frame.stream, length) }
     }
 
     private func nextFrame() throws -> Frame {
@@ -130,7 +132,7 @@ private struct HTTP2Peer {
             kind: head[3], flags: head[4], stream: stream & 0x7FFF_FFFF, payload: try connection.read(exactly: length))
     }
 
-    private func send(_ kind: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) throws {
+    private func send(_ kind: UInt8, flags: UInt8, stream: UInt32, _ payload: [UInt8]) throws {
         let length = payload.count
         let size = [UInt8(length >> 16), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)]
         try connection.write(size + [kind, flags] + Self.bytes(stream) + payload)
@@ -144,7 +146,7 @@ private struct HTTP2Peer {
 
     private func respond(on stream: UInt32, _ faults: [Fault]) throws {
         for fault in faults where fault.moment == .responseHead { guard try play(fault, on: stream) else { return } }
-        try send(Kind.headers, Flag.endHeaders, stream, headBlock)
+        try send(Kind.headers, flags: Flag.endHeaders, stream: stream, headBlock)
         var bytes: ArraySlice<UInt8> = []
         if case .bytes(let data) = response.body { bytes = Array(data)[...] }
         var body = FaultedBody(faults)
@@ -152,14 +154,14 @@ private struct HTTP2Peer {
         while !bytes.isEmpty {
             switch body.step(available: min(bytes.count, 16_384)) {
             case .send(let count):
-                try send(Kind.data, 0, stream, Array(bytes.prefix(count)))
+                try send(Kind.data, flags: 0, stream: stream, Array(bytes.prefix(count)))
                 bytes = bytes.dropFirst(count)
             case .play(let fault): guard try play(fault, on: stream) else { return }
             case .wait(let fault, let pause): try pauses.wait(for: pause, of: fault, on: connection)
             }
         }
         for fault in faults where fault.moment == .end { guard try play(fault, on: stream) else { return } }
-        try send(Kind.data, Flag.endStream, stream, [])
+        try send(Kind.data, flags: Flag.endStream, stream: stream, [])
     }
 
     /// Performs a fault; returns whether the response continues after it.
@@ -167,11 +169,11 @@ private struct HTTP2Peer {
         switch fault {
         case .http2(.resetStream(let code, _)):
             schedule.begin(fault)
-            try send(Kind.resetStream, 0, stream, Self.bytes(code.rawValue))
+            try send(Kind.resetStream, flags: 0, stream: stream, Self.bytes(code.rawValue))
             return false
         case .http2(.goAway(let code)):
             schedule.begin(fault)
-            try send(Kind.goAway, 0, 0, Self.bytes(stream) + Self.bytes(code.rawValue))
+            try send(Kind.goAway, flags: 0, stream: 0, Self.bytes(stream) + Self.bytes(code.rawValue))
             throw LoopbackServer.Interruption.closedByScript
         default:
             try connection.play(fault, schedule)

@@ -95,17 +95,17 @@ public final class MockTransport: Transport {
         case .inTask(let handler): startTask(request, events) { try await handler($0.request) }
         case .atOnce(let decide) where request.hasStreamedBody:
             startTask(request, events) { try await decide($0).response() }
-        case .atOnce(let decide): startAtOnce(request, events, decide)
+        case .atOnce(let decide): startAtOnce(request, events, decide: decide)
         case .immediate(let handler) where request.hasStreamedBody:
             startTask(request, events) { try handler($0.request) }
-        case .immediate(let handler): startImmediately(request, events, handler)
+        case .immediate(let handler): startImmediately(request, events, handler: handler)
         }
     }
 
     /// Starts an attempt in a task, which waits for the request's body.
     private func startTask(
         _ request: TransportRequest, _ events: any TransportEvents,
-        _ respond: @escaping @Sendable (RecordedRequest) async throws -> MockResponse
+        respond: @escaping @Sendable (RecordedRequest) async throws -> MockResponse
     ) -> MockExchange {
         record.update { $0.started += 1 }
         return run(request, events) { [record] exchange in
@@ -121,7 +121,7 @@ public final class MockTransport: Transport {
 
     /// Reacts to a request whose body is in memory.
     private func startAtOnce(
-        _ request: TransportRequest, _ events: any TransportEvents, _ decide: Deciding
+        _ request: TransportRequest, _ events: any TransportEvents, decide: Deciding
     ) -> any TransportTask {
         events.transportIsConnected()
         let kept = request.withoutCall
@@ -139,7 +139,7 @@ public final class MockTransport: Transport {
     /// Responds to a request whose body is in memory. Everything is done without a task, and without the values that a reaction with one
     /// needs.
     private func startImmediately(
-        _ request: TransportRequest, _ events: any TransportEvents, _ handler: ImmediateHandler
+        _ request: TransportRequest, _ events: any TransportEvents, handler: ImmediateHandler
     ) -> any TransportTask {
         events.transportIsConnected()
         let kept = request.withoutCall
@@ -168,7 +168,7 @@ public final class MockTransport: Transport {
     /// Runs an attempt in a task.
     private func run(
         _ request: TransportRequest, _ events: any TransportEvents, isConnected: Bool = false,
-        _ answer: @escaping MockExchange.Answer
+        answer: @escaping MockExchange.Answer
     ) -> MockExchange {
         let exchange = MockExchange(request, events: events, isConnected: isConnected, answer: answer) {
             [record] wasCancelled in

@@ -190,7 +190,7 @@ final class ProxyScriptState: Sendable {
     private func loadedText(_ ticket: UInt64, _ access: some ProxyScriptAccess) async throws -> String {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                join(ticket, reply, access)
+                join(ticket: ticket, reply, access)
                 // The task may have been cancelled before there was a waiter to remove.
                 if Task.isCancelled { leave(ticket) }
             }
@@ -200,7 +200,7 @@ final class ProxyScriptState: Sendable {
     }
 
     /// Adds a waiter to the loading, and begins it if there is none. A loading that has just ended is enough.
-    private func join(_ ticket: UInt64, _ reply: Reply<String>, _ access: some ProxyScriptAccess) {
+    private func join(ticket: UInt64, _ reply: Reply<String>, _ access: some ProxyScriptAccess) {
         let now = access.now
         let (fresh, new) = state.withLock { state -> (String?, UInt64?) in
             if state.loading == nil, let text = state.freshText(now) { return (text, nil) }
@@ -215,7 +215,7 @@ final class ProxyScriptState: Sendable {
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<LoadedProxyScript, any Error>
             do { result = .success(try await access.load(script)) } catch { result = .failure(error) }
-            end(new, result, access.now)
+            end(new, result, now: access.now)
         }
         let isWanted = state.withLock { state in
             if state.loading?.number == new {
@@ -230,7 +230,7 @@ final class ProxyScriptState: Sendable {
     }
 
     /// Ends a loading, and resumes its waiters in the order of their arrival. The script is kept if it is that of the present network.
-    private func end(_ number: UInt64, _ result: Result<LoadedProxyScript, any Error>, _ now: EngineInstant) {
+    private func end(_ number: UInt64, _ result: Result<LoadedProxyScript, any Error>, now: EngineInstant) {
         let (waiters, outcome) = state.withLock { state -> ([UInt64: Reply<String>], Result<String, any Error>) in
             let former = state.formerLoadings.removeValue(forKey: number)
             guard let loading = former ?? state.loading, loading.number == number else {

@@ -26,7 +26,7 @@ extension Route {
         if let next = proxy.nextHop {
             let host = next.host.lowercasedASCII()
             let known = addresses.find(host, Int(next.port))
-            parts.proxyAddresses = try Self.addresses(known, of: host, family, isSeparate, isProxy: true)
+            parts.proxyAddresses = try Self.addresses(known, of: host, family, isSeparate: isSeparate, isProxy: true)
         }
         if let second = proxy.secondHop, IPAddress(second.host) == nil {
             let host = second.host.lowercasedASCII()
@@ -38,7 +38,7 @@ extension Route {
         // libcurl has the same addresses for these names, and would ask a SOCKS proxy for the first one alone.
         let local = proxy.looksUpServers && target.host.isLocalName ? Self.loopback : nil
         let known = addresses.find(target.host, Int(target.port)) ?? local
-        parts.addresses = try Self.addresses(known, of: target.host, family, isSeparate)
+        parts.addresses = try Self.addresses(known, of: target.host, family, isSeparate: isSeparate)
         return parts
     }
 
@@ -63,7 +63,7 @@ extension Route {
 
     /// Returns the origin of a host's addresses, after a check that they are of the right version of IP.
     private static func addresses(
-        _ known: [IPAddress]?, of host: String, _ family: AddressFamily, _ isSeparate: Bool, isProxy: Bool = false
+        _ known: [IPAddress]?, of host: String, _ family: AddressFamily, isSeparate: Bool, isProxy: Bool = false
     ) throws(TrellisError) -> TransferRoute.Addresses {
         if let known { return .fixed(try usable(known, of: host, family)) }
         if isSeparate, host.isLocalName { return .fixed(try usable(loopback, of: host, family)) }

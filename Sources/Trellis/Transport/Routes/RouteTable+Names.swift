@@ -87,17 +87,17 @@ extension RouteTable {
         var found = FoundAddresses()
         guard let lookups = try lookups(for: request, to: url, through: proxy) else { return found }
         if let name = lookups.proxy {
-            found.proxy = try await find(name, lookups.family, clock, tell) {
+            found.proxy = try await find(name, lookups.family, clock: clock, tell: tell) {
                 .proxyFailed(.nameResolution(proxy: proxy.nextHop?.name ?? name, reason: $0))
             }
         }
         if let name = lookups.secondProxy {
-            found.secondProxy = try await find(name, lookups.family, clock, tell) {
+            found.secondProxy = try await find(name, lookups.family, clock: clock, tell: tell) {
                 .proxyFailed(.nameResolution(proxy: proxy.secondHop?.name ?? name, reason: $0))
             }
         }
         if let name = lookups.server {
-            found.server = try await find(name, lookups.family, clock, tell) {
+            found.server = try await find(name, lookups.family, clock: clock, tell: tell) {
                 .connectionFailed(.nameResolution("\(name): \($0)"))
             }
         }
@@ -113,8 +113,8 @@ extension RouteTable {
     }
 
     private func find(
-        _ name: String, _ family: AddressFamily, _ clock: any EngineClock,
-        _ tell: @Sendable (RequestEvent.Kind) -> Void, _ reason: (String) -> TrellisError.Reason
+        _ name: String, _ family: AddressFamily, clock: any EngineClock,
+        tell: @Sendable (RequestEvent.Kind) -> Void, reason: (String) -> TrellisError.Reason
     ) async throws -> [IPAddress] {
         if let known = names.knownAddresses(of: name, family, now: clock.now()) { return known }
         tell(.lookingUp(host: name))

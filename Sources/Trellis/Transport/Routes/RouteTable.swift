@@ -123,7 +123,7 @@ final class RouteTable: Sendable {
                 decision: (extras?.proxy ?? proxies).isDirect ? nil : selected.decision)
         }
         if !hasOwnRule, let known = state.withLock({ $0.chosen[url.origin] }) { return known }
-        let chosen = try choose(url, extras, isForQueue)
+        let chosen = try choose(url, extras, isForQueue: isForQueue)
         // The addresses of a resolver are found for each exchange.
         if !hasOwnRule, !hasResolver {
             state.withLock { state in
@@ -134,7 +134,7 @@ final class RouteTable: Sendable {
         return chosen
     }
 
-    private func choose(_ url: WireURL, _ extras: RequestExtras?, _ isForQueue: Bool) throws(TrellisError) -> Chosen {
+    private func choose(_ url: WireURL, _ extras: RequestExtras?, isForQueue: Bool) throws(TrellisError) -> Chosen {
         let rule = extras?.proxy ?? proxies
         guard (extras?.route ?? route).unixSocket == nil else {
             return Chosen(route: try route(to: url, extras, through: .direct), decision: nil)

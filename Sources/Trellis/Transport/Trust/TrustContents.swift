@@ -34,13 +34,15 @@ struct TrustContents: Sendable {
                 do throws(FileError) {
                     bytes[source] = try FileContents.read(path: path)
                 } catch {
-                    throw Self.failure(path, error.reason, configuration)
+                    throw Self.failure(reading: path, error.reason, configuration)
                 }
             }
         }
     }
 
-    private static func failure(_ path: String, _ reason: String, _ configuration: TLSConfiguration) -> TrellisError {
+    private static func failure(reading path: String, _ reason: String, _ configuration: TLSConfiguration)
+        -> TrellisError
+    {
         let identity = configuration.clientIdentity
         let isOfIdentity = [identity?.certificate.path, identity?.key?.path].contains {
             $0?.hasSameBytes(as: path) == true
@@ -64,10 +66,10 @@ struct TrustContents: Sendable {
     ///
     /// - Parameter system: The file of the system's authorities.
     func authorities(
-        _ configuration: TLSConfiguration, _ number: Int, _ system: SystemAuthorities.Version
+        _ configuration: TLSConfiguration, number: Int, _ system: SystemAuthorities.Version
     ) throws(TrellisError) -> TransferTrust.Authorities {
         if configuration.isInsecure { return .unverified }
-        let text = try join(configuration.authorities.sources, "certificate", ClientCertificate.certificateCount)
+        let text = try join(configuration.authorities.sources, kind: "certificate", ClientCertificate.certificateCount)
         switch configuration.authorities {
         case .system, .systemAnd([]):
             // The connections of different lists must be distinguishable.
@@ -83,7 +85,7 @@ struct TrustContents: Sendable {
     func revocationLists(_ configuration: TLSConfiguration) throws(TrellisError) -> MemoryFile? {
         guard !configuration.isInsecure, !configuration.revocationLists.isEmpty else { return nil }
         let text = try join(
-            configuration.revocationLists, "revocation list", ClientCertificate.revocationListCount)
+            configuration.revocationLists, kind: "revocation list", ClientCertificate.revocationListCount)
         guard let file = MemoryFile(text) else {
             throw TrellisError(.securityFailed(.certificateAuthorityFile("the system has no memory or file for them")))
         }
@@ -91,7 +93,7 @@ struct TrustContents: Sendable {
     }
 
     private func join(
-        _ sources: [CertificateSource], _ kind: String, _ count: ([UInt8]) -> Int?
+        _ sources: [CertificateSource], kind: String, _ count: ([UInt8]) -> Int?
     ) throws(TrellisError) -> [UInt8] {
         var text: [UInt8] = []
         for source in sources {

@@ -251,7 +251,7 @@ final class TrustEntry: Sendable {
                 self.setPending(self.system.path)
                 version.prepare()
             }
-            rules.authorities = try contents.authorities(self.configuration, number, version)
+            rules.authorities = try contents.authorities(self.configuration, number: number, version)
             rules.revocationLists = try contents.revocationLists(self.configuration)
             rules.identity = identity.map { TransferTrust.marked($0, number) }
             rules.keyLog = try self.keyLog()

@@ -95,16 +95,17 @@ final class FaultProxyLink {
         if up.isBlocked, serverEvents.isWritable { up.isBlocked = false }
         if down.isBlocked, clientEvents.isWritable { down.isBlocked = false }
         if clientEvents.reads, clientEvents.isReadable {
-            record.receivedUpstream += read(client, into: &up.stream, toxics(of: .upstream), now)
+            record.receivedUpstream += read(from: client, into: &up.stream, toxics: toxics(of: .upstream), now: now)
         }
         if serverEvents.reads, serverEvents.isReadable {
-            record.receivedDownstream += read(server, into: &down.stream, toxics(of: .downstream), now)
+            record.receivedDownstream += read(
+                from: server, into: &down.stream, toxics: toxics(of: .downstream), now: now)
         }
     }
 
     /// Reads from a socket into a stream; returns the number of bytes.
     private func read(
-        _ socket: LoopbackSocket, into stream: inout FaultProxyStream, _ toxics: [Toxic], _ now: EngineInstant
+        from socket: LoopbackSocket, into stream: inout FaultProxyStream, toxics: [Toxic], now: EngineInstant
     ) -> Int {
         do {
             guard let bytes = try socket.receiveNow(upTo: FaultProxyStream.readSize) else { return 0 }

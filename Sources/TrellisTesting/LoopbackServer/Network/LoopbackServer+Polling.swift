@@ -39,7 +39,10 @@ struct SocketName: Sendable {
 
     /// Looks up a name, or reads a literal address. IPv4 addresses are preferred.
     init(host: String, port: Int) throws {
-        guard let name = try Self.find(host, port, AF_INET) ?? Self.find(host, port, AF_UNSPEC) else {
+        guard
+            let name = try Self.find(host, port: port, family: AF_INET)
+                ?? Self.find(host, port: port, family: AF_UNSPEC)
+        else {
             throw LoopbackServer.SystemError("getaddrinfo", code: ENOENT)
         }
         self = name
@@ -47,7 +50,7 @@ struct SocketName: Sendable {
 
     private init(family: CInt, bytes: [UInt8]) { (self.family, self.bytes) = (family, bytes) }
 
-    private static func find(_ host: String, _ port: Int, _ family: CInt) throws -> SocketName? {
+    private static func find(_ host: String, port: Int, family: CInt) throws -> SocketName? {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = family
         unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

@@ -214,16 +214,17 @@ struct RoutePattern: Sendable, CustomStringConvertible {
         var found: [RouteMismatch] = []
         if let method, method != request.transportRequest.method {
             found.append(
-                RouteMismatch("method", method.rawValue, request.transportRequest.method.rawValue, distance: 4))
+                RouteMismatch(
+                    "method", expected: method.rawValue, actual: request.transportRequest.method.rawValue, distance: 4))
         }
         if let origin, !origin.hasSameBytes(as: request.origin) {
-            found.append(RouteMismatch("origin", origin, request.origin, distance: 4))
+            found.append(RouteMismatch("origin", expected: origin, actual: request.origin, distance: 4))
         }
         if path.match(request) == nil {
             let distance = 4 + 2 * path.distance(to: request)
             found.append(
                 RouteMismatch(
-                    "path", RouteMismatch.shortened(path.text), RouteMismatch.shortened(request.path),
+                    "path", expected: RouteMismatch.shortened(path.text), actual: RouteMismatch.shortened(request.path),
                     distance: distance))
         }
         return found

@@ -27,7 +27,7 @@ final class MockRouteTable: Sendable {
             switch route.turn(for: recorded) {
             case .source(let source, let count):
                 return Self.reaction(source, RouteMatch(request: recorded, parameters: parameters, count: count))
-            case .exhausted(let count): refusal = refusal ?? Self.exhausted(route, count, recorded)
+            case .exhausted(let count): refusal = refusal ?? Self.exhausted(route, count: count, recorded)
             case .undefined:
                 refusal = refusal ?? TestProblem("\(route) has no response for \(recorded)", at: route.location)
             }
@@ -46,7 +46,7 @@ final class MockRouteTable: Sendable {
         }
     }
 
-    private static func exhausted(_ route: MockRoute, _ count: Int, _ request: RecordedRequest) -> TestProblem {
+    private static func exhausted(_ route: MockRoute, count: Int, _ request: RecordedRequest) -> TestProblem {
         let responses = count == 1 ? "the only response" : "all \(count) responses"
         return TestProblem(
             "no response is left for \(request): \(route) (\(route.location)) has given \(responses); "

@@ -80,7 +80,7 @@ struct PathPattern: Sendable {
             guard index < theirs.count else { return nil }
             switch segment {
             case .text(let text): if theirs[index] != text { return nil }
-            case .pieces(let pieces): if !Self.match(theirs[index][...], pieces[...], &values) { return nil }
+            case .pieces(let pieces): if !Self.match(theirs[index][...], pieces[...], values: &values) { return nil }
             case .rest(let name):
                 values[name] = Self.text(Array(theirs[index...].joined(separator: [UInt8(ascii: "/")])))
                 return values
@@ -98,7 +98,8 @@ struct PathPattern: Sendable {
             let bytes = index < theirs.count ? theirs[index] : nil
             switch segment {
             case .text(let text): if bytes != text { count += 1 }
-            case .pieces(let pieces): if bytes.map({ Self.match($0[...], pieces[...], &values) }) != true { count += 1 }
+            case .pieces(let pieces):
+                if bytes.map({ Self.match($0[...], pieces[...], values: &values) }) != true { count += 1 }
             case .rest: return count + (bytes == nil ? 1 : 0)
             }
         }
@@ -107,19 +108,20 @@ struct PathPattern: Sendable {
 
     /// Matches the bytes of a segment. A variable takes as few bytes as possible.
     private static func match(
-        _ bytes: ArraySlice<UInt8>, _ pieces: ArraySlice<Piece>, _ values: inout [String: String]
+        _ bytes: ArraySlice<UInt8>, _ pieces: ArraySlice<Piece>, values: inout [String: String]
     ) -> Bool {
         guard let piece = pieces.first else { return bytes.isEmpty }
         let others = pieces.dropFirst()
         switch piece {
-        case .text(let text): return bytes.starts(with: text) && match(bytes.dropFirst(text.count), others, &values)
+        case .text(let text):
+            return bytes.starts(with: text) && match(bytes.dropFirst(text.count), others, values: &values)
         case .variable(let name):
             guard !bytes.isEmpty else { return false }
             if others.isEmpty {
                 values[name] = text(Array(bytes))
                 return true
             }
-            for end in bytes.indices.dropFirst() where match(bytes[end...], others, &values) {
+            for end in bytes.indices.dropFirst() where match(bytes[end...], others, values: &values) {
                 values[name] = text(Array(bytes[..<end]))
                 return true
             }

@@ -9,7 +9,7 @@ extension RouteCondition {
     public static func body(_ expected: Data) -> RouteCondition {
         RouteCondition("a body of \(expected.count) bytes") { request in
             let actual = request.recorded.body ?? Data()
-            return actual == expected ? nil : mismatch(expected, actual, contentType(request.recorded))
+            return actual == expected ? nil : mismatch(expected, actual, type: contentType(request.recorded))
         }
     }
 
@@ -36,26 +36,29 @@ extension RouteCondition {
         let expected = items.map { URLItem(name: $0.key, value: $0.value) }
         return RouteCondition("form \(RouteMismatch.list(expected))") { request in
             let body = String(decoding: request.recorded.body ?? Data(), as: UTF8.self)
-            return RouteMismatch.ofItems("form", expected, URLBytes.items(body))
+            return RouteMismatch.ofItems("form", expected: expected, actual: URLBytes.items(body))
         }
     }
 
     private static func mismatch(_ expected: JSONValue?, _ request: RecordedRequest) -> RouteMismatch? {
         let body = request.body ?? Data(), type = contentType(request)
         guard let expected else {
-            return RouteMismatch("body", "JSON, but the text of the route is none", shown(body, type))
+            return RouteMismatch("body", expected: "JSON, but the text of the route is none", actual: shown(body, type))
         }
-        guard let actual = JSONValue(body) else { return RouteMismatch("body", "JSON", shown(body, type)) }
+        guard let actual = JSONValue(body) else {
+            return RouteMismatch("body", expected: "JSON", actual: shown(body, type))
+        }
         return expected.difference(to: actual).map { difference in
-            RouteMismatch("body at \(difference.path)", difference.expected, difference.actual)
+            RouteMismatch("body at \(difference.path)", expected: difference.expected, actual: difference.actual)
         }
     }
 
-    private static func mismatch(_ expected: Data, _ actual: Data, _ type: String) -> RouteMismatch {
+    private static func mismatch(_ expected: Data, _ actual: Data, type: String) -> RouteMismatch {
         let texts = [expected, actual].map { shown($0, type) }
-        if texts[0] != texts[1] { return RouteMismatch("body", texts[0], texts[1]) }
+        if texts[0] != texts[1] { return RouteMismatch("body", expected: texts[0], actual: texts[1]) }
         let same = zip(expected, actual).prefix { $0 == $1 }.count
-        return RouteMismatch("body", texts[0], "\(actual.count) bytes, the first difference at \(same)")
+        return RouteMismatch(
+            "body", expected: texts[0], actual: "\(actual.count) bytes, the first difference at \(same)")
     }
 
     private static func contentType(_ request: RecordedRequest) -> String { request.headers[.contentType] ?? "" }

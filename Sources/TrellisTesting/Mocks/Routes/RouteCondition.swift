@@ -28,7 +28,7 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
         let expected = host.lowercasedASCII()
         return RouteCondition("host \(expected)") { request in
             let actual = request.transportRequest.wire.url.host.lowercasedASCII()
-            return actual.hasSameBytes(as: expected) ? nil : RouteMismatch("host", expected, actual)
+            return actual.hasSameBytes(as: expected) ? nil : RouteMismatch("host", expected: expected, actual: actual)
         }
     }
 
@@ -38,7 +38,8 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
         return RouteCondition("query \(expected.description)") { request in
             if request.queryItems.contains(where: expected.isSame) { return nil }
             let others = request.queryItems.filter { $0.name.hasSameBytes(as: name) }
-            return RouteMismatch.ofSecret("query \(name)", [expected.shownValue], others.map(\.shownValue))
+            return RouteMismatch.ofSecret(
+                "query \(name)", expected: [expected.shownValue], actual: others.map(\.shownValue))
         }
     }
 
@@ -46,7 +47,7 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
     public static func query(_ name: String) -> RouteCondition {
         RouteCondition("query \(name)") { request in
             request.queryItems.contains { $0.name.hasSameBytes(as: name) }
-                ? nil : RouteMismatch("query \(name)", "any value", "missing")
+                ? nil : RouteMismatch("query \(name)", expected: "any value", actual: "missing")
         }
     }
 
@@ -54,7 +55,7 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
     public static func onlyQuery(_ items: KeyValuePairs<String, String>) -> RouteCondition {
         let expected = items.map { URLItem(name: $0.key, value: $0.value) }
         return RouteCondition("only query \(RouteMismatch.list(expected))") { request in
-            RouteMismatch.ofItems("query", expected, request.queryItems)
+            RouteMismatch.ofItems("query", expected: expected, actual: request.queryItems)
         }
     }
 
@@ -70,7 +71,8 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
         return RouteCondition("\(name): \(shown)") { request in
             let actual = request.transportRequest[name]
             if let actual, actual.hasSameBytes(as: value) { return nil }
-            return RouteMismatch.ofSecret("field \(name)", [shown], actual.map { [shownField(name, $0)] } ?? [])
+            return RouteMismatch.ofSecret(
+                "field \(name)", expected: [shown], actual: actual.map { [shownField(name, $0)] } ?? [])
         }
     }
 
@@ -79,7 +81,8 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
     /// - Parameter name: The name of the field, in any case.
     public static func header(_ name: String) -> RouteCondition {
         RouteCondition("a field \(name)") { request in
-            request.transportRequest[name] == nil ? RouteMismatch("field \(name)", "any value", "missing") : nil
+            request.transportRequest[name] == nil
+                ? RouteMismatch("field \(name)", expected: "any value", actual: "missing") : nil
         }
     }
 
@@ -88,7 +91,9 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
     /// - Parameter name: The name of the field, in any case.
     public static func noHeader(_ name: String) -> RouteCondition {
         RouteCondition("no field \(name)") { request in
-            request.transportRequest[name].map { RouteMismatch("field \(name)", "none", shownField(name, $0)) }
+            request.transportRequest[name].map {
+                RouteMismatch("field \(name)", expected: "none", actual: shownField(name, $0))
+            }
         }
     }
 
@@ -108,7 +113,8 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
         _ description: String, _ isMet: @escaping @Sendable (RecordedRequest) -> Bool
     ) -> RouteCondition {
         RouteCondition(description) { request in
-            isMet(request.recorded) ? nil : RouteMismatch("condition", "that the request \(description)", "not met")
+            isMet(request.recorded)
+                ? nil : RouteMismatch("condition", expected: "that the request \(description)", actual: "not met")
         }
     }
 }
@@ -125,7 +131,7 @@ struct RouteMismatch: Sendable, CustomStringConvertible {
     /// The weight of the difference in the choice of the nearest route.
     var distance = 1
 
-    init(_ part: String, _ expected: String, _ actual: String, distance: Int = 1) {
+    init(_ part: String, expected: String, actual: String, distance: Int = 1) {
         self.part = part
         self.expected = expected
         self.actual = actual
@@ -135,22 +141,23 @@ struct RouteMismatch: Sendable, CustomStringConvertible {
     var description: String { "\(part): expected \(expected), was \(actual)" }
 
     /// Returns the difference between lists of values that are shown without secrets, so that different values may look the same.
-    static func ofSecret(_ part: String, _ expected: [String], _ actual: [String]) -> RouteMismatch {
-        if actual.isEmpty { return RouteMismatch(part, expected.joined(separator: ", "), "missing") }
+    static func ofSecret(_ part: String, expected: [String], actual: [String]) -> RouteMismatch {
+        if actual.isEmpty { return RouteMismatch(part, expected: expected.joined(separator: ", "), actual: "missing") }
         let isSame = expected.count == actual.count && zip(expected, actual).allSatisfy { $0.hasSameBytes(as: $1) }
         return RouteMismatch(
-            part, expected.joined(separator: ", "), isSame ? "another value" : actual.joined(separator: ", "))
+            part, expected: expected.joined(separator: ", "),
+            actual: isSame ? "another value" : actual.joined(separator: ", "))
     }
 
     /// Returns the difference between items in any order; `nil` if they are the same.
-    static func ofItems(_ part: String, _ expected: [URLItem], _ actual: [URLItem]) -> RouteMismatch? {
+    static func ofItems(_ part: String, expected: [URLItem], actual: [URLItem]) -> RouteMismatch? {
         var rest = actual
         var missing: [URLItem] = []
         for item in expected {
             if let index = rest.firstIndex(where: item.isSame) { rest.remove(at: index) } else { missing.append(item) }
         }
         guard !missing.isEmpty || !rest.isEmpty else { return nil }
-        return RouteMismatch(part, list(expected), list(actual), distance: missing.count + rest.count)
+        return RouteMismatch(part, expected: list(expected), actual: list(actual), distance: missing.count + rest.count)
     }
 
     /// Returns items in words, without secrets.
