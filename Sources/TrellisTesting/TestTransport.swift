@@ -8,7 +8,7 @@ public import Trellis
 public protocol TestTransport: Transport {
     /// Ends the use of the transport: completes what it records, and returns the expectations that were not met.
     ///
-    /// - Parameter hasFailed: Indicates whether the test has thrown an error. The absence of later requests is then no problem, because it
+    /// - Parameter hasFailed: Whether the test has thrown an error. The absence of later requests is then no problem, because it
     ///   may be a consequence of the error.
     /// - Throws: The error of completing what is recorded, such as a ``CassetteError``.
     func finish(hasFailed: Bool) async throws -> [TestProblem]
@@ -18,7 +18,7 @@ public protocol TestTransport: Transport {
 public struct TestProblem: Sendable, Hashable, CustomStringConvertible {
     /// The problem in words, without secrets.
     public let description: String
-    /// The place in the test's code that expects something else; `nil` if there is none.
+    /// The place in the test's code that expects something else, if any.
     public let location: CodeLocation?
 
     /// Creates a problem.

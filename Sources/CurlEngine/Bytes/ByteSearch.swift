@@ -13,7 +13,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Indicates whether all bytes are visible ASCII characters. The bytes are compared many at a time.
+    /// Whether all bytes are visible ASCII characters. The bytes are compared many at a time.
     package var isVisibleASCII: Bool {
         unsafe withUnsafeBytes { bytes in
             unsafe bytes.reduce(UInt8(0)) { $0 | ($1 &- 0x21 > 0x5d ? 1 : 0) } == 0

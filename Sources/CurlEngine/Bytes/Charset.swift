@@ -7,7 +7,7 @@ package struct Charset: Sendable, Hashable {
     /// The name that the C library has for the encoding.
     package let name: String
 
-    /// Finds the encoding with a label; `nil` if there is none.
+    /// Finds the encoding with a label, if any.
     ///
     /// - Parameter label: The label in lower case, without blanks around it.
     package init?(label: String) {

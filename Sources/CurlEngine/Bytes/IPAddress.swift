@@ -6,10 +6,10 @@ package struct IPAddress: Hashable, Sendable {
     /// The bytes in network order: four of an IPv4 address, sixteen of an IPv6 address.
     package let bytes: [UInt8]
 
-    /// Indicates whether the address is an IPv6 address.
+    /// Whether the address is an IPv6 address.
     package var isIPv6: Bool { bytes.count == 16 }
 
-    /// Indicates whether the address is that of the own machine: 127.0.0.0/8 (RFC 1122, section 3.2.1.3) or ::1 (RFC 4291, section 2.5.3).
+    /// Whether the address is that of the own machine: 127.0.0.0/8 (RFC 1122, section 3.2.1.3) or ::1 (RFC 4291, section 2.5.3).
     package var isLoopback: Bool {
         isIPv6 ? bytes.last == 1 && bytes.dropLast().allSatisfy { $0 == 0 } : bytes.first == 127
     }

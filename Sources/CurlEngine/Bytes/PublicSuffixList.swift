@@ -2,7 +2,7 @@ import CCurl
 
 /// The Public Suffix List (publicsuffix.org) of the libpsl that libcurl has loaded.
 package enum PublicSuffixList {
-    /// Indicates whether the process has a list.
+    /// Whether the process has a list.
     package static var isAvailable: Bool { contains("com") != nil }
 
     /// Returns whether anyone can register a name under this domain; `nil` if there is no list.

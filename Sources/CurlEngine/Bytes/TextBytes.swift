@@ -67,7 +67,7 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
         return String(decoding: utf8[...last], as: UTF8.self)
     }
 
-    /// Returns the text with `replacement` in place of each ASCII character that equals `mark`.
+    /// Returns the text with `replacement` instead of each ASCII character that equals `mark`.
     package func replacing(byte mark: Unicode.Scalar, with replacement: String) -> String {
         let mark = UInt8(ascii: mark)
         var bytes: [UInt8] = []

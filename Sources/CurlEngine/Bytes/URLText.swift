@@ -22,7 +22,7 @@ struct URLText {
         return String(text[..<slashes.upperBound]) + authority + Self.encode(bytes[end...])
     }
 
-    /// Indicates whether the text has a query, and the query is empty.
+    /// Whether the text has a query, and the query is empty.
     var hasEmptyQuery: Bool {
         let beforeFragment = text.utf8.prefix { $0 != 0x23 }
         guard let mark = beforeFragment.firstIndex(of: 0x3f) else { return false }

@@ -10,7 +10,7 @@ package struct UTF8Progress: Sendable, Hashable {
     /// Creates the check of a text from its beginning.
     package init() {}
 
-    /// Indicates whether the text so far does not end within a character.
+    /// Whether the text so far does not end within a character.
     package var isComplete: Bool { missing == 0 }
 
     /// Adds the next bytes of the text. Returns `false` if the text is not valid.

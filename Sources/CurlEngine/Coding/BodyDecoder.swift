@@ -37,7 +37,7 @@ package final class BodyDecoder: @unchecked Sendable {
         return first
     }
 
-    /// Returns the next piece of the bytes that were decoded last; `nil` if there is none.
+    /// Returns the next piece of the bytes that were decoded last, if any.
     package func next() throws(ContentDecoder.Failure) -> Data? {
         var next: Data?
         try decoder.resume { piece in

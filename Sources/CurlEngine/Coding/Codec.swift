@@ -11,9 +11,9 @@ final class Codec {
     private let handle: OpaquePointer
     /// The failure that the next call throws.
     private var failure: Failure?
-    /// Indicates whether the stream may end here.
+    /// Whether the stream may end here.
     private(set) var isEnded = false
-    /// Indicates whether more output may follow without input: the output buffer was filled, or a failure was not thrown yet.
+    /// Whether more output may follow without input: the output buffer was filled, or a failure was not thrown yet.
     private(set) var mayHoldOutput = false
 
     init?(_ coding: ContentCoding, encodes: Bool, level: Int32 = 0) {

@@ -18,10 +18,10 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
-    /// Indicates whether the library that decodes the coding is available.
+    /// Whether the library that decodes the coding is available.
     package var canDecode: Bool { ccurl_codec_exists(number, false) }
 
-    /// Indicates whether the library that encodes the coding is available.
+    /// Whether the library that encodes the coding is available.
     package var canEncode: Bool { ccurl_codec_exists(number, true) }
 
     /// The codings that are accepted for bodies, as in `Accept-Encoding`, in order of preference.

@@ -48,11 +48,11 @@ package final class ContentDecoder {
     private var failure: Failure?
     /// The input that is kept while the reader of the pieces has stopped.
     private var held: [UInt8] = []
-    /// Indicates whether the body has had any bytes.
+    /// Whether the body has had any bytes.
     private var hasInput = false
     /// The number of bytes that the last stage has produced.
     private var givenBytes = 0
-    /// Indicates whether the reader of the pieces has stopped, so that ``resume(into:)`` must continue.
+    /// Whether the reader of the pieces has stopped, so that ``resume(into:)`` must continue.
     package private(set) var isHeldUp = false
 
     /// Creates a decoder for bodies with these codings, in the order of `Content-Encoding`, which is the order in which they were applied.

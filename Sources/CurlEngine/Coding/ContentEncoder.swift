@@ -28,7 +28,7 @@ package final class ContentEncoder {
 
     /// Encodes the next bytes. The result may be empty, because encoders look ahead.
     ///
-    /// - Parameter isLast: Indicates whether these are the last bytes. The result is then the rest of the encoded body, and the encoder
+    /// - Parameter isLast: Whether these are the last bytes. The result is then the rest of the encoded body, and the encoder
     ///   must not be called again.
     package func encode(_ data: Data, isLast: Bool = false) throws(Failure) -> Data {
         var result = ByteAccumulator()

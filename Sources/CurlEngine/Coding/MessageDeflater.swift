@@ -22,7 +22,7 @@ package final class MessageDeflater {
     ///
     /// - Parameters:
     ///   - windowBits: The logarithm of the largest distance in bytes at which bytes are repeated, from 8 to 15.
-    ///   - keepsContext: Indicates whether a message may repeat bytes of the messages before.
+    ///   - keepsContext: Whether a message may repeat bytes of the messages before.
     /// - Returns: `nil` if zlib is missing or memory has run out.
     package init?(windowBits: Int, keepsContext: Bool) {
         // The compressor of zlib has no window of 256 bytes. With one of 512, the largest distance is 512 − 262 bytes, because zlib keeps

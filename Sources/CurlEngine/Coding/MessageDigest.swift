@@ -15,12 +15,12 @@ package final class MessageDigest {
         /// The SHA-512/256 function (FIPS 180-4).
         case sha512_256 = "SHA512-256"
 
-        /// Indicates whether the library is available and permits the function.
+        /// Whether the library is available and permits the function.
         package var isAvailable: Bool { MessageDigest(self) != nil }
     }
 
     private let handle: UnsafeMutableRawPointer
-    /// Indicates whether the library has failed to hash some bytes.
+    /// Whether the library has failed to hash some bytes.
     private var hasFailed = false
 
     /// Creates a digest; `nil` if the function is not available in this process.

@@ -25,7 +25,7 @@ package final class MessageInflater {
     /// - Parameters:
     ///   - windowBits: The logarithm of the largest distance in bytes at which bytes may be repeated, from 8 to 15. Bytes of earlier calls
     ///     at a larger distance are not there any more, and repeating them is a failure.
-    ///   - keepsContext: Indicates whether a message may repeat bytes of the messages before.
+    ///   - keepsContext: Whether a message may repeat bytes of the messages before.
     /// - Returns: `nil` if zlib is missing or memory has run out.
     package init?(windowBits: Int, keepsContext: Bool) {
         guard let handle = unsafe ccurl_deflate_create(false, Int32(windowBits), 0, 0) else { return nil }

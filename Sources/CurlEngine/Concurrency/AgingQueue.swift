@@ -95,7 +95,7 @@ package struct AgingQueue<ID: Hashable> {
     /// The number of waiting members.
     @inlinable package var count: Int { memberCount }
 
-    /// Indicates whether no member waits.
+    /// Whether no member waits.
     @inlinable package var isEmpty: Bool { memberCount == 0 }
 
     /// Returns the ticket of a member that need not wait now, for the case that it waits later.

@@ -16,7 +16,7 @@ package enum BlockingThreadPool {
 
     /// Runs `body` on a waiting thread, and returns its result.
     ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Parameter place: The folder that the work needs, if any.
     package static func run<Value: Sendable>(
         at place: String? = nil, _ body: @escaping @Sendable () -> Value
     ) async -> Value {
@@ -36,7 +36,7 @@ package enum BlockingThreadPool {
 
     /// Runs `body`, which may fail, on a waiting thread.
     ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Parameter place: The folder that the work needs, if any.
     package static func trying<Value: Sendable, Failure: Error>(
         at place: String? = nil, _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -47,7 +47,7 @@ package enum BlockingThreadPool {
 
     /// Runs `body`, which may fail, on a waiting thread; in a cancelled task without waiting for it.
     ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Parameter place: The folder that the work needs, if any.
     /// - Throws: The error of `body`; `CancellationError` in a cancelled task, at once. `body` continues if it has begun, and its
     ///   result is dropped.
     package static func tryingUnlessCancelled<Value: Sendable>(
@@ -58,7 +58,7 @@ package enum BlockingThreadPool {
 
     /// Runs `body` on a waiting thread, and returns its result; in a cancelled task without waiting for it.
     ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Parameter place: The folder that the work needs, if any.
     /// - Throws: `CancellationError` in a cancelled task, at once. `body` continues if it has begun, and its result is
     ///   dropped.
     package static func runUnlessCancelled<Value: Sendable>(
@@ -94,14 +94,14 @@ package enum BlockingThreadPool {
 
     /// Starts `body` on a waiting thread, and does not wait for its end.
     ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Parameter place: The folder that the work needs, if any.
     package static func begin(at place: String? = nil, _ body: @escaping @Sendable () -> Void) {
         threads.add(body, at: place)
     }
 
     /// Starts `body` as ``begin(_:)`` does, with the calling task's ``FileOperationHook``.
     ///
-    /// - Parameter place: The folder that the work needs; `nil` if there is none.
+    /// - Parameter place: The folder that the work needs, if any.
     package static func beginWithHook(at place: String? = nil, _ body: @escaping @Sendable () -> Void) {
         threads.add(preservingHook(body), at: place)
     }

@@ -127,7 +127,7 @@ final class BlockingThreads: Sendable {
         if isAlone { Task.detached { self.workOff() } }
     }
 
-    /// Indicates whether the calling thread is made for jobs that block.
+    /// Whether the calling thread is made for jobs that block.
     static var isCalling: Bool { ccurl_thread_may_wait() }
 
     private static func work(_ context: UnsafeMutableRawPointer?) {

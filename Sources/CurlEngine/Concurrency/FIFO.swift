@@ -7,7 +7,7 @@ public struct FIFO<Element> {
     /// Creates an empty queue.
     @inlinable public init() {}
 
-    /// Indicates whether the queue is empty.
+    /// Whether the queue is empty.
     @inlinable public var isEmpty: Bool { first == elements.count }
 
     /// The number of elements.

@@ -10,7 +10,7 @@ package enum ProcessorLimit {
     ///
     /// - Parameters:
     ///   - groups: The lines of `/proc/self/cgroup`.
-    ///   - contents: Returns the text of a file; `nil` if there is none.
+    ///   - contents: Returns the text of a file, if any.
     static func processors(groups: String, contents: (String) -> String?) -> Double? {
         var lowest: Double?
         for line in groups.split(atByte: "\n") {

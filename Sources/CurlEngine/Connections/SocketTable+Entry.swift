@@ -7,11 +7,11 @@ extension SocketTable {
         var registered: SocketInterest = []
         /// The number that distinguishes this use of the descriptor from the next one.
         var generation: UInt32 = 0
-        /// Indicates whether libcurl's callback opened the socket, so that the closing of the socket is reported.
+        /// Whether libcurl's callback opened the socket, so that the closing of the socket is reported.
         var isOurs = false
-        /// Indicates whether `dirty` lists the socket.
+        /// Whether `dirty` lists the socket.
         var isDirty = false
-        /// Indicates whether the socket is in libcurl's pool, after an HTTP/1 response.
+        /// Whether the socket is in libcurl's pool, after an HTTP/1 response.
         var isIdleHTTP1 = false
         /// The easy handle for which libcurl last had an interest in the socket.
         var user: ObjectIdentifier?
@@ -21,17 +21,17 @@ extension SocketTable {
         var endedPort: Int32 = 0
         /// The instant at which bytes last came.
         var lastRead = EngineInstant(nanoseconds: 0)
-        /// Indicates whether the connection is shut down at the end of its last request, because the machine has lost its local address, or
+        /// Whether the connection is shut down at the end of its last request, because the machine has lost its local address, or
         /// because the peer is silent.
         var isRetired = false
-        /// Indicates whether the socket is listed among the unused ones: a request has ended, and libcurl has had no interest in the socket
+        /// Whether the socket is listed among the unused ones: a request has ended, and libcurl has had no interest in the socket
         /// since.
         var isUnused = false
         /// The instant at which the last request ended.
         var lastUse = EngineInstant(nanoseconds: 0)
         /// The local port of a connection that can carry streams and was idle; otherwise 0.
         var idlePort: Int32 = 0
-        /// Indicates whether the engine has ended the connection, which libcurl has not closed yet.
+        /// Whether the engine has ended the connection, which libcurl has not closed yet.
         var hasEnded = false
     }
 }

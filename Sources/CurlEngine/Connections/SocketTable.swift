@@ -37,7 +37,7 @@ struct SocketTable {
 
     /// The number of idle HTTP/1 sockets.
     private var idleCount = 0
-    /// Indicates whether connections in use were retired.
+    /// Whether connections in use were retired.
     var hasRetired = false
     /// The connections that an observer is told of.
     var observed = ObservedConnections()
@@ -181,7 +181,7 @@ struct SocketTable {
     /// Records the end of a transfer. Marks the socket as idle after an HTTP/1 response, unless the next transfer already uses it.
     ///
     /// - Parameters:
-    ///   - isExclusive: Indicates whether the connection carries one request at a time.
+    ///   - isExclusive: Whether the connection carries one request at a time.
     ///   - streamPort: The local port of the connection if it can carry streams, of which this was the last one; otherwise 0.
     /// - Returns: Whether the socket is open.
     @discardableResult
@@ -237,7 +237,7 @@ struct SocketTable {
 
     /// Shuts down the idle connections that were not used after an instant.
     ///
-    /// - Returns: The instant at which the next idle connection was last used; `nil` if there is none.
+    /// - Returns: The instant at which the next idle connection was last used, if any.
     mutating func closeIdle(
         usedUntil limit: EngineInstant, isUsed: (_ origin: String, _ port: Int32) -> Bool
     ) -> EngineInstant? {

@@ -112,7 +112,7 @@ extension CurlEngine {
 
     var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
-    /// Indicates whether transfers are in libcurl, or have connections that the engine has taken from libcurl.
+    /// Whether transfers are in libcurl, or have connections that the engine has taken from libcurl.
     var hasTransfers: Bool { (multi?.runningCount ?? 0) > 0 || connectOnlyTransfers.exist }
 
     /// Sets the timer for the idle connections, which is not set yet.
@@ -158,7 +158,7 @@ extension CurlEngine {
 
     // MARK: File descriptors
 
-    /// Indicates whether a connection is idle.
+    /// Whether a connection is idle.
     var hasIdleConnection: Bool {
         guard let multi else { return false }
         return unsafe multi.sockets.hasIdle { streams.isUsed(port: $1) ?? false }

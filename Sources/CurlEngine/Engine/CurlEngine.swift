@@ -327,9 +327,9 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     // MARK: Dead connections
 
-    /// Indicates whether some transfers have HTTP/2 connections that may be dead without libcurl reporting their end.
+    /// Whether some transfers have HTTP/2 connections that may be dead without libcurl reporting their end.
     var mayHaveDeadConnections = false
-    /// Indicates whether a socket has become ready since the last check of the connections.
+    /// Whether a socket has become ready since the last check of the connections.
     private var mustCheck = false
     /// The instant of the next check of the connections; `nil` if none is planned.
     private var nextCheck: EngineInstant?
@@ -388,7 +388,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     /// Sets the closure that is called when all connections were idle for their lifetime and are closed. Call before the first transfer.
     package func onIdle(_ body: @escaping @Sendable () -> Void) { whenIdle = body }
 
-    /// Indicates whether transfers are in libcurl, or on their way to it.
+    /// Whether transfers are in libcurl, or on their way to it.
     var isBusy: Bool {
         unsafe hasTransfers || !changed.isEmpty || !starting.isEmpty || lookups.isBusy || streams.isBusy
     }

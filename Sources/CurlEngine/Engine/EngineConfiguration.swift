@@ -14,7 +14,7 @@ package struct EngineConfiguration: Sendable {
     /// The bound on shared connections, to one origin and in total, which all engines with a copy of this configuration share.
     package var connections = ConnectionBudget()
 
-    /// Indicates whether connections from local addresses that the machine loses are not used for further requests.
+    /// Whether connections from local addresses that the machine loses are not used for further requests.
     package var followsNetworkChanges = true
 
     /// The header lines of requests whose ``TransferOptions/headerLines`` are `nil`.
@@ -23,7 +23,7 @@ package struct EngineConfiguration: Sendable {
     /// The observer of the connections; `nil` if they are not observed.
     package var connectionObserver: (any ConnectionObserver)?
 
-    /// Indicates whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
+    /// Whether connections with TLS are made. A libcurl without the OpenSSL at hand would check less than promised: names against
     /// common names too, and no chains for pins; and it would not tell which connections have streams.
     package var usesTLS = LibcurlFeatures.current.hasOpenSSL
 

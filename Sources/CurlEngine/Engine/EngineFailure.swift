@@ -111,7 +111,7 @@ package struct EngineFailure: Error, Sendable {
     package var message: String { details.value.message }
     /// The CURLcode; 0 if libcurl did not fail.
     package var code: Int { details.value.code }
-    /// Indicates whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
+    /// Whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
     /// be sent again, regardless of its method.
     package var isUnprocessed: Bool { details.value.isUnprocessed }
 
@@ -130,7 +130,7 @@ package struct EngineFailure: Error, Sendable {
         EngineFailure(kind: kind, message: message, code: code, isUnprocessed: true)
     }
 
-    /// Indicates whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example
+    /// Whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example
     /// after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another connection only if
     /// it detects the failure while reading; and for a connection that ended without a response, which libcurl before 8.1 treats as a body
     /// that was cut short.
@@ -138,7 +138,7 @@ package struct EngineFailure: Error, Sendable {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
 
-    /// Indicates whether the peer of TLS has failed, whose failure does not depend on the route.
+    /// Whether the peer of TLS has failed, whose failure does not depend on the route.
     var isOfTLSPeer: Bool {
         switch kind {
         case .tlsVersion, .clientCertificate: true

@@ -97,13 +97,13 @@ import CCurl
 
     // MARK: Isolation
 
-    /// Indicates whether the caller is on the engine thread.
+    /// Whether the caller is on the engine thread.
     package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
-    /// Indicates whether the engine thread takes no work at present. The engine thread itself takes work, however long its turn lasts.
+    /// Whether the engine thread takes no work at present. The engine thread itself takes work, however long its turn lasts.
     package var isStuck: Bool { meter.isStuck && !isCurrent }
 
-    /// Indicates whether the caller is on the engine thread, for the runtime.
+    /// Whether the caller is on the engine thread, for the runtime.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     /// Traps if the caller is not on the engine thread.
@@ -128,7 +128,7 @@ import CCurl
 
     // MARK: Life
 
-    /// Indicates whether the thread has started, even if it has ended since.
+    /// Whether the thread has started, even if it has ended since.
     package var hasStarted: Bool { queue.withLock { $0.hasStarted } }
 
     /// Ends the thread after the work that is queued now has run, and waits until the thread has ended.

@@ -38,7 +38,7 @@ package final class EngineMeter: Sendable {
         return .nanoseconds(Int64(clamping: max(time, sampledTime.load(ordering: .relaxed))))
     }
 
-    /// Indicates whether one turn of the loop has lasted for more than 100 ms, for example because libcurl has not returned from a call, or
+    /// Whether one turn of the loop has lasted for more than 100 ms, for example because libcurl has not returned from a call, or
     /// whether the thread cannot start at present.
     package var isStuck: Bool {
         let start = turnStart.load(ordering: .relaxed)

@@ -43,7 +43,7 @@ enum EngineThread {
 
 /// The calling thread.
 package enum CallingThread {
-    /// Indicates whether the calling thread is an engine thread. A task that prefers the executor of a session runs the code of every actor
+    /// Whether the calling thread is an engine thread. A task that prefers the executor of a session runs the code of every actor
     /// there. Blocking work must be moved to another thread then.
     package static var isEngine: Bool { unsafe ccurl_thread_tag() != nil }
 }

@@ -118,7 +118,7 @@ package final class EventLoop {
 
     // MARK: Deliveries
 
-    /// Indicates whether one socket alone is ready in this turn, so that there is nothing for which a delivery should wait.
+    /// Whether one socket alone is ready in this turn, so that there is nothing for which a delivery should wait.
     private(set) var hasOneReadySocket = false
     /// The deliveries that wait for a turn without ready sockets.
     @exclusivity(unchecked) private var deliveries: [any DeferredDelivery] = []
@@ -217,7 +217,7 @@ package final class EventLoop {
         if let body { whenEnded.append(body) }
     }
 
-    /// Indicates whether the loop has ended, or ends as soon as there is no more work.
+    /// Whether the loop has ended, or ends as soon as there is no more work.
     var mustEnd: Bool { isStopping || isTornDown }
 
     /// Closes everything and returns the closures to call at the end.

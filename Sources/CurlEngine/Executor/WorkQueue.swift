@@ -21,7 +21,7 @@ struct WorkQueue {
     /// The work that the engine thread has not taken yet.
     var pending: [EngineWork] = []
     var thread = Thread.notStarted
-    /// Indicates whether a thread was started for the first work.
+    /// Whether a thread was started for the first work.
     private(set) var hasStarted = false
     /// The number of threads that are about to signal the wake-up descriptor, which must stay open for them.
     var signallers = 0

@@ -9,7 +9,7 @@ package enum FileContents {
         private let size: Int
         private let modified: [Int]
 
-        /// Reads the marks of the file at a path; `nil` if there is none.
+        /// Reads the marks of the file at a path, if any.
         package init?(path: String) {
             var status = stat()
             guard unsafe stat(path, &status) == 0 else { return nil }

@@ -50,7 +50,7 @@ extension FileLock {
     ///
     /// - Parameters:
     ///   - path: The path of the file; that of its lock has the ending `.lock`.
-    ///   - isPatient: Indicates whether the lock is waited for, about five seconds. Otherwise, the work is performed once.
+    ///   - isPatient: Whether the lock is waited for, about five seconds. Otherwise, the work is performed once.
     ///   - work: The work, which runs on a thread that may wait for a disk. It returns `nil` if another process has the lock.
     /// - Throws: The failure of the work, or that of a lock that was not free in time.
     package static func trying<Value: Sendable>(

@@ -23,7 +23,7 @@ package enum FileOperationHook {
         /// An attempt to take a ``FileLock``, or to lock a new ``RandomAccessFile``.
         case lock(path: String)
 
-        /// Indicates whether the operation changes the bytes or the names of files, or brings changes to the disk.
+        /// Whether the operation changes the bytes or the names of files, or brings changes to the disk.
         package var isChange: Bool {
             switch self {
             case .write, .synchronize, .rename, .remove, .synchronizeFolder: true

@@ -31,7 +31,7 @@ package final class FileReader: Sendable {
 
     /// Opens a file, or a pipe without waiting for its writer.
     ///
-    /// - Parameter followsLink: Indicates whether the path may be a symbolic link.
+    /// - Parameter followsLink: Whether the path may be a symbolic link.
     static func openForReading(_ path: String, followsLink: Bool = true) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (followsLink ? 0 : O_NOFOLLOW)
         let descriptor = unsafe open(path, flags | O_NONBLOCK)

@@ -18,9 +18,9 @@ struct FileSource {
 
     private let reader: FileReader
     private var offset: Int64 = 0
-    /// Indicates whether a part is being read, whose bytes are the next ones.
+    /// Whether a part is being read, whose bytes are the next ones.
     private var isFetching = false
-    /// Indicates whether all bytes are read in parts, because the file system does not report which ones are in memory.
+    /// Whether all bytes are read in parts, because the file system does not report which ones are in memory.
     private(set) var isFetchedWhole: Bool
 
     /// The length of a part in bytes.

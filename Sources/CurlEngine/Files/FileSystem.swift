@@ -22,7 +22,7 @@ package enum FileSystem {
         }
     }
 
-    /// Returns the permissions of the regular file at a path; `nil` if there is none.
+    /// Returns the permissions of the regular file at a path, if any.
     package static func mode(of path: String) -> UInt32? {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -110,7 +110,7 @@ package final class PartialFile: Sendable {
         return .removed
     }
 
-    /// Indicates whether a path leads to an open file that belongs to this user alone.
+    /// Whether a path leads to an open file that belongs to this user alone.
     private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
         var status = stat(), named = stat()
         return unsafe fstat(descriptor, &status) == 0 && lstat(path, &named) == 0
@@ -121,7 +121,7 @@ package final class PartialFile: Sendable {
     /// The path of the file.
     package var path: String { place.withLock { $0 } }
 
-    /// Indicates whether the file is still at its path, and no other file has replaced it.
+    /// Whether the file is still at its path, and no other file has replaced it.
     package var isInPlace: Bool { Self.isNamed(path, descriptor) }
 
     /// The size and the modification time now; `nil` if the system does not report it.
@@ -222,7 +222,7 @@ package final class PartialFile: Sendable {
 
     /// Renames the complete file. At the new name there is the previous file or this one, at any time.
     ///
-    /// - Parameter replacing: Indicates whether the file may replace another one.
+    /// - Parameter replacing: Whether the file may replace another one.
     /// - Returns: `false` if there is another file, and it must not be replaced.
     package func move(to name: String, replacing: Bool) throws(FileError) -> Bool {
         try check()

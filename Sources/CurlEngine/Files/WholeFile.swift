@@ -55,13 +55,13 @@ package enum WholeFile {
         guard status.st_mode & S_IFMT == S_IFREG else { throw FileError(reason: "it is not a regular file") }
     }
 
-    /// Returns the present version of a file; `nil` if there is none.
+    /// Returns the present version of a file, if any.
     package static func version(path: String) -> Version? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? Version(status) : nil
     }
 
-    /// Returns the instant at which a file, or the names in a folder, were changed last, in nanoseconds since 1970; `nil` if there is none.
+    /// Returns the instant at which a file, or the names in a folder, were changed last, in nanoseconds since 1970, if any.
     package static func modificationTime(path: String) -> Int64? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -81,9 +81,9 @@ package enum WholeFile {
         close(descriptor)
     }
 
-    /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
+    /// Returns the bytes of a regular file of at most `limit` bytes, and their version, if any.
     ///
-    /// - Parameter isOwn: Indicates whether the file has to belong to this user, and the path has to be its only name: in a folder that
+    /// - Parameter isOwn: Whether the file has to belong to this user, and the path has to be its only name: in a folder that
     ///   others can write to, any other file may be a trap.
     package static func read(
         path: String, limit: Int, ofThisUserAlone isOwn: Bool = false
@@ -125,7 +125,7 @@ package enum WholeFile {
     ///
     /// The new file has the permissions of the old one; without an old one, only its owner may read it.
     ///
-    /// - Parameter isDurable: Indicates whether the new file has to be on the disk when the call returns. Without that, a failure
+    /// - Parameter isDurable: Whether the new file has to be on the disk when the call returns. Without that, a failure
     ///   of the machine may leave an empty file; the end of the process does not.
     @discardableResult
     package static func replace(
@@ -159,7 +159,7 @@ package enum WholeFile {
         return isKnown ? Version(written) : nil
     }
 
-    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` if there is none.
+    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure, if any.
     private static func fill(
         _ descriptor: Int32, with data: Data, mode: mode_t, synchronizing path: String?
     ) -> FileError? {

@@ -8,7 +8,7 @@ extension EasyHandle {
     ///
     /// - Parameters:
     ///   - trust: The rules of TLS, which are set already for the server.
-    ///   - isReset: Indicates whether no option of another route is set.
+    ///   - isReset: Whether no option of another route is set.
     func apply(_ route: TransferRoute, trust: TransferTrust, isReset: Bool) -> Bool {
         let parts = route.parts
         if isReset, parts.isDirect { return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") }
@@ -64,7 +64,7 @@ extension EasyHandle {
         return unsafe ccurl_set_pointer(curl, CURLOPT_CONNECT_TO, connectList) == CURLE_OK
     }
 
-    /// - Parameter names: The names in place of the hosts of the proxies.
+    /// - Parameter names: The names used instead of the hosts of the proxies.
     private func apply(
         _ proxy: EngineConfiguration.ProxyServer?, _ names: RouteNames, trust: TransferTrust
     ) -> Bool {
@@ -147,7 +147,7 @@ extension EasyHandle {
 }
 
 extension EngineConfiguration.ProxyServer {
-    /// Returns the URL with another name in place of the host.
+    /// Returns the URL with another name instead of the host.
     fileprivate func url(at name: String?) -> String { name.map { "\(scheme.rawValue)://\($0):\(port)" } ?? url }
 
     /// Returns the URL with percent-encoded credentials. libcurl has no other option for those of a proxy in front of another.

@@ -21,7 +21,7 @@ final class EasyHandle {
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// The lines in ``headerList``.
     private var headerLines = HeaderLines(lines: [])
-    /// Indicates whether ``headerList`` is set in libcurl, in place of the default lines.
+    /// Whether ``headerList`` is set in libcurl, instead of the default lines.
     private var hasOwnHeaders = false
     let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
@@ -29,7 +29,7 @@ final class EasyHandle {
     let context: UnsafeMutableRawPointer
     /// The share handles of the engine. The configuration keeps the common one.
     let shares: ShareHandles
-    /// Indicates whether only the common options are set, so that the next transfer needs no reset.
+    /// Whether only the common options are set, so that the next transfer needs no reset.
     private var isPristine = false
     /// The peer of the connection that a transfer of the handle used last; `nil` if there was none.
     private var peer: Peer?
@@ -39,19 +39,19 @@ final class EasyHandle {
     private var receiveBufferSize = 0
     /// The number that is part of the name of libcurl's pool of connections (``SharedOrigin/scope``).
     private(set) var scope = 0
-    /// Indicates whether the body of the current transfer is in memory.
+    /// Whether the body of the current transfer is in memory.
     private var hasPostFields = false
-    /// Indicates whether libcurl resumes no TLS session.
+    /// Whether libcurl resumes no TLS session.
     private var forbidsResumption = false
-    /// Indicates whether libcurl leaves old entries in its cache of addresses at the end of the transfer.
+    /// Whether libcurl leaves old entries in its cache of addresses at the end of the transfer.
     var keepsAddresses = false
-    /// Indicates whether libcurl's log is on for the current transfer, in order to find refused streams.
+    /// Whether libcurl's log is on for the current transfer, in order to find refused streams.
     private(set) var tellsWhatHappens = false
-    /// Indicates whether the handle has a request target in place of that of its URL.
+    /// Whether the handle has a request target instead of that of its URL.
     private var hasTarget = false
-    /// Indicates whether libcurl's log is on and libcurl reads bodies to the end of their streams.
+    /// Whether libcurl's log is on and libcurl reads bodies to the end of their streams.
     private(set) var watchesStream = false
-    /// Indicates whether libcurl's log is on until the tunnel through the proxy is open.
+    /// Whether libcurl's log is on until the tunnel through the proxy is open.
     var watchesTunnel = false
     /// The route whose options are set; `nil` if libcurl has not accepted all of them.
     private(set) var route: TransferRoute?
@@ -63,7 +63,7 @@ final class EasyHandle {
     private var trust: TransferTrust?
     /// The record of the last TLS handshake for the current transfer; `nil` if there was none.
     var handshake: TLSRecord?
-    /// Indicates whether the TLS session with an `https` proxy was set up on the connection that is being made.
+    /// Whether the TLS session with an `https` proxy was set up on the connection that is being made.
     var isProxySecured = false
     /// libcurl's list of the host and port of the route, which libcurl does not copy.
     var connectList: UnsafeMutablePointer<curl_slist>?

@@ -7,15 +7,15 @@ package struct LibcurlFeatures: Hashable, Sendable {
     package let version: String
     /// The version as a number, `0xXXYYZZ`.
     package let versionNumber: UInt32
-    /// Indicates whether HTTP/2 is compiled in.
+    /// Whether HTTP/2 is compiled in.
     package let hasHTTP2: Bool
-    /// Indicates whether HTTP/3 is compiled in.
+    /// Whether HTTP/3 is compiled in.
     package let hasHTTP3: Bool
-    /// Indicates whether TLS is compiled in.
+    /// Whether TLS is compiled in.
     package let hasTLS: Bool
-    /// libcurl's text about its TLS libraries, for example `OpenSSL/3.0.17`; `nil` if there are none.
+    /// libcurl's text about its TLS libraries, for example `OpenSSL/3.0.17`, if any.
     package let tlsLibrary: String?
-    /// Indicates whether libcurl's TLS library is the OpenSSL whose functions are called. Only then are names and certificates checked as
+    /// Whether libcurl's TLS library is the OpenSSL whose functions are called. Only then are names and certificates checked as
     /// promised, and connections with streams known.
     package let hasOpenSSL: Bool
     /// The path of the certificate bundle that libcurl was built to trust.
@@ -52,58 +52,58 @@ package struct LibcurlFeatures: Hashable, Sendable {
         return "libcurl has \(tlsLibrary), and not the OpenSSL whose functions this process finds"
     }
 
-    /// Indicates whether several requests may share an HTTP/2 connection. Before 8.4, a slow stream blocks its connection, and after resets
+    /// Whether several requests may share an HTTP/2 connection. Before 8.4, a slow stream blocks its connection, and after resets
     /// of other streams a body that was cut short could be reported as complete.
     package var canMultiplex: Bool { isAtLeast(8, 4) }
 
-    /// Indicates whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
+    /// Whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
     /// complete.
     package var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
 
-    /// Indicates whether libcurl resets the HTTP/2 stream of a body that it gives up. Before 8.1, libcurl ends such a body with an empty
+    /// Whether libcurl resets the HTTP/2 stream of a body that it gives up. Before 8.1, libcurl ends such a body with an empty
     /// frame, as if it were complete.
     var resetsGivenUpBodies: Bool { isAtLeast(8, 1) }
 
-    /// Indicates whether a cancelled HTTP/2 stream is reset at once. Before 8.4, libcurl 7.88 was seen to send the reset only with the next
+    /// Whether a cancelled HTTP/2 stream is reset at once. Before 8.4, libcurl 7.88 was seen to send the reset only with the next
     /// request on the connection.
     var resetsStreamsAtOnce: Bool { isAtLeast(8, 4) }
 
-    /// Indicates whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
+    /// Whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 
-    /// Indicates whether libcurl can send fields behind a body. Before 8.7, it writes the bytes in front of their buffer into other memory.
+    /// Whether libcurl can send fields behind a body. Before 8.7, it writes the bytes in front of their buffer into other memory.
     package var sendsTrailers: Bool { isAtLeast(8, 7) }
 
-    /// Indicates whether libcurl reports the size of a request after the request was sent.
+    /// Whether libcurl reports the size of a request after the request was sent.
     var countsRequests: Bool { Self.countsRequests(versionNumber) }
 
     /// Returns whether this version reports the size of requests; libcurl 8.7 reports zero for every request.
     static func countsRequests(_ versionNumber: UInt32) -> Bool { versionNumber >> 8 != 0x08_07 }
 
-    /// Indicates whether connections to abstract sockets can be reused. 7.88 takes such a connection, which has no address, for one whose
+    /// Whether connections to abstract sockets can be reused. 7.88 takes such a connection, which has no address, for one whose
     /// name is being looked up, and opens another; 8.23 does not.
     package var reusesAbstractSockets: Bool { isAtLeast(8, 20) }
 
-    /// Indicates whether libcurl percent-decodes the name and the password of a proxy, which is the case before 8.8.
+    /// Whether libcurl percent-decodes the name and the password of a proxy, which is the case before 8.8.
     var decodesProxyCredentials: Bool { !isAtLeast(8, 8) }
 
-    /// Indicates whether libcurl has separate places for the credentials of an HTTP proxy and of a SOCKS proxy in front of it, as tried
+    /// Whether libcurl has separate places for the credentials of an HTTP proxy and of a SOCKS proxy in front of it, as tried
     /// with 8.23. 7.88 computes the HTTP proxy's Digest authentication with the name and the password of the SOCKS proxy,
     /// so that the framework computes it (``TunnelProofs``).
     package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
 
-    /// Indicates whether libcurl opens a tunnel through an HTTP proxy behind a SOCKS proxy at a Unix domain socket, as tried with 7.88,
+    /// Whether libcurl opens a tunnel through an HTTP proxy behind a SOCKS proxy at a Unix domain socket, as tried with 7.88,
     /// 8.12 and 8.16. 8.23 does not.
     package var tunnelsBehindSockets: Bool { !isAtLeast(8, 17) }
 
-    /// Indicates whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
+    /// Whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
     /// before it has those of the other kind. This is the case from 8.20.
     var connectsDuringLookup: Bool { isAtLeast(8, 20) }
 
-    /// Indicates whether libcurl can be told to close all idle connections, which is the case from 8.16.
+    /// Whether libcurl can be told to close all idle connections, which is the case from 8.16.
     var canLeaveConnections: Bool { isAtLeast(8, 16) }
 
-    /// Indicates whether the multi handle itself shares TLS sessions between its transfers, which is the case from 8.12.
+    /// Whether the multi handle itself shares TLS sessions between its transfers, which is the case from 8.12.
     var sharesTLSSessions: Bool { isAtLeast(8, 12) }
 }
 

@@ -73,7 +73,7 @@ final class MultiHandle {
         loadedAddresses = LoadedAddresses()
     }
 
-    /// Indicates whether the pool has room for connections that the engine has closed.
+    /// Whether the pool has room for connections that the engine has closed.
     private var hasRoomForClosed = false
 
     /// Makes room in libcurl's pool for connections that the engine has closed. libcurl counts them until it looks at them, and would close
@@ -137,7 +137,7 @@ final class MultiHandle {
         return nil
     }
 
-    /// Indicates whether the next connection replaces an idle one.
+    /// Whether the next connection replaces an idle one.
     private var replacesIdleConnection = false
 
     /// Makes libcurl close its oldest idle connection before it opens the next one, in its next call.
@@ -148,7 +148,7 @@ final class MultiHandle {
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, max(count, 1))
     }
 
-    /// Returns the addresses of a transfer's route that are not in libcurl's cache; `nil` if there are none.
+    /// Returns the addresses of a transfer's route that are not in libcurl's cache, if any.
     private func missingAddresses(_ transfer: Transfer) -> HeaderLines? {
         let options = transfer.options
         guard options.route.hasOwnAddresses else { return nil }
@@ -157,7 +157,7 @@ final class MultiHandle {
 
     /// Removes a transfer from libcurl. Unless the transfer has ended, its connection or stream is closed.
     ///
-    /// - Parameter hasFailed: Indicates whether libcurl reported a failure. The handle is not reused then, because libcurl never resets
+    /// - Parameter hasFailed: Whether libcurl reported a failure. The handle is not reused then, because libcurl never resets
     ///   some of the state that remains after a failure and after its attempts to avoid one.
     func remove(_ transfer: Transfer, hasFailed: Bool) {
         guard let easy = transfer.easy else { return }
@@ -203,7 +203,7 @@ final class MultiHandle {
         }
     }
 
-    /// Indicates whether the end of a body was sent since libcurl was last asked for finished transfers. libcurl may have read the response
+    /// Whether the end of a body was sent since libcurl was last asked for finished transfers. libcurl may have read the response
     /// with that, and names no deadline for a transfer that it has finished.
     private(set) var hasSentEnd = false
 

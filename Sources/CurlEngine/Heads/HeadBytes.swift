@@ -71,7 +71,7 @@ extension UnsafeRawBufferPointer {
         return unsafe UnsafeRawBufferPointer(rebasing: self[low..<high])
     }
 
-    /// Indicates whether the bytes hold no NUL, CR or LF (RFC 9110, section 5.5).
+    /// Whether the bytes hold no NUL, CR or LF (RFC 9110, section 5.5).
     var isFieldValue: Bool {
         for index in 0..<count {
             let byte = unsafe self[index]

@@ -36,17 +36,17 @@ struct HeadParser: ~Copyable {
     private var reason = ""
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
     private(set) var contentCodings: [String] = []
-    /// Indicates whether the body is coded, so that its length is not that of the delivered bytes.
+    /// Whether the body is coded, so that its length is not that of the delivered bytes.
     var hasContentEncoding: Bool { !contentCodings.isEmpty }
-    /// Indicates whether the head has a `Transfer-Encoding`, such as that of a chunked body.
+    /// Whether the head has a `Transfer-Encoding`, such as that of a chunked body.
     private(set) var hasTransferEncoding = false
 
-    /// Indicates whether status 101 is that of a final head, after which the bytes are not HTTP (RFC 9110, section 15.2.2).
+    /// Whether status 101 is that of a final head, after which the bytes are not HTTP (RFC 9110, section 15.2.2).
     private let switchesProtocols: Bool
 
     /// Creates a parser with a limit in bytes on all heads together, and on the trailers.
     ///
-    /// - Parameter switchesProtocols: Indicates whether the request asks the server to switch protocols.
+    /// - Parameter switchesProtocols: Whether the request asks the server to switch protocols.
     init(limit: Int, switchesProtocols: Bool = false) {
         self.switchesProtocols = switchesProtocols
         unsafe head = .allocate(capacity: 1)
@@ -73,10 +73,10 @@ struct HeadParser: ~Copyable {
     /// The instant at which the last field line arrived.
     var lastLine: EngineInstant { unsafe EngineInstant(nanoseconds: head.pointee.last_line) }
 
-    /// Indicates whether the response was received over HTTP/2.
+    /// Whether the response was received over HTTP/2.
     var isHTTP2: Bool { version == .http2 }
 
-    /// Indicates whether the response was received over HTTP/1.
+    /// Whether the response was received over HTTP/1.
     var isHTTP1: Bool {
         switch version {
         case .http1_0, .http1_1: true
@@ -87,7 +87,7 @@ struct HeadParser: ~Copyable {
     /// The fields that were received after the body.
     var trailers: WireFields { hasFinalHead ? fields : WireFields() }
 
-    /// Indicates whether the final head is complete.
+    /// Whether the final head is complete.
     var hasFinalHead: Bool { unsafe head.pointee.place == CCURL_HEAD_TRAILERS }
 
     private var fields: WireFields {

@@ -13,7 +13,7 @@ package final class WireURL: @unchecked Sendable {
     package let target: String?
     /// The scheme: `http` or `https`.
     package let scheme: String
-    /// Indicates whether the scheme is `https`.
+    /// Whether the scheme is `https`.
     package let isSecure: Bool
     /// The host as in the URL, with IPv6 addresses in brackets. A name may end in a dot: it is looked up as it is, without search domains
     /// (RFC 1034, section 3.1), sent so in `Host`, and belongs to another origin than the name without the dot.
@@ -26,7 +26,7 @@ package final class WireURL: @unchecked Sendable {
     package let origin: String
     /// The complete URL as ``text`` is, with its scheme and its host in lower case: the same for all spellings of an origin.
     package let canonicalText: String
-    /// Indicates whether the host is an IP address, which needs no lookup.
+    /// Whether the host is an IP address, which needs no lookup.
     let isAddress: Bool
     /// The index of the origin in the queue of the session that requested the URL last. Another session, or another origin, may have that
     /// index now.
@@ -54,7 +54,7 @@ package final class WireURL: @unchecked Sendable {
 
     /// Parses an absolute http or https URL; spaces and non-ASCII characters are percent-encoded.
     ///
-    /// - Parameter isUnchanged: Indicates whether the path and query are sent byte for byte. They must then be printable ASCII, and the
+    /// - Parameter isUnchanged: Whether the path and query are sent byte for byte. They must then be printable ASCII, and the
     ///   URL must have no fragment.
     package init(parsing text: String, unchanged isUnchanged: Bool = false) throws(ParseFailure) {
         guard !text.isEmpty else { throw .empty }
@@ -197,13 +197,13 @@ extension String {
     /// The name of a host without the dot at its end, which only ends the search for it in DNS: both are the same host.
     package var withoutFinalDot: String { utf8.last == UInt8(ascii: ".") ? String(Substring(utf8.dropLast())) : self }
 
-    /// Indicates whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
+    /// Whether a host, in lower case, is a name of this machine (RFC 6761, section 6.3).
     package var isLocalName: Bool {
         let name = withoutFinalDot
         return name.hasSameBytes(as: "localhost") || name.hasByteSuffix(".localhost")
     }
 
-    /// Indicates whether a host is an IP address: an IPv6 address in brackets, or an IPv4 address in the form to which libcurl converts all
+    /// Whether a host is an IP address: an IPv6 address in brackets, or an IPv4 address in the form to which libcurl converts all
     /// others.
     var isAddress: Bool {
         guard let last = utf8.last, last == UInt8(ascii: "]") || last >= 0x30 && last <= 0x39 else { return false }
@@ -255,7 +255,7 @@ package final class WireURLCache: Sendable {
 
     /// Returns the parsed URL of a text, from the cache or parsed now. URLs with user information are not cached.
     ///
-    /// - Parameter isUnchanged: Indicates whether the path and query are sent byte for byte.
+    /// - Parameter isUnchanged: Whether the path and query are sent byte for byte.
     package func url(parsing text: String, unchanged isUnchanged: Bool = false) throws(WireURL.ParseFailure) -> WireURL
     {
         let slot = Self.slot(of: text)

@@ -29,7 +29,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     /// The transfers with one name, while its lookup runs or waits for its turn.
     struct Lookup {
         var leader: Transfer?
-        /// Indicates whether another engine looks up the name.
+        /// Whether another engine looks up the name.
         var isOfOther = false
         /// The waiting transfers in the order of their arrival; some of them may have left.
         var waiting: [Transfer] = []
@@ -77,10 +77,10 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         ownCache = limit.shared.makeCacheNumber()
     }
 
-    /// Indicates whether transfers wait, or a granted turn is to be used.
+    /// Whether transfers wait, or a granted turn is to be used.
     var isBusy: Bool { grantedTurns > 0 || !lookups.isEmpty }
 
-    /// Indicates whether a turn was granted and not used yet.
+    /// Whether a turn was granted and not used yet.
     var hasTurn: Bool { grantedTurns > 0 }
 
     /// The number of waiting transfers.
@@ -97,7 +97,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later by ``takeTurns()``,
     /// ``takeWaiting(forConnectionOf:)`` or ``didEnd(_:isResolved:failure:now:)``.
     ///
-    /// - Parameter hasConnection: Indicates whether libcurl has a connection with room for the transfer.
+    /// - Parameter hasConnection: Whether libcurl has a connection with room for the transfer.
     func admits(_ transfer: Transfer, now: EngineInstant, hasConnection: @autoclosure () -> Bool) -> Bool {
         if transfer.lookup == .leading { return true }
         guard let name = name(transfer) else { return true }
@@ -231,7 +231,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     // MARK: Incomplete lookups
 
-    /// Indicates whether leaders connect although their lookups are incomplete.
+    /// Whether leaders connect although their lookups are incomplete.
     var hasConnecting: Bool { !connecting.isEmpty }
 
     /// Records that a leader connects although its lookup is incomplete. It leads until libcurl has all addresses, or is connected.
@@ -253,7 +253,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     /// Returns the transfers that waited for this, which enter the gate again.
     ///
     /// - Parameters:
-    ///   - isResolved: Indicates whether libcurl has the addresses.
+    ///   - isResolved: Whether libcurl has the addresses.
     ///   - failure: The failure of the lookup, which the transfers that wait share; `nil` if the lookup has not failed.
     func didEnd(
         _ transfer: Transfer, isResolved: Bool, failure: EngineFailure? = nil, now: EngineInstant
@@ -280,7 +280,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         return waiting
     }
 
-    /// Indicates whether transfers may wait.
+    /// Whether transfers may wait.
     var hasWaiting: Bool { !lookups.isEmpty }
 
     /// Removes and returns a transfer that waits for a lookup and can use the connection of another one; `nil` if none waits. The transfer

@@ -132,7 +132,7 @@ struct ShareHandles {
     /// The handle of transfers whose routes have addresses of their own: for TLS sessions, if libcurl itself does not share them; `nil`
     /// otherwise. The addresses are in the cache of the multi handle.
     let own: UnsafeMutableRawPointer?
-    /// The handle of all other transfers: for the cache of addresses that all engines of the session share; `nil` if there is none.
+    /// The handle of all other transfers: for the cache of addresses that all engines of the session share, if any.
     let common: UnsafeMutableRawPointer?
 }
 

@@ -11,7 +11,7 @@ package final class NetworkMonitor: Sendable {
 
     private struct Observer {
         let body: @Sendable (NetworkState?) -> Void
-        /// Indicates whether the observer has been called.
+        /// Whether the observer has been called.
         var isInformed = false
     }
 

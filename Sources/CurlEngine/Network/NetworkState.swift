@@ -3,11 +3,11 @@
 package struct NetworkState: Hashable, Sendable {
     /// A network interface.
     struct Link: Hashable, Sendable {
-        /// Indicates whether the link can carry traffic to other machines: it is up and has a carrier, and is not the loopback.
+        /// Whether the link can carry traffic to other machines: it is up and has a carrier, and is not the loopback.
         var isUsable: Bool
-        /// Indicates whether the link is a mobile modem.
+        /// Whether the link is a mobile modem.
         var isCellular: Bool
-        /// Indicates whether the link is the loopback.
+        /// Whether the link is the loopback.
         var isLoopback = false
     }
 

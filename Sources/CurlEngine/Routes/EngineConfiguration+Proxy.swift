@@ -9,7 +9,7 @@ extension EngineConfiguration {
             package let username: String
             /// The password.
             package let password: String
-            /// Indicates whether the scheme is Digest; otherwise the scheme is Basic.
+            /// Whether the scheme is Digest; otherwise the scheme is Basic.
             package let isDigest: Bool
 
             /// Creates credentials.
@@ -41,9 +41,9 @@ extension EngineConfiguration {
             /// SOCKS 5; the server's name is looked up by the proxy.
             case socks5h
 
-            /// Indicates whether the names of servers are looked up here.
+            /// Whether the names of servers are looked up here.
             package var looksUpServers: Bool { self == .socks4 || self == .socks5 }
-            /// Indicates whether the protocol is a version of SOCKS.
+            /// Whether the protocol is a version of SOCKS.
             var isSOCKS: Bool { self != .http && self != .https }
         }
 
@@ -57,17 +57,17 @@ extension EngineConfiguration {
         package let name: String
         /// The URL without credentials, for libcurl.
         package let url: String
-        /// Indicates whether the host is an IP address or a socket, which needs no lookup.
+        /// Whether the host is an IP address or a socket, which needs no lookup.
         let isAddress: Bool
-        /// Indicates whether the proxy listens at a Unix domain socket.
+        /// Whether the proxy listens at a Unix domain socket.
         package let isSocket: Bool
-        /// The credentials for the proxy; `nil` if there are none.
+        /// The credentials for the proxy, if any.
         package private(set) var credentials: Credentials?
         /// The SOCKS proxy through which this one is reached; empty if there is none. At most one, in an array because a structure cannot
         /// contain itself.
         private var firsts: [ProxyServer] = []
 
-        /// The SOCKS proxy through which this one is reached; `nil` if there is none.
+        /// The SOCKS proxy through which this one is reached, if any.
         package var first: ProxyServer? { firsts.first }
 
         /// Creates a proxy.

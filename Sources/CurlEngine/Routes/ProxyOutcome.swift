@@ -4,9 +4,9 @@ import CCurl
 struct ProxyOutcome {
     /// The status of the proxy's response to CONNECT; 0 if there was none.
     let connectStatus: Int
-    /// Indicates whether a connection to the proxy was established.
+    /// Whether a connection to the proxy was established.
     let isConnected: Bool
-    /// Indicates whether the TLS handshake with the server was complete.
+    /// Whether the TLS handshake with the server was complete.
     var isSecured = false
     /// libcurl's number for the failure of a SOCKS proxy (CURLPX_…); 0 if there is none.
     var socksError: Int = 0

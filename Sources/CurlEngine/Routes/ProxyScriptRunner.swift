@@ -61,7 +61,7 @@ package enum ProxyScriptRunner {
         let number: UInt64
         /// The reply; `nil` if it was resumed before the end.
         var reply: Reply<String>?
-        /// Indicates whether the script has not returned within its time.
+        /// Whether the script has not returned within its time.
         var isOverdue = false
     }
 
@@ -71,9 +71,9 @@ package enum ProxyScriptRunner {
         /// The numbers of these evaluations in their order, and of others whose tasks were cancelled.
         var order = FIFO<UInt64>()
         var lastNumber: UInt64 = 0
-        /// The present evaluation; `nil` if there is none.
+        /// The present evaluation, if any.
         var present: Evaluation?
-        /// Indicates whether the thread evaluates.
+        /// Whether the thread evaluates.
         var isWorking = false
     }
 
@@ -83,7 +83,7 @@ package enum ProxyScriptRunner {
     /// The script in the library. Only the thread that evaluates uses it.
     private static let loaded = Locked<TextBytes?>(nil)
 
-    /// Indicates whether the library is installed.
+    /// Whether the library is installed.
     package static var isAvailable: Bool { unsafe ccurl_pac_is_available(library) }
 
     /// Replaces the name of the library; for tests in a process of their own, because a library that was loaded stays.

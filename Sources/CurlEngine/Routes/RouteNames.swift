@@ -2,7 +2,7 @@
 ///
 /// The transfers of an engine whose routes have addresses of their own share one cache of libcurl's, which has one entry for a name and
 /// port. Two routes with different addresses of one host would overwrite each other's entries, and the connections of one would be used for
-/// the other. Therefore, libcurl gets a name that only this route has in place of the host to connect to (`CURLOPT_CONNECT_TO`), and the
+/// the other. Therefore, libcurl gets a name that only this route has instead of the host to connect to (`CURLOPT_CONNECT_TO`), and the
 /// addresses of that name (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered
 /// (RFC 6761, section 6.4), and are replaced in messages.
 ///
@@ -16,7 +16,7 @@ struct RouteNames {
         let key: String
         /// The literal addresses, without brackets.
         let addresses: [String]
-        /// Indicates whether the name is one that libcurl looks up for other routes.
+        /// Whether the name is one that libcurl looks up for other routes.
         var isShared = false
 
         /// The entry in the form of `CURLOPT_RESOLVE`. It never expires, unless its name is shared.
@@ -30,17 +30,17 @@ struct RouteNames {
 
     init(_ route: TransferRoute) { self.route = route }
 
-    /// The name in place of the host to connect to; `nil` if libcurl looks that up.
+    /// The name used instead of the host to connect to; `nil` if libcurl looks that up.
     var server: String? { route.parts.addresses == .lookedUp ? nil : "server-\(route.number).trellis.invalid" }
 
-    /// The name in place of the proxy that is connected first; `nil` if the proxy keeps its name: libcurl looks that up, or the name must
+    /// The name used instead of the proxy that is connected first; `nil` if the proxy keeps its name: libcurl looks that up, or the name must
     /// be that of the certificate of an `https` proxy.
     var proxy: String? {
         guard route.parts.proxyAddresses != .lookedUp, route.firstProxy?.scheme != .https else { return nil }
         return "proxy-\(route.number).trellis.invalid"
     }
 
-    /// The name in place of an HTTP proxy behind a SOCKS proxy that wants its address; `nil` if the proxy keeps its name, for the reasons
+    /// The name used instead of an HTTP proxy behind a SOCKS proxy that wants its address; `nil` if the proxy keeps its name, for the reasons
     /// of ``proxy``.
     var secondProxy: String? {
         guard route.parts.secondProxyAddresses != .lookedUp, let second = route.secondProxy, second.scheme != .https
@@ -72,7 +72,7 @@ struct RouteNames {
         return entries
     }
 
-    /// Returns the entry for a proxy under a name in place of its host, if it has one.
+    /// Returns the entry for a proxy under a name that stands for its host, if it has one.
     private func entry(
         for server: EngineConfiguration.ProxyServer?, named name: String?, _ addresses: [String]?
     ) -> Entry? {
@@ -81,7 +81,7 @@ struct RouteNames {
         return Entry(key: "\(name ?? server.host):\(server.port)", addresses: addresses, isShared: name == nil)
     }
 
-    /// Returns a message of libcurl's with the hosts in place of the names.
+    /// Returns a message of libcurl's with hosts instead of names.
     func restoringHosts(in message: String, for url: WireURL) -> String {
         var message = message
         if let server {

@@ -65,7 +65,7 @@ extension EasyHandle {
 }
 
 extension EngineConfiguration.ProxyServer {
-    /// Indicates whether the proxy wants proofs that libcurl would make from the credentials of the SOCKS proxy in front of it, so that
+    /// Whether the proxy wants proofs that libcurl would make from the credentials of the SOCKS proxy in front of it, so that
     /// they are made here (``TunnelProofs``).
     package var needsProofs: Bool {
         credentials?.isDigest == true && first?.credentials != nil

@@ -8,7 +8,7 @@ package final class TransferRoute: Sendable {
     package struct Socket: Hashable, Sendable {
         /// The path in the file system, or the name in the abstract namespace of Linux, without its leading zero byte.
         package let name: String
-        /// Indicates whether the name is in the abstract namespace.
+        /// Whether the name is in the abstract namespace.
         package let isAbstract: Bool
 
         /// Creates the address of a socket.
@@ -64,7 +64,7 @@ package final class TransferRoute: Sendable {
         package var interface: String?
         /// The versions of IP.
         package var family = Family.any
-        /// The host and port (`host:port`) to which connections are made in place of those of the URL.
+        /// The host and port (`host:port`) to which connections are made instead of those of the URL.
         package var connectTo: String?
         /// The addresses of the host to which connections are made, if its name is looked up here.
         package var addresses = Addresses.lookedUp
@@ -76,24 +76,24 @@ package final class TransferRoute: Sendable {
         /// Creates the parts of a direct connection.
         package init() {}
 
-        /// Indicates whether connections are direct.
+        /// Whether connections are direct.
         package var isDirect: Bool { self == Parts() }
     }
 
     /// The parts of the route. With a ``socketPath``, the proxy has an address, and connections have no source.
     package let parts: Parts
-    /// The path of the Unix domain socket that is connected in place of libcurl; `nil` if libcurl makes all connections.
+    /// The path of the Unix domain socket that is connected instead of libcurl; `nil` if libcurl makes all connections.
     ///
     /// This is the socket of a SOCKS proxy in front of an HTTP proxy, with a version of libcurl that opens no tunnel through such proxies
     /// (``LibcurlFeatures/tunnelsBehindSockets``). libcurl then takes the SOCKS proxy for one at an address of this machine, and gets a
-    /// connected socket in place of one for that address, which it never uses.
+    /// connected socket instead of one for that address, which it never uses.
     let socketPath: String?
     /// The number of the route; 0 for ``direct``.
     package let number: Int
     /// The number of the route by whose name connections are counted: of the one with all addresses of the server if this one has only one
     /// of them, and otherwise its own.
     private let limitNumber: Int
-    /// Indicates whether libcurl does not look up all names of the route itself.
+    /// Whether libcurl does not look up all names of the route itself.
     let hasOwnAddresses: Bool
     /// The proofs for requests for a tunnel; `nil` if libcurl makes them, or there are none.
     let proofs: (any TunnelProofs)?
@@ -108,7 +108,7 @@ package final class TransferRoute: Sendable {
     /// Creates a route with its own connections.
     ///
     /// - Parameters:
-    ///   - whole: The route of whose addresses of the server this one has only one, so that they share limits; `nil` if there is none.
+    ///   - whole: The route of whose addresses of the server this one has only one, so that they share limits, if any.
     ///   - proofs: The proofs for requests for a tunnel, if the proxy needs some (``EngineConfiguration/ProxyServer/needsProofs``).
     package convenience init(_ parts: Parts, of whole: TransferRoute? = nil, proofs: (any TunnelProofs)? = nil) {
         let number = Self.count.add(1, ordering: .relaxed).newValue
@@ -141,10 +141,10 @@ package final class TransferRoute: Sendable {
     /// The proxy; `nil` for connections without one. libcurl ignores the proxy of requests to a socket.
     var proxy: EngineConfiguration.ProxyServer? { parts.socket == nil ? parts.proxy : nil }
 
-    /// The host of the HTTPS proxy; `nil` if there is none.
+    /// The host of the HTTPS proxy, if any.
     package var secureProxyHost: String? { proxy.flatMap { $0.scheme == .https ? $0.host : nil } }
 
-    /// Indicates whether each transfer makes a connection of its own. An `https` proxy keeps its name, and libcurl would use a connection
+    /// Whether each transfer makes a connection of its own. An `https` proxy keeps its name, and libcurl would use a connection
     /// from an own address, or to the fixed addresses of the proxy, for transfers of other routes too.
     var needsOwnConnection: Bool {
         if let secondProxy, secondProxy.scheme == .https, case .fixed = parts.secondProxyAddresses { return true }
@@ -153,7 +153,7 @@ package final class TransferRoute: Sendable {
         return parts.interface != nil
     }
 
-    /// Indicates whether the route has only one of the addresses of its server, and shares the limits of the route that has all of them.
+    /// Whether the route has only one of the addresses of its server, and shares the limits of the route that has all of them.
     var hasOneOfSeveralAddresses: Bool { number != limitNumber }
 
     /// Returns the name by which connections to an origin on this route are counted. The name has no blank.
@@ -183,7 +183,7 @@ package final class TransferRoute: Sendable {
         }
     }
 
-    /// The proxy that is connected first; `nil` if there is none.
+    /// The proxy that is connected first, if any.
     var firstProxy: EngineConfiguration.ProxyServer? { proxy.map { $0.first ?? $0 } }
 
     /// The HTTP proxy behind a SOCKS proxy, if its name is looked up here: the SOCKS proxy wants an address. `nil` if there is none.

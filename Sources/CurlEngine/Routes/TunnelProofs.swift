@@ -11,7 +11,7 @@ package protocol TunnelProofs: AnyObject, Sendable {
     /// - Parameters:
     ///   - challenges: The values of the fields `Proxy-Authenticate`.
     ///   - proof: The proof that was refused; `nil` if the request had none.
-    ///   - isFirst: Indicates whether the proxy has refused no other request of the transfer before.
+    ///   - isFirst: Whether the proxy has refused no other request of the transfer before.
     func canAnswer(_ challenges: [String], after proof: TunnelProof?, isFirst: Bool) -> Bool
 }
 

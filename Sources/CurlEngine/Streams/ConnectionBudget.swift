@@ -50,7 +50,7 @@ package final class ConnectionBudget: Sendable {
         var inUse = 0
         /// The gates that wait for a place.
         var line = FIFO<any ConnectionReceiver>()
-        /// Indicates whether `ready` lists the origin.
+        /// Whether `ready` lists the origin.
         var isReady = false
         var holders: [Holder] = []
 
@@ -124,7 +124,7 @@ package final class ConnectionBudget: Sendable {
     private struct Notice {
         let gate: any ConnectionReceiver
         let origin: String
-        /// Indicates whether the gate gets a place. Otherwise the number of places that are requested from the gate has changed.
+        /// Whether the gate gets a place. Otherwise the number of places that are requested from the gate has changed.
         let isGrant: Bool
         /// The holder that closes an idle connection first; `nil` if none must.
         var closing: (any ConnectionReceiver)?

@@ -20,7 +20,7 @@ final class SharedOrigin {
     private struct Connection {
         var streams = 0
         var limit: Int
-        /// Indicates whether the connection gets no more requests: libcurl has repeated one of its requests elsewhere, or the connection
+        /// Whether the connection gets no more requests: libcurl has repeated one of its requests elsewhere, or the connection
         /// is in a pool with another number than ``SharedOrigin/scope``.
         var isLeft = false
         var room: Int { isLeft ? 0 : max(limit - streams, 0) }
@@ -61,13 +61,13 @@ final class SharedOrigin {
     var precedingCount = 0
     /// The time for which streams are withheld, with its end and the end of the pause after it.
     private var drain = (time: Duration.zero, end: EngineInstant(nanoseconds: 0), pause: EngineInstant(nanoseconds: 0))
-    /// Indicates whether a place was requested and not granted yet.
+    /// Whether a place was requested and not granted yet.
     var awaitsPlace = false
-    /// Indicates whether the origin gets further places only from other engines or origins.
+    /// Whether the origin gets further places only from other engines or origins.
     var needsPlace: Bool { awaitsPlace || excess > 0 }
     /// The last instant at which transfers have waited because of a limit; `nil` if none has.
     var limitEnd: EngineInstant?
-    /// Indicates whether the last connection could not be made.
+    /// Whether the last connection could not be made.
     var hasFailed = false
 
     /// The waiting transfers.
@@ -123,7 +123,7 @@ final class SharedOrigin {
     /// Adds a stream to a connection. Returns whether the connection was not in use before.
     ///
     /// - Parameters:
-    ///   - isNew: Indicates whether the connection was just made.
+    ///   - isNew: Whether the connection was just made.
     ///   - scope: The number in the name of the pool in which libcurl has found the connection, or has put it.
     func beginStream(on port: Int32, isNew: Bool, scope: Int, now: EngineInstant) -> Bool {
         let wasUnused = connections[port] == nil
@@ -151,7 +151,7 @@ final class SharedOrigin {
 
     /// Removes a stream from a connection. Returns whether the connection is no longer in use.
     ///
-    /// - Parameter isRepeated: Indicates whether libcurl repeats the request on another connection.
+    /// - Parameter isRepeated: Whether libcurl repeats the request on another connection.
     func endStream(on port: Int32, isRepeated: Bool) -> Bool {
         modify(port) { connection in
             connection.streams -= 1
@@ -230,7 +230,7 @@ final class SharedOrigin {
         modify(port) { $0.limit = limit }
     }
 
-    /// Indicates whether libcurl may not know the limit of a connection.
+    /// Whether libcurl may not know the limit of a connection.
     func isSettling(_ now: EngineInstant) -> Bool {
         guard limit < Self.assumedLimit, !settling.isEmpty else { return false }
         if settling.values.contains(where: { $0 <= now }) { settling = settling.filter { $0.value > now } }

@@ -37,7 +37,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     let executor: EngineExecutor
     let budget: ConnectionBudget
-    /// Indicates whether connections are shared at all.
+    /// Whether connections are shared at all.
     private let isUsed: Bool
     private(set) var origins: [String: SharedOrigin] = [:]
     /// The number of origins at which the unused ones are removed.
@@ -60,7 +60,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         isUsed = LibcurlFeatures.current.canMultiplex
     }
 
-    /// Indicates whether transfers wait.
+    /// Whether transfers wait.
     var isBusy: Bool { !resumed.isEmpty || waitingCount > 0 }
 
     /// The number of waiting transfers.

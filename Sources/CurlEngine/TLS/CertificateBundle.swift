@@ -6,7 +6,7 @@ enum CertificateBundle {
     /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, libcurl's own setting, or the usual path of a distribution.
     static let system: String? = candidates.first(where: isReadable).map(absolute)
 
-    /// The path of a directory with the same authorities by hash, for OpenSSL; `nil` if there is none. OpenSSL reads them one by one, so
+    /// The path of a directory with the same authorities by hash, for OpenSSL, if any. OpenSSL reads them one by one, so
     /// that a large number of them costs nothing. A file of the user's or of libcurl's own choice has other authorities than the
     /// distribution.
     static let systemDirectory: String? = {

@@ -67,10 +67,10 @@ extension EasyHandle {
         return CertificateChain(validated: lists.validated, sent: lists.sent, revocationChecks: checks)
     }
 
-    /// Indicates whether the transfer's connection has resumed a TLS session, which has no verified chain.
+    /// Whether the transfer's connection has resumed a TLS session, which has no verified chain.
     var hasResumedSession: Bool { unsafe ccurl_tls_is_resumed(curl) }
 
-    /// Indicates whether libcurl verifies the certificates of the transfer's server.
+    /// Whether libcurl verifies the certificates of the transfer's server.
     private var verifiesServers: Bool { transfer?.options.trust.server.verifies ?? false }
 
     private struct Lists {

@@ -17,7 +17,7 @@ package final class SystemAuthorities: Sendable {
         package let number: Int
         /// The path of the file in a spelling that no other version has; `nil` if the system has no such file.
         package let path: String?
-        /// Indicates whether the system may have a directory of the same authorities.
+        /// Whether the system may have a directory of the same authorities.
         private let hasDirectory: Bool
         private let text: Text
 
@@ -32,7 +32,7 @@ package final class SystemAuthorities: Sendable {
             Version(number: number + 1, path: path, hasDirectory: hasDirectory)
         }
 
-        /// The path of a directory with the same authorities by hash; `nil` if there is none.
+        /// The path of a directory with the same authorities by hash, if any.
         var directory: String? { hasDirectory ? CertificateBundle.systemDirectory : nil }
 
         /// The contents of the file if there is no directory; empty if there is none, or the file cannot be read. What was read is kept.
@@ -88,7 +88,7 @@ package final class SystemAuthorities: Sendable {
     private let state: Locked<State>
     /// The number of the present version.
     private let latest = Atomic<Int>(0)
-    /// Indicates whether a thread looks at the file.
+    /// Whether a thread looks at the file.
     private let isLooking = Atomic(false)
 
     /// Creates the authorities of a file that is not the system's, for tests.

@@ -7,10 +7,10 @@ final class TLSRecord {
     /// The host that the peer must have a certificate for.
     private let host: String
     private let peer: TLSPeer
-    /// Indicates whether there is a client certificate for the peer.
+    /// Whether there is a client certificate for the peer.
     private let hasIdentity: Bool
     private let record: OpaquePointer
-    /// Indicates whether the handshake has succeeded, so that later failures of its connection are others.
+    /// Whether the handshake has succeeded, so that later failures of its connection are others.
     var isComplete = false
 
     /// Creates an empty record; `nil` if libcurl uses another library than OpenSSL.
@@ -69,7 +69,7 @@ enum TLSAlert: Int32 {
     case protocolVersion = 70
     case certificateRequired = 116
 
-    /// Indicates whether a server sends the alert because of the client's certificate.
+    /// Whether a server sends the alert because of the client's certificate.
     var concernsCertificate: Bool {
         switch self {
         case .handshakeFailure, .protocolVersion: false
@@ -79,7 +79,7 @@ enum TLSAlert: Int32 {
 }
 
 extension EngineFailure {
-    /// Indicates whether the failure may have occurred in a TLS handshake.
+    /// Whether the failure may have occurred in a TLS handshake.
     fileprivate var mayBeOfHandshake: Bool {
         switch kind {
         case .tlsHandshake, .untrusted, .http3, .connect: true
@@ -89,7 +89,7 @@ extension EngineFailure {
         }
     }
 
-    /// Indicates whether an alert of the server may have ended the connection after the handshake.
+    /// Whether an alert of the server may have ended the connection after the handshake.
     fileprivate var mayBeOfAlert: Bool {
         switch kind {
         case .send, .receive, .emptyReply, .bodyCutShort, .http2: true

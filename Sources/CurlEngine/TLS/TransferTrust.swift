@@ -29,7 +29,7 @@ package final class TransferTrust: Sendable {
         package var system = SystemAuthorities.Version.first
         /// The certificate revocation lists, which must cover every certificate of a chain; `nil` if revocation is not checked.
         package var revocationLists: MemoryFile?
-        /// Indicates whether the peer must send a stapled OCSP response (RFC 6066, section 8).
+        /// Whether the peer must send a stapled OCSP response (RFC 6066, section 8).
         package var requiresStapledResponse = false
         /// The oldest version that is accepted.
         package var minimumVersion = Version.v1_2
@@ -39,9 +39,9 @@ package final class TransferTrust: Sendable {
         package var cipherList: String?
         /// The cipher suites of TLS 1.3, as OpenSSL's list; `nil` for those of libcurl.
         package var cipherSuites: String?
-        /// The client certificate with the certificates of its issuers and its key, as PEM; `nil` if there is none.
+        /// The client certificate with the certificates of its issuers and its key, as PEM, if any.
         package var identity: [UInt8]?
-        /// The file to which the secrets of connections are appended; `nil` if there is none.
+        /// The file to which the secrets of connections are appended, if any.
         package var keyLog: KeyLogFile?
 
         /// Creates rules that trust the system's authorities.
@@ -53,11 +53,11 @@ package final class TransferTrust: Sendable {
             return rules
         }
 
-        /// Indicates whether TLS sessions must not be resumed. A resumed one has no stapled response and no verification, and without
+        /// Whether TLS sessions must not be resumed. A resumed one has no stapled response and no verification, and without
         /// verification libcurl does not distinguish the sessions of different client certificates.
         fileprivate var forbidsResumption: Bool { requiresStapledResponse || (!verifies && identity != nil) }
 
-        /// Indicates whether certificates are verified.
+        /// Whether certificates are verified.
         package var verifies: Bool { if case .unverified = authorities { false } else { true } }
     }
 
@@ -68,9 +68,9 @@ package final class TransferTrust: Sendable {
     /// The number of the rules, from 0.
     let number: Int
 
-    /// Indicates whether TLS sessions with servers must not be resumed.
+    /// Whether TLS sessions with servers must not be resumed.
     let forbidsResumptionWithServer: Bool
-    /// Indicates whether TLS sessions with an HTTPS proxy must not be resumed.
+    /// Whether TLS sessions with an HTTPS proxy must not be resumed.
     let forbidsResumptionWithProxy: Bool
 
     /// The rules that trust the system's authorities.
@@ -99,7 +99,7 @@ package final class TransferTrust: Sendable {
         }
     }
 
-    /// Indicates whether the pool of connections with these rules has no name of its own.
+    /// Whether the pool of connections with these rules has no name of its own.
     var isFirst: Bool { number == 0 && server.system.number == 0 }
 
     /// Returns the name of the pool of connections with these rules. The name has no blank.

@@ -11,10 +11,10 @@ struct DecodingTurns {
     private var turn = EngineInstant(nanoseconds: 0)
     private var count = 0
     private var waiting = FIFO<Transfer>()
-    /// Indicates whether a job that lets transfers go on is in the engine's queue.
+    /// Whether a job that lets transfers go on is in the engine's queue.
     private var isScheduled = false
 
-    /// Indicates whether transfers wait.
+    /// Whether transfers wait.
     var hasWaiting: Bool { !waiting.isEmpty }
 
     /// Counts decoded bytes. Returns whether the limit of the turn is reached.
@@ -37,7 +37,7 @@ struct DecodingTurns {
     /// Records that the job runs.
     mutating func jobBegins() { isScheduled = false }
 
-    /// Removes and returns the first waiting transfer that goes on; `nil` if there is none.
+    /// Removes and returns the first waiting transfer that goes on, if any.
     mutating func next() -> Transfer? {
         while let transfer = waiting.popFirst() {
             if !transfer.isCancelled { return transfer }

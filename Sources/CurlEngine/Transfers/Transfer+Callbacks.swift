@@ -61,14 +61,14 @@ extension Transfer {
         return isCancelled ? Self.abort : bytes.count
     }
 
-    /// Indicates whether the transfer may be paused. Over HTTP/1, a pause must wait until libcurl has named the socket: if a transfer was
+    /// Whether the transfer may be paused. Over HTTP/1, a pause must wait until libcurl has named the socket: if a transfer was
     /// paused in the call in which it took a reused connection, that connection would look like an idle one.
     private var mayPauseNow: Bool {
         guard let easy else { return true }
         return unsafe easy.socket >= 0 || !parser.isHTTP1
     }
 
-    /// Indicates whether libcurl has looked up all addresses of the host. Only if the transfer has opened a socket, or is about to.
+    /// Whether libcurl has looked up all addresses of the host. Only if the transfer has opened a socket, or is about to.
     var hasCompleteLookup: Bool {
         guard LibcurlFeatures.current.connectsDuringLookup, let curl = unsafe easy?.curl else { return true }
         return unsafe ccurl_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) > 0
@@ -149,7 +149,7 @@ extension Transfer {
     private static let noHTTP2 = EngineFailure(
         kind: .http2NotAgreed, message: "the server has not agreed on HTTP/2 in the TLS handshake (ALPN)")
 
-    /// Indicates whether the transfer demands HTTP/2, and its connection has another version.
+    /// Whether the transfer demands HTTP/2, and its connection has another version.
     private var lacksStreams: Bool { options.version == .http2Only && easy?.hasCertainlyNoStreams == true }
 
     /// The largest number of connections without a chain that are closed for one transfer. Several may be idle.
@@ -194,7 +194,7 @@ extension Transfer {
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
     }
 
-    /// Indicates whether the request was passed to libcurl for sending, and must not be sent a second time.
+    /// Whether the request was passed to libcurl for sending, and must not be sent a second time.
     private var wasSentOnce: Bool { attempts > 0 && !options.mayBeReplayed }
 
     /// Returns the failure with the kind that fits the progress of the exchange, because libcurl uses the same code for different failures.

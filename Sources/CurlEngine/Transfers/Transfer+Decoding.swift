@@ -38,7 +38,7 @@ extension Transfer {
         }
     }
 
-    /// Indicates whether decoded bytes are left that the reader has not taken.
+    /// Whether decoded bytes are left that the reader has not taken.
     var isHeldUp: Bool { decoder?.isHeldUp ?? false }
 
     private func handOn(_ piece: RawSpan) -> Bool {

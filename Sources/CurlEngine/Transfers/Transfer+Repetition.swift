@@ -40,7 +40,7 @@ extension Transfer {
         return EngineFailure(kind: .bodyNotReplayable, message: text, isUnprocessed: isRefused)
     }
 
-    /// Indicates whether libcurl has sent the request again, or may have begun to. libcurl begins with it when the connection ends before
+    /// Whether libcurl has sent the request again, or may have begun to. libcurl begins with it when the connection ends before
     /// the response: it marks its handle, so that the body is sent from the start on the next connection, and clears the mark there.
     var mayHaveBeenRepeated: Bool {
         guard attempts == 1 else { return attempts > 1 }
@@ -82,13 +82,13 @@ extension Transfer {
         wasRefused = false
     }
 
-    /// Indicates whether no byte of the request was passed to the system. For HTTP/2 the value is always `false`, because libcurl does not
+    /// Whether no byte of the request was passed to the system. For HTTP/2 the value is always `false`, because libcurl does not
     /// know whether bytes that it passed to its HTTP/2 library were sent.
     private var isUnsent: Bool { !hadStreams && easy?.hasSentNothing == true }
 
     // MARK: Refused streams
 
-    /// Indicates whether the server has reported that it did not process the request.
+    /// Whether the server has reported that it did not process the request.
     private var isRefused: Bool { refusal.isCertain || refusal.isBeyondLastStream }
 
     /// Returns whether the request waits for a stream before libcurl sends it again, because the server has refused its stream. libcurl

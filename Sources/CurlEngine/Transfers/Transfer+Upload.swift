@@ -61,7 +61,7 @@ extension Transfer {
         delegate?.transferNeedsBody()
     }
 
-    /// Indicates whether libcurl has asked for bytes of the body and there were none, because all bytes so far were passed to it.
+    /// Whether libcurl has asked for bytes of the body and there were none, because all bytes so far were passed to it.
     package var awaitsBody: Bool { isSendingPaused && !isSendingStopped && !upload.isAtEnd }
 
     // MARK: Delivery to libcurl

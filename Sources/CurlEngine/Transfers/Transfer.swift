@@ -16,33 +16,33 @@ package final class Transfer: @unchecked Sendable {
     var upload = UploadBuffer()
     /// The lines behind a chunked body, without line ends.
     var trailerLines: [[CChar]] = []
-    /// Indicates whether the delegate was asked for more of the body and has sent none since.
+    /// Whether the delegate was asked for more of the body and has sent none since.
     var hasAskedForBody = false
     /// The number of times that libcurl was about to send the request since the transfer was passed to it. A number above one means that
     /// libcurl itself has repeated the request.
     var attempts = 0
     /// The number of times that the transfer was passed to libcurl again.
     var restarts = 0
-    /// Indicates whether the transfer is to be passed to libcurl again, from the beginning.
+    /// Whether the transfer is to be passed to libcurl again, from the beginning.
     var mustStartAgain = false
     /// The refusal of the stream, if libcurl's log is read and reports one.
     var refusal = StreamRefusal()
-    /// Indicates whether the previous attempt was refused.
+    /// Whether the previous attempt was refused.
     var wasRefused = false
-    /// Indicates whether the connection of the last attempt carries streams.
+    /// Whether the connection of the last attempt carries streams.
     var hadStreams = false
     /// The local port of that connection; 0 or less if it has none.
     var localPort: Int32 = 0
-    /// Indicates whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
+    /// Whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
     /// stores them.
     var hasReadBody = false
-    /// Indicates whether libcurl was told of the end of a streamed body.
+    /// Whether libcurl was told of the end of a streamed body.
     var hasPassedEnd = false
     /// The reason because of which a callback gave up the transfer. It takes precedence over libcurl's own result.
     var failure: EngineFailure?
     /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
     var lookup = LookupGate.Progress.none
-    /// Indicates whether the transfer leads the lookup for all engines of the session.
+    /// Whether the transfer leads the lookup for all engines of the session.
     var hasClaimedName = false
     /// The part of the ``StreamGate`` that the transfer is in.
     var streamUse = StreamGate.Use.none
@@ -54,9 +54,9 @@ package final class Transfer: @unchecked Sendable {
     var waitEnd: EngineInstant?
     /// The state with regard to a connection of the transfer's own.
     var ownConnection = OwnConnection.unneeded
-    /// Indicates whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
+    /// Whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
     var hasOpenedSocket = false
-    /// Indicates whether a connection was made for the transfer, in any attempt.
+    /// Whether a connection was made for the transfer, in any attempt.
     var hasMadeConnection = false
     /// The source of the file descriptor for the transfer's connection.
     var descriptor = Descriptor.ofSystem
@@ -68,30 +68,30 @@ package final class Transfer: @unchecked Sendable {
     var tunnelProof: TunnelProof?
     /// The challenges in the response to the last request for a tunnel, if libcurl does not answer them.
     var tunnelChallenges: [String] = []
-    /// Indicates whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
+    /// Whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
     var mustWaitForStream = false
-    /// The connection that was opened for the transfer beside others; `nil` if there is none.
+    /// The connection that was opened for the transfer beside others, if any.
     package var addedConnection: AddedConnection?
-    /// Indicates whether the delegate gets no more events.
+    /// Whether the delegate gets no more events.
     var isCancelled = false
-    /// Indicates whether the framework has paused receiving.
+    /// Whether the framework has paused receiving.
     var isReceivingPaused = false
-    /// Indicates whether the limit of decoded bytes in a turn of the loop was reached, so that the transfer waits for its turn to decode
+    /// Whether the limit of decoded bytes in a turn of the loop was reached, so that the transfer waits for its turn to decode
     /// (``DecodingTurns``).
     var isYielding = false
-    /// Indicates whether libcurl's sending is paused until more of the body is provided.
+    /// Whether libcurl's sending is paused until more of the body is provided.
     var isSendingPaused = false
-    /// Indicates whether the framework has paused both directions.
+    /// Whether the framework has paused both directions.
     var isSuspended = false
-    /// Indicates whether the framework has paused sending.
+    /// Whether the framework has paused sending.
     var isSendingHeld = false
-    /// Indicates whether the rest of the body is dropped.
+    /// Whether the rest of the body is dropped.
     var isSendingStopped = false
     /// The pause bits that were last passed to libcurl.
     var appliedPause: Int32 = 0
-    /// Indicates whether the engine lists the transfer among the changed ones.
+    /// Whether the engine lists the transfer among the changed ones.
     var isDeferred = false
-    /// Indicates whether the transfer ends now, because its response is complete before the request's body.
+    /// Whether the transfer ends now, because its response is complete before the request's body.
     var mustFinishEarly = false
     /// The scanner for the end of an early response, if that response is chunked.
     var chunks: ChunkScanner?
@@ -107,11 +107,11 @@ package final class Transfer: @unchecked Sendable {
     var receivedBytes: Int64 = 0
     /// The number of bytes of a streamed body that libcurl has taken.
     var takenBytes: Int64 = 0
-    /// Indicates whether a lookup that has not ended was reported.
+    /// Whether a lookup that has not ended was reported.
     var isLookupReported = false
     /// The state of the report that the request was sent; other than `none` if the connection of the transfer is observed.
     var sendingReport = SendingReport.none
-    /// Indicates whether the sending of the head is reported for the connection, or does not have to be.
+    /// Whether the sending of the head is reported for the connection, or does not have to be.
     var isHeadReported = true
     /// The instant at which libcurl was last about to send the request.
     var start: EngineInstant
@@ -164,16 +164,16 @@ package final class Transfer: @unchecked Sendable {
         engine.update(self)
     }
 
-    /// Indicates whether no byte of the body may be sent now.
+    /// Whether no byte of the body may be sent now.
     var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
 
-    /// Indicates whether the engine has taken the connection of the transfer from libcurl.
+    /// Whether the engine has taken the connection of the transfer from libcurl.
     var hasTakenConnection: Bool { handshake?.takenReport != nil }
 
-    /// Indicates whether the transfer is in libcurl, or has a connection that the engine has taken from it.
+    /// Whether the transfer is in libcurl, or has a connection that the engine has taken from it.
     var isUnderWay: Bool { easy != nil || hasTakenConnection }
 
-    /// Indicates whether the response was received over HTTP/1.
+    /// Whether the response was received over HTTP/1.
     var isHTTP1: Bool { unsafe parser.isHTTP1 }
 
     /// The pause bits for `curl_easy_pause`, which sets both directions at once.
@@ -193,7 +193,7 @@ package final class Transfer: @unchecked Sendable {
         unsafe (max(activity.last, parser.lastLine), activity.lastSend)
     }
 
-    /// Indicates whether other transfers can have streams on the transfer's connection, as soon as there is a connection.
+    /// Whether other transfers can have streams on the transfer's connection, as soon as there is a connection.
     package var sharesConnection: Bool {
         switch options.version {
         case .http1: false

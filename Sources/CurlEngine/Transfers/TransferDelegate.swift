@@ -5,7 +5,7 @@ package protocol TransferDelegate: AnyObject {
     /// Called for transfers that read certificates, each time that libcurl is about to send the request. If the delegate cancels the
     /// transfer, nothing is sent.
     func transferDidReceiveCertificates(_ chain: CertificateChain?)
-    /// Indicates whether the delegate observes the steps of the transfer.
+    /// Whether the delegate observes the steps of the transfer.
     var observesSteps: Bool { get }
     /// Notifies the delegate of a step, if it observes them.
     func transferDidReach(_ step: TransferStep)
@@ -22,7 +22,7 @@ package protocol TransferDelegate: AnyObject {
     /// Notifies the delegate that `count` more bytes of the body were passed to libcurl.
     func transferDidSendBody(_ count: Int)
     /// Delivers the head with which the server switches protocols, and the connection, which the delegate must close. Called for transfers
-    /// that ask for it, in place of ``transferDidReceiveHead(_:)``; the transfer ends with the connection.
+    /// that ask for it, instead of ``transferDidReceiveHead(_:)``; the transfer ends with the connection.
     func transferDidSwitchProtocols(_ head: WireHead, _ connection: SwitchedConnection)
     /// Delivers the end of the transfer. No call follows this one, or ``Transfer/cancel()``.
     func transferDidEnd(_ end: consuming TransferEnd)

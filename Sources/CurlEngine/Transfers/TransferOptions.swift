@@ -40,9 +40,9 @@ package final class TransferOptions: Sendable {
     package let body: Body
     /// The HTTP versions that may be used.
     package let version: Version
-    /// Indicates whether libcurl may send the request again if a reused connection turned out to be dead.
+    /// Whether libcurl may send the request again if a reused connection turned out to be dead.
     package let mayBeReplayed: Bool
-    /// Indicates whether the body is decoded from content codings such as gzip, which the header lines request.
+    /// Whether the body is decoded from content codings such as gzip, which the header lines request.
     package let decodesContent: Bool
     /// The size of libcurl's receive buffer in bytes, which is also the largest number of bytes that libcurl reads at once.
     package let receiveBufferSize: Int
@@ -50,16 +50,16 @@ package final class TransferOptions: Sendable {
     package let sendPieceSize: Int
     /// The limit in bytes on all heads of a response together, and on the trailers.
     package let maximumHeaderBytes: Int
-    /// The time limit for making a connection in nanoseconds; `nil` if there is none. The engine only distinguishes the limits of
+    /// The time limit for making a connection in nanoseconds, if any. The engine only distinguishes the limits of
     /// ``mayConnect`` and ``mayConnectForLong``.
     package let connectLimit: UInt64?
-    /// Indicates whether the delegate gets the certificates of the server before the request is sent. Connections for such transfers resume
+    /// Whether the delegate gets the certificates of the server before the request is sent. Connections for such transfers resume
     /// no TLS session, because the validated chain is known only after a complete handshake.
     package let readsCertificates: Bool
-    /// Indicates whether fields follow the body, which is chunked then (RFC 9112, section 7.1.2). Only over HTTP/1.1, and only if
+    /// Whether fields follow the body, which is chunked then (RFC 9112, section 7.1.2). Only over HTTP/1.1, and only if
     /// ``LibcurlFeatures/sendsTrailers``.
     package let hasTrailers: Bool
-    /// Indicates whether the request asks the server to switch protocols (RFC 9110, section 7.8). libcurl then only makes a connection, a
+    /// Whether the request asks the server to switch protocols (RFC 9110, section 7.8). libcurl then only makes a connection, a
     /// new one, and the engine itself sends the request, which has no body.
     package let switchesProtocols: Bool
     /// The rank among the transfers that wait for a stream, the lowest of which is first, as in ``AgingQueue``.
@@ -116,7 +116,7 @@ package final class TransferOptions: Sendable {
         return isOfServer ? url.origin : url.text
     }
 
-    /// Indicates whether the request goes to an HTTP proxy that makes no tunnel for it.
+    /// Whether the request goes to an HTTP proxy that makes no tunnel for it.
     private var isInAbsoluteForm: Bool {
         guard !url.isSecure, !switchesProtocols, let proxy = route.proxy, route.parts.connectTo == nil else {
             return false
@@ -139,26 +139,26 @@ package final class TransferOptions: Sendable {
     /// libcurl's own limit on connecting: 300 seconds, in nanoseconds.
     package static let libcurlConnectLimit: UInt64 = 300_000_000_000
 
-    /// Indicates whether connecting may take longer than libcurl's own limit. libcurl keeps a timer for another limit, so that only the
+    /// Whether connecting may take longer than libcurl's own limit. libcurl keeps a timer for another limit, so that only the
     /// transfers that need one have it.
     package var mayConnectForLong: Bool { connectLimit.map { $0 > Self.libcurlConnectLimit } ?? true }
 
-    /// Indicates whether a connection may be made. With a limit of zero, the transfer fails unless it finds an existing connection.
+    /// Whether a connection may be made. With a limit of zero, the transfer fails unless it finds an existing connection.
     var mayConnect: Bool { connectLimit != 0 }
 
-    /// Indicates whether libcurl must resume no TLS session, neither with the server nor with an `https` proxy: its option is for both.
+    /// Whether libcurl must resume no TLS session, neither with the server nor with an `https` proxy: its option is for both.
     var forbidsResumption: Bool {
         readsCertificates || trust.forbidsResumptionWithServer
             || trust.forbidsResumptionWithProxy && route.parts.proxy?.scheme == .https
     }
 
-    /// Indicates whether the bytes of the transfer are encrypted on their connection, to the server or to a proxy.
+    /// Whether the bytes of the transfer are encrypted on their connection, to the server or to a proxy.
     var isEncryptedOnTheWire: Bool { url.isSecure || route.parts.proxy?.scheme == .https }
 
-    /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte.
+    /// Whether the transfer uses HTTP/2 or HTTP/3 from the first byte.
     var isCertainlyHTTP2: Bool { version == .http2PriorKnowledge || version == .http3Only }
 
-    /// Indicates whether the transfer may turn out to use HTTP/2 or HTTP/3.
+    /// Whether the transfer may turn out to use HTTP/2 or HTTP/3.
     var mayBeHTTP2: Bool {
         switch version {
         case .http1: false

@@ -15,13 +15,13 @@ package struct TransferReport: Hashable, Sendable {
     package var bytesSent: Int64 = 0
     /// The size of the response's heads and body on the wire, in bytes.
     package var bytesReceived: Int64 = 0
-    /// Indicates whether the transfer used an existing connection.
+    /// Whether the transfer used an existing connection.
     package var isReusedConnection = false
     /// The IP address of the peer; empty if there is no connection.
     package var peerAddress = ""
     /// The port of the peer; 0 if there is no connection.
     package var peerPort = 0
-    /// Indicates whether the connection was kept after the transfer; `nil` if that is not known, or if the connection is not observed.
+    /// Whether the connection was kept after the transfer; `nil` if that is not known, or if the connection is not observed.
     package var isConnectionKept: Bool?
 }
 

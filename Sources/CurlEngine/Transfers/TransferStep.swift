@@ -113,7 +113,7 @@ extension Transfer {
         delegate?.transferDidReach(.headSent)
     }
 
-    /// Indicates whether libcurl has taken the complete body. libcurl itself stores a body in memory.
+    /// Whether libcurl has taken the complete body. libcurl itself stores a body in memory.
     fileprivate var hasTakenBody: Bool {
         guard case .stream(let length) = options.body else { return true }
         guard !isSendingStopped else { return false }
@@ -121,7 +121,7 @@ extension Transfer {
         return upload.isAtEnd || length.map { takenBytes >= $0 } == true
     }
 
-    /// Indicates whether the complete request was sent, as far as libcurl knows.
+    /// Whether the complete request was sent, as far as libcurl knows.
     package var hasSentRequest: Bool {
         guard attempts > 0, hasTakenBody else { return false }
         if options.switchesProtocols { return handshake?.hasSentRequest ?? false }
@@ -144,7 +144,7 @@ extension EasyHandle {
             && Int64(ccurl_get_offset(curl, CURLINFO_SIZE_UPLOAD_T)) >= bodyBytes
     }
 
-    /// Indicates whether the TLS handshake of the current connection selected HTTP/3.
+    /// Whether the TLS handshake of the current connection selected HTTP/3.
     fileprivate var hasNegotiatedHTTP3: Bool { unsafe ccurl_tls_has_http3(curl) }
 }
 

@@ -11,15 +11,15 @@ struct UploadBuffer {
     private(set) var buffered = 0
     /// The file that follows the chunks.
     private(set) var file: FileSource?
-    /// Indicates whether no more chunks follow.
+    /// Whether no more chunks follow.
     var isFinished = false
 
     /// The number of unread bytes below which more chunks are requested.
     static let lowWater = 256 << 10
 
-    /// Indicates whether everything was read and nothing follows.
+    /// Whether everything was read and nothing follows.
     var isAtEnd: Bool { isFinished && file == nil && buffered == 0 }
-    /// Indicates whether more chunks can be added.
+    /// Whether more chunks can be added.
     var hasRoom: Bool { !isFinished && file == nil && buffered < Self.lowWater }
 
     mutating func append(_ chunk: Data) {
@@ -30,7 +30,7 @@ struct UploadBuffer {
 
     /// Adds a file after the chunks.
     ///
-    /// - Parameter isFetchedWhole: Indicates whether every byte is read on another thread, even if the page cache has it.
+    /// - Parameter isFetchedWhole: Whether every byte is read on another thread, even if the page cache has it.
     mutating func append(_ reader: FileReader, isFetchedWhole: Bool = false) {
         if reader.length > 0 { file = FileSource(reader, isFetchedWhole: isFetchedWhole) }
     }
@@ -81,7 +81,7 @@ struct UploadBuffer {
 
     /// Returns the part of the file that the caller must read, if one is needed now.
     ///
-    /// - Parameter isStarved: Indicates whether nothing could be read.
+    /// - Parameter isStarved: Whether nothing could be read.
     mutating func beginFetch(isStarved: Bool) -> FileSource.Part? {
         // If every byte is read on another thread, the next part is read while these bytes are sent.
         guard isStarved || (file?.isFetchedWhole == true && buffered < Self.lowWater) else { return nil }
@@ -107,7 +107,7 @@ enum UploadBufferSize {
     /// The largest size in use, in bytes. It fits into the cache of a processor core.
     static let largest = 512 << 10
 
-    /// Indicates whether libcurl sends HTTP/2 bodies correctly. Before 8.1, libcurl sends some bytes of an HTTP/2 body twice, in place of
+    /// Whether libcurl sends HTTP/2 bodies correctly. Before 8.1, libcurl sends some bytes of an HTTP/2 body twice, instead of
     /// others, if the socket accepts only a part of the frames of a buffer: the rest of a frame counts as sent if it is shorter than 1024
     /// bytes, and when the next attempt to send that rest fails, the complete buffer counts as not sent.
     static var sendsHTTP2Safely: Bool { LibcurlFeatures.current.isAtLeast(8, 1) }

@@ -16,7 +16,7 @@ final class ConnectOnlyTransfers {
 
     deinit { giveBackMemory() }
 
-    /// Indicates whether there are any.
+    /// Whether there are any.
     var exist: Bool { !transfers.isEmpty }
 
     func transfer(on socket: Int32) -> Transfer? { transfers[socket] }

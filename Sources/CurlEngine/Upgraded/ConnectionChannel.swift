@@ -25,13 +25,13 @@ struct ConnectionChannel {
     }
 
     private let way: Way
-    /// Indicates whether fewer received bytes than asked for are all that there are for now. Without TLS, libcurl gives the bytes that it
+    /// Whether fewer received bytes than asked for are all that there are for now. Without TLS, libcurl gives the bytes that it
     /// has kept before those of the socket, and the socket becomes ready for the others.
     let isPlain: Bool
 
     /// Creates the channel of a connection in libcurl.
     ///
-    /// - Parameter isEncrypted: Indicates whether the connection has TLS, to its server or to a proxy.
+    /// - Parameter isEncrypted: Whether the connection has TLS, to its server or to a proxy.
     init(_ multi: MultiHandle, _ easy: EasyHandle, isEncrypted: Bool) {
         way = .libcurl(multi, easy)
         isPlain = !isEncrypted
@@ -43,7 +43,7 @@ struct ConnectionChannel {
         isPlain = true
     }
 
-    /// Indicates whether libcurl has received no byte of a connection without TLS that it has not delivered, so that the engine may take
+    /// Whether libcurl has received no byte of a connection without TLS that it has not delivered, so that the engine may take
     /// the socket at any time. From 8.0 on, libcurl may have received bytes already, which are asked for first.
     static var keepsNoBytes: Bool { !LibcurlFeatures.current.isAtLeast(8, 0) }
 

@@ -35,13 +35,13 @@ struct DirectReading {
     static let coreCount = ProcessInfo.processInfo.activeProcessorCount
 
     var limits = Limits()
-    /// Indicates whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
+    /// Whether all bytes come from the socket: there is no TLS, and libcurl has no part in the connection any more.
     var isPossible = false
-    /// Indicates whether the engine thread is receiving.
+    /// Whether the engine thread is receiving.
     var isEngineReceiving = false
-    /// Indicates whether the reader waits on the socket.
+    /// Whether the reader waits on the socket.
     private(set) var isReaderWaiting = false
-    /// Indicates whether the reader reads the socket, and the engine thread does not watch it.
+    /// Whether the reader reads the socket, and the engine thread does not watch it.
     private(set) var isOn = false
     /// The number of times that this was begun.
     private(set) var beginCount: UInt64 = 0
@@ -52,15 +52,15 @@ struct DirectReading {
     private var neededCount = Self.smallestCount
     /// The reads since the beginning.
     private var recentCount = 0
-    /// Indicates whether the current wait has a part in which the thread is awake.
+    /// Whether the current wait has a part in which the thread is awake.
     private var isAwake = false
     /// The number of the next waits that begin asleep, and the number of them after the next wait whose part awake is in vain.
     private var sleepCount = 0
     private var nextSleepCount = 1
-    /// Indicates whether the engine thread must have the socket again.
+    /// Whether the engine thread must have the socket again.
     var isRunOver: Bool { recentCount >= Self.readsInARow }
 
-    /// Indicates whether the duration of a wait with the engine thread between socket and reader is of interest.
+    /// Whether the duration of a wait with the engine thread between socket and reader is of interest.
     var measuresWaits: Bool { isPossible && !isOn }
 
     /// Records a wait with the engine thread between socket and reader.
@@ -86,7 +86,7 @@ struct DirectReading {
 
     /// Records a read on the socket.
     ///
-    /// - Parameter hasSlept: Indicates whether the thread has slept until the bytes came.
+    /// - Parameter hasSlept: Whether the thread has slept until the bytes came.
     mutating func didRead(hasSlept: Bool) {
         isReaderWaiting = false
         didWaitAwake(inVain: hasSlept)

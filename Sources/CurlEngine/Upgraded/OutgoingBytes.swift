@@ -46,7 +46,7 @@ struct OutgoingBytes: ~Copyable {
         return true
     }
 
-    /// Returns the next bytes to send; `nil` if there are none.
+    /// Returns the next bytes to send, if any.
     mutating func next() -> OutgoingSlice? {
         guard let piece = pieces.peek else { return nil }
         let count = offered ?? piece.count - sent

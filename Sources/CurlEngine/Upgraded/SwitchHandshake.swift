@@ -82,7 +82,7 @@ final class SwitchHandshake {
         interest = nil
     }
 
-    /// Indicates whether the complete request was sent.
+    /// Whether the complete request was sent.
     var hasSentRequest: Bool { connection != nil || sentCount == request.count }
 
     /// Ends the connection, if there is one, because its engine or its transfer ends.
@@ -116,10 +116,10 @@ final class SwitchHandshake {
         return .wait([])
     }
 
-    /// Indicates whether this transfer has ended for its delegate, or the connection has another owner.
+    /// Whether this transfer has ended for its delegate, or the connection has another owner.
     private var isOver: Bool { transfer.isCancelled || connection != nil }
 
-    /// Indicates whether the reader of the body takes no more bytes at present.
+    /// Whether the reader of the body takes no more bytes at present.
     private var isHeld: Bool { transfer.isReceivingPaused || transfer.isSuspended || transfer.isYielding }
 
     /// Sends the rest of the request. Returns `false` if a part is left.

@@ -19,24 +19,24 @@ package final class SwitchedConnection: Sendable {
 
     struct State: ~Copyable {
         var received = ChunkQueue()
-        /// Indicates whether the socket is not read before a reader has taken the received bytes.
+        /// Whether the socket is not read before a reader has taken the received bytes.
         var isFull = false
-        /// Indicates whether the peer has sent all its bytes.
+        /// Whether the peer has sent all its bytes.
         var hasPeerEnded = false
         var reader: Waiter<Data?>?
         /// A closure that is called once there is something to read, unless a reader waits.
         var onReadable: (@Sendable () -> Void)?
         var outgoing = OutgoingBytes()
-        /// Indicates whether the engine thread has been told of the outgoing bytes, and has not sent all of them.
+        /// Whether the engine thread has been told of the outgoing bytes, and has not sent all of them.
         var isSending = false
         var writers: [Waiter<Void>] = []
         /// The socket of a connection without TLS, on which a writer may send; -1 if there is none, or if the socket is closed.
         var plainSocket: Int32
-        /// Indicates whether bytes were received since a writer has last sent its bytes itself.
+        /// Whether bytes were received since a writer has last sent its bytes itself.
         var mayAnswer = true
         /// The decision whether the reader waits on the socket itself.
         var direct = DirectReading()
-        /// Indicates whether readers wait for bytes, and writers for room.
+        /// Whether readers wait for bytes, and writers for room.
         var waits = true
         /// The bytes that are sent if the connection is ended with an error.
         var farewell: Data?
@@ -52,10 +52,10 @@ package final class SwitchedConnection: Sendable {
 
         init(plainSocket: Int32) { self.plainSocket = plainSocket }
 
-        /// Indicates whether a reader would not wait.
+        /// Whether a reader would not wait.
         var isReadable: Bool { received.count > 0 || hasPeerEnded || receiveFailure != nil || end != nil }
 
-        /// Indicates whether the next bytes for the reader are those of the socket, and it waits for them.
+        /// Whether the next bytes for the reader are those of the socket, and it waits for them.
         var mayReadDirectly: Bool {
             plainSocket >= 0 && waits && !isReadable && !isFull && reader == nil && !direct.isEngineReceiving
         }

@@ -94,10 +94,10 @@ final class CallWatch: Sendable {
 
     // MARK: Calls from the watchdog
 
-    /// Indicates whether the engine is inside libcurl.
+    /// Whether the engine is inside libcurl.
     var isInside: Bool { call.load(ordering: .sequentiallyConsistent) & 1 == 1 }
 
-    /// Indicates whether the engine has called libcurl since the last check, or is inside libcurl.
+    /// Whether the engine has called libcurl since the last check, or is inside libcurl.
     var hasMoved: Bool {
         let now = call.load(ordering: .sequentiallyConsistent)
         return now & 1 == 1 || state.withLock { $0.lastSeen != now }

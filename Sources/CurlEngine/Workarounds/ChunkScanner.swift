@@ -7,14 +7,14 @@ struct ChunkScanner: Hashable {
     private enum Place: Hashable { case size, sizeLineEnd, bytes, bytesEnd, trailer, trailerLine, end, lost }
 
     private var place = Place.size
-    /// Indicates whether the size of the chunk has a digit.
+    /// Whether the size of the chunk has a digit.
     private var hasDigits = false
     /// The number of bytes that are left of the chunk.
     private var size: Int64 = 0
 
     /// The number of bytes in the chunks, without their framing.
     private(set) var payload: Int64 = 0
-    /// Indicates whether the last chunk and the trailers after it have arrived.
+    /// Whether the last chunk and the trailers after it have arrived.
     var isAtEnd: Bool { place == .end }
 
     /// Scans the next bytes.

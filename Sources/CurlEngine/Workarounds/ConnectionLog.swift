@@ -21,15 +21,15 @@ struct ConnectionLog: Hashable {
     private var writtenBefore: Int64?
     /// The number of bytes that were sent before the connection was closed.
     private var writtenAtEnd: Int64?
-    /// Indicates whether the connection is kept after the transfer, or was closed to make room for others.
+    /// Whether the connection is kept after the transfer, or was closed to make room for others.
     private(set) var isKept = false
-    /// Indicates whether libcurl has logged nothing, because it was built without log texts.
+    /// Whether libcurl has logged nothing, because it was built without log texts.
     private(set) var isEmpty = true
 
-    /// Indicates whether a GOAWAY was received.
+    /// Whether a GOAWAY was received.
     var hasGoAway: Bool { goAwayCode != nil }
 
-    /// Indicates whether the end of the connection violated the protocol. The value is known when the transfer has ended.
+    /// Whether the end of the connection violated the protocol. The value is known when the transfer has ended.
     var isBroken: Bool {
         guard !isEmpty, !isKept else { return false }
         guard let goAwayCode else { return true }

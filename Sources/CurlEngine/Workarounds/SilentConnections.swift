@@ -10,7 +10,7 @@ import CCurl
 extension Transfer {
     /// Records that a limit of the time of the transfer is reached, before the transfer is cancelled because of that.
     ///
-    /// - Parameter isIdle: Indicates whether the limit counts from the last bytes of the transfer, and not from its request.
+    /// - Parameter isIdle: Whether the limit counts from the last bytes of the transfer, and not from its request.
     package func didTimeOut(isIdle: Bool) {
         guard hadStreams, attempts > 0, let easy, LibcurlFeatures.current.canMultiplex else { return }
         engine.retireIfSilent(self, socket: engine.socket(of: easy), since: isIdle ? times.last : start)
@@ -87,6 +87,6 @@ extension SocketTable {
 }
 
 extension IPAddress {
-    /// Indicates whether the address is valid on one link only (RFC 4291, section 2.5.6).
+    /// Whether the address is valid on one link only (RFC 4291, section 2.5.6).
     fileprivate var isOfLink: Bool { isIPv6 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 }
 }

@@ -3,14 +3,14 @@
 /// The state of a stream that a server has not processed (RFC 9113, sections 6.8 and 8.7), according to libcurl's log. The log is the only
 /// source, because libcurl reports a refused stream to the application in the same way as a dead connection.
 struct StreamRefusal {
-    /// Indicates whether the server has refused the stream.
+    /// Whether the server has refused the stream.
     var isCertain = false
     /// The identifier of the stream.
     private var stream: UInt64?
     /// The lowest stream identifier that a GOAWAY named as the last one.
     private var lastStream: UInt64?
 
-    /// Indicates whether the server has sent GOAWAY and the stream is above the last one that the server may have processed.
+    /// Whether the server has sent GOAWAY and the stream is above the last one that the server may have processed.
     var isBeyondLastStream: Bool {
         guard let stream, let lastStream else { return false }
         return stream > lastStream

@@ -14,7 +14,7 @@ extension Transfer {
         engine.update(self)
     }
 
-    /// Indicates whether part of the body was not sent yet: not passed to libcurl, or still stored by it if the body was in memory.
+    /// Whether part of the body was not sent yet: not passed to libcurl, or still stored by it if the body was in memory.
     var isUploadUnderWay: Bool {
         switch options.body {
         case .none: false

@@ -4,7 +4,7 @@
 /// NO_ERROR behind its response (RFC 9113, section 8.1). If libcurl reads that reset together with other frames of the response while it
 /// has not sent the end of the request's body, it drops their bytes, the head among them, and delivers the trailers alone.
 extension Transfer {
-    /// Indicates whether libcurl has to send the end of the body before it reads from the connection. A reset has no effect after that end.
+    /// Whether libcurl has to send the end of the body before it reads from the connection. A reset has no effect after that end.
     /// A body of more than one piece is sent in turns of the loop up to its last piece. The end of a body whose length is known goes out
     /// with its last bytes.
     var mustSendEndFirst: Bool {

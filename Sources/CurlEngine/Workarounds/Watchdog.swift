@@ -16,7 +16,7 @@ final class Watchdog: Sendable {
     }
 
     private let state = Locked(State())
-    /// Indicates whether the thread sleeps until it is woken.
+    /// Whether the thread sleeps until it is woken.
     private let isAsleep = Atomic(false)
     /// The time between two checks of the engines, in milliseconds.
     private static let interval: UInt32 = 200
@@ -40,7 +40,7 @@ final class Watchdog: Sendable {
 
     // MARK: The end of the process
 
-    /// Indicates whether the process exits, so that no engine may call libcurl.
+    /// Whether the process exits, so that no engine may call libcurl.
     var processExits: Bool { isExiting.load(ordering: .sequentiallyConsistent) }
     private let isExiting = Atomic(false)
 

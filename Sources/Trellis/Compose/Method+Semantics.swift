@@ -1,7 +1,7 @@
 package import HTTPTypes
 
 extension HTTPRequest.Method {
-    /// Indicates whether the method is idempotent: sending a request twice has the effect of sending it once
+    /// Whether the method is idempotent: sending a request twice has the effect of sending it once
     /// (RFC 9110, section 9.2.2; `QUERY` is safe by its definition).
     package var isIdempotent: Bool {
         switch rawValue {
@@ -15,7 +15,7 @@ extension HTTPRequest.Method {
         ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUERY", "TRACE"].compactMap { HTTPRequest.Method($0) }
     ).filter(\.isIdempotent)
 
-    /// Indicates whether a request without a body states a length of zero, because servers expect a body with the method
+    /// Whether a request without a body states a length of zero, because servers expect a body with the method
     /// (RFC 9110, section 8.6).
     var expectsContent: Bool {
         switch rawValue {

@@ -1,6 +1,6 @@
 /// The properties of requests that a proxy or gateway passes on for another client.
 extension Request {
-    /// Indicates whether the path and query of ``url`` are sent byte for byte: dot segments stay, and nothing is percent-encoded
+    /// Whether the path and query of ``url`` are sent byte for byte: dot segments stay, and nothing is percent-encoded
     /// (RFC 9110, section 7.7). The default is `false`.
     ///
     /// The URL is then absolute, without a fragment, and its path and query are printable ASCII. Another URL is an error of kind
@@ -11,7 +11,7 @@ extension Request {
         set { changeExtras { $0.sendsURLUnchanged = newValue } }
     }
 
-    /// Indicates whether the request goes over the wire at most once for each exchange. The default is `false`.
+    /// Whether the request goes over the wire at most once for each exchange. The default is `false`.
     ///
     /// Otherwise, a request with an idempotent method or an `Idempotency-Key` whose kept connection is closed before the first byte of the
     /// response goes over another connection (RFC 9112, section 9.3.1), and a request that is answered with 417 is repeated without its
@@ -22,13 +22,13 @@ extension Request {
         set { changeExtras { $0.isSentOnce = newValue } }
     }
 
-    /// Indicates whether the request may be sent twice although its method is not idempotent, because its meaning is known.
+    /// Whether the request may be sent twice although its method is not idempotent, because its meaning is known.
     var isRepeatable: Bool {
         get { extras?.extras.isRepeatable ?? false }
         set { changeExtras { $0.isRepeatable = newValue } }
     }
 
-    /// The receiver of informational heads, an ``InformationalHeads``; `nil` if there is none.
+    /// The receiver of informational heads, an ``InformationalHeads``, if any.
     package var informationalReceiver: (any Sendable)? {
         get { extras?.extras.informationalReceiver }
         set { changeExtras { $0.informationalReceiver = newValue } }

@@ -4,17 +4,17 @@ import HTTPTypes
 /// the request as it is sent. A new call may have another `Idempotency-Key`, so that only its method counts
 /// (``TrellisError/mayBeMadeAgain(_:)``).
 extension Request {
-    /// Indicates whether sending the request twice has the same effect as sending it once: by its method
+    /// Whether sending the request twice has the same effect as sending it once: by its method
     /// (RFC 9110, section 9.2.2), by its `Idempotency-Key`, or because its meaning is known.
     var mayBeRepeated: Bool { method.isIdempotent || isRepeatable || hasIdempotencyKey }
 
-    /// Indicates whether the request has an `Idempotency-Key`, by which the server recognizes its repetitions.
+    /// Whether the request has an `Idempotency-Key`, by which the server recognizes its repetitions.
     var hasIdempotencyKey: Bool { !(headers[.idempotencyKey] ?? "").isEmpty }
 
-    /// Indicates whether the request is sent again on another connection if its kept connection turns out to be dead.
+    /// Whether the request is sent again on another connection if its kept connection turns out to be dead.
     var mayBeReplayed: Bool { mayBeRepeated && !isSentOnce }
 
-    /// Indicates whether the request has no body, or one that can be sent again.
+    /// Whether the request has no body, or one that can be sent again.
     var hasReplayableBody: Bool { body?.isReplayable ?? true }
 }
 

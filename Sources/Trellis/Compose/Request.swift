@@ -40,7 +40,7 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.headers }
         set { change { $0.headers = newValue } }
     }
-    /// The body; `nil` if there is none. Any method may have a body except `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8):
+    /// The body, if any. Any method may have a body except `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8):
     /// sending a body with one of these two is an error.
     public var body: RequestBody? {
         get { storage.parts.body }
@@ -63,7 +63,7 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.maximumBodySize }
         set { change { $0.maximumBodySize = newValue } }
     }
-    /// Indicates whether compressed response bodies are requested and decoded; `nil` if the session's choice applies.
+    /// Whether compressed response bodies are requested and decoded; `nil` if the session's choice applies.
     public var decodesContent: Bool? {
         get { storage.parts.decodesContent }
         set { change { $0.decodesContent = newValue } }
@@ -83,7 +83,7 @@ public struct Request: RequestConvertible, Sendable {
     /// Returns `true` if both requests share one storage, because neither was changed since it was copied.
     func isSame(as other: Request) -> Bool { storage === other.storage }
 
-    /// The error that sending the request throws, for example from the conversion of the URL; `nil` if there is none.
+    /// The error that sending the request throws, for example from the conversion of the URL, if any.
     var conversionFailure: (any Error)? { storage.parts.conversionFailure }
 
     /// Returns a copy that fails with an error when it is sent. A failure that the request already has takes precedence.
@@ -94,13 +94,13 @@ public struct Request: RequestConvertible, Sendable {
         request.change { $0.conversionFailure = $0.conversionFailure ?? error }
         return request
     }
-    /// Indicates whether the request is an upload, which has no default limit on its total time: the request was given to a verb
+    /// Whether the request is an upload, which has no default limit on its total time: the request was given to a verb
     /// or handle for uploads, or its body is not in memory.
     var isUpload: Bool {
         get { storage.parts.isUpload || storage.parts.body?.isPulled == true }
         set { change { $0.isUpload = newValue } }
     }
-    /// Indicates whether the body of the response is delivered in its content coding, because a cache stores it so and decodes it
+    /// Whether the body of the response is delivered in its content coding, because a cache stores it so and decodes it
     /// afterwards. The content codings are requested nevertheless.
     var keepsCoding: Bool {
         get { storage.parts.keepsCoding }
@@ -184,7 +184,7 @@ extension Request {
         var isUpload = false
         var keepsCoding = false
 
-        /// Indicates whether objects or closures of the user's may be among the properties.
+        /// Whether objects or closures of the user's may be among the properties.
         var mayHaveUserObjects: Bool {
             if attachment != nil || conversionFailure != nil { return true }
             if extras?.extras.mayHaveUserObjects == true { return true }
@@ -200,7 +200,7 @@ extension Request {
     /// needs no exclusivity check at run time.
     private final class Storage: Sendable {
         let parts: Parts
-        /// Indicates whether objects or closures of the user's may be among the parts. A question to the parts in `deinit` would copy all
+        /// Whether objects or closures of the user's may be among the parts. A question to the parts in `deinit` would copy all
         /// of them.
         private let mayHaveUserObjects: Bool
 

@@ -10,7 +10,7 @@ extension TrellisError {
 
         /// The first bytes of the decoded body.
         public let data: Data
-        /// Indicates whether the body had more bytes than ``data``, or may have had more.
+        /// Whether the body had more bytes than ``data``, or may have had more.
         public let isCut: Bool
 
         init(_ body: Data, isCut: Bool = false) {
@@ -47,7 +47,7 @@ extension TrellisError {
 }
 
 extension Unicode.Scalar {
-    /// Indicates whether the scalar is a control or format character.
+    /// Whether the scalar is a control or format character.
     fileprivate var isControl: Bool {
         switch properties.generalCategory {
         case .control, .format: true

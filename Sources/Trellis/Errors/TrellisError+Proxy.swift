@@ -46,7 +46,7 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
         }
     }
 
-    /// Indicates whether the failure may be temporary. A client that is not authorized now is not expected to be authorized later.
+    /// Whether the failure may be temporary. A client that is not authorized now is not expected to be authorized later.
     var isTransient: Bool {
         switch self {
         case .nameResolution, .unreachable, .noTunnel: true

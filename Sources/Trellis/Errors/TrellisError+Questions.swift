@@ -123,10 +123,10 @@ extension TrellisError {
         }
     }
 
-    /// Indicates whether a limit of ``Timeouts`` was reached.
+    /// Whether a limit of ``Timeouts`` was reached.
     public var isTimeout: Bool { if case .timedOut = reason { true } else { false } }
 
-    /// Indicates whether the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
+    /// Whether the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
     /// for all of them.
     public var isConnectionFailure: Bool {
         switch reason {
@@ -140,17 +140,17 @@ extension TrellisError {
         }
     }
 
-    /// Indicates whether the request was ended on purpose.
+    /// Whether the request was ended on purpose.
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
-    /// Indicates whether a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
+    /// Whether a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
     /// only if it is certain that no server did.
     public var mayHaveSentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
-    /// Indicates whether the request was being sent, or was sent.
+    /// Whether the request was being sent, or was sent.
     var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .received }
 
-    /// Indicates whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
+    /// Whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a
     /// redirect.
     public var isRetryable: Bool { isTransient && mayBeMadeAgain(nil) }
@@ -170,7 +170,7 @@ extension TrellisError {
         isOfOtherCall = metrics.callID != call
     }
 
-    /// Indicates whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
+    /// Whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
     /// start from this value; their exceptions are documented in their code.
     var isTransient: Bool {
         switch reason {
@@ -186,7 +186,7 @@ extension TrellisError {
         default: false
         }
     }
-    /// Indicates whether another connection of a sequence of connections may succeed: after a transient error, and after two other
+    /// Whether another connection of a sequence of connections may succeed: after a transient error, and after two other
     /// failures, because the sequence is meant to continue forever. A total is the limit of one connection, and a handshake may fail
     /// while a server is replaced.
     var mayPassWithAnotherConnection: Bool {

@@ -291,7 +291,7 @@ extension TrellisError.Reason: CustomStringConvertible {
 }
 
 extension TrellisError.Reason {
-    /// Indicates whether the description contains the text of the underlying error already.
+    /// Whether the description contains the text of the underlying error already.
     var tellsCause: Bool {
         switch self {
         case .serializationFailed, .invalidRequest(.parameters), .connectionFailed(.nameResolution),

@@ -91,7 +91,7 @@ public struct UntrustedCertificate: Sendable, Hashable {
     public let subject: String?
     /// The issuer; `nil` if not known.
     public let issuer: String?
-    /// Indicates whether the peer is the proxy, and not the server.
+    /// Whether the peer is the proxy, and not the server.
     public let isOfProxy: Bool
     /// The rule in the words of libcurl or OpenSSL.
     public let text: String
@@ -181,7 +181,7 @@ extension TrellisError.ClientIdentityFailure: CustomStringConvertible {
         }
     }
 
-    /// Indicates whether the files are the reason.
+    /// Whether the files are the reason.
     var isOfFile: Bool {
         switch self {
         case .file, .noCertificate, .noKey: true

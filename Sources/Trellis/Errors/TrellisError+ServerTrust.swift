@@ -39,7 +39,7 @@ extension TrellisError.Reason {
         .securityFailed(.serverTrustEvaluationFailed(failure))
     }
 
-    /// Indicates whether the reason is the decision of an evaluator.
+    /// Whether the reason is the decision of an evaluator.
     var isOfServerTrust: Bool {
         switch self {
         case .securityFailed(.pinMismatch), .securityFailed(.serverTrustEvaluationFailed): true

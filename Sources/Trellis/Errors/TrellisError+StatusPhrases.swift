@@ -1,5 +1,5 @@
 extension TrellisError {
-    /// Returns the registered phrase of a status; `nil` if there is none. The server's own phrase is not used, because HTTP/2 has
+    /// Returns the registered phrase of a status, if any. The server's own phrase is not used, because HTTP/2 has
     /// none and a server may send any text.
     static func phrase(of status: Int) -> String? { phrases[status] }
 

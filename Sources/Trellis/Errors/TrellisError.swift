@@ -20,14 +20,14 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var metrics: Metrics
     /// The circumstances of the failure in words; `nil` if none are known.
     public internal(set) var detail: String?
-    /// Indicates whether the request waited for something other than a connection, such as a rate limit.
+    /// Whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
-    /// Indicates whether the limit on connecting was reached because the trust in the server was not known in time: its evaluator had not
+    /// Whether the limit on connecting was reached because the trust in the server was not known in time: its evaluator had not
     /// decided, or a file of certificates had not been read. Another proxy would not help.
     var isTrustTimeout = false
-    /// Indicates whether no connection was tried, because the limit on connecting is zero. Nothing is known about the host then.
+    /// Whether no connection was tried, because the limit on connecting is zero. Nothing is known about the host then.
     var isUntried = false
-    /// Indicates whether the session was shut down before the request was made.
+    /// Whether the session was shut down before the request was made.
     var isRefused = false
     /// The error that caused this one, for example an error that a body's source threw.
     public internal(set) var underlying: (any Error)?
@@ -42,7 +42,7 @@ public struct TrellisError: Error, Sendable {
     var webSocketPart: WebSocketPart?
     /// The requests that the call had sent before the one that failed.
     var earlierTraffic = EarlierTraffic.none
-    /// Indicates whether a step has thrown the error of another call, so that the method and the phase are not those of this call.
+    /// Whether a step has thrown the error of another call, so that the method and the phase are not those of this call.
     var isOfOtherCall = false
     /// The redirects that were followed up to the failure, for an error without a response that has them.
     var followed: [Redirect] = []
@@ -167,7 +167,7 @@ extension TrellisError: CustomStringConvertible {
 }
 
 extension TrellisError {
-    /// Indicates whether a proxy may be the cause of the failure, without being named as the cause.
+    /// Whether a proxy may be the cause of the failure, without being named as the cause.
     private var mayBeOfProxy: Bool {
         guard phase == .connecting || hasReachedServer else { return false }
         return switch reason {

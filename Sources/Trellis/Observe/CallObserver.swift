@@ -18,7 +18,7 @@ package final class CallObserver: Sendable {
     private let attempt = Atomic(1)
     private let counting = Atomic(Counting.notYet)
 
-    /// Indicates whether the call is one of the hub's ``EventHub/openCalls``: a handle's call may never be started.
+    /// Whether the call is one of the hub's ``EventHub/openCalls``: a handle's call may never be started.
     private enum Counting: UInt8, AtomicRepresentable {
         case notYet, counted, over
     }

@@ -3,16 +3,16 @@
 /// The durations describe how the connection was made. They are zero for a connection that existed before, and where the transport
 /// does not know them.
 public struct ConnectionInfo: Sendable, Hashable {
-    /// Indicates whether the connection existed before: an earlier request has used it, or other requests use it at the same time.
+    /// Whether the connection existed before: an earlier request has used it, or other requests use it at the same time.
     public package(set) var isReused = false
-    /// Indicates whether the connection carries several requests at a time, each as a stream, as over HTTP/2 (RFC 9113, section 5) and
+    /// Whether the connection carries several requests at a time, each as a stream, as over HTTP/2 (RFC 9113, section 5) and
     /// HTTP/3 (RFC 9114, section 6.1).
     public package(set) var isShared = false
     /// The version of HTTP that was negotiated; `nil` if the transport does not know it before the response.
     ///
     /// A server that was offered HTTP/1.1 may still respond with HTTP/1.0: the version of the response is ``Metrics/version``.
     public package(set) var version: HTTPVersion?
-    /// Indicates whether the connection is encrypted up to the server. TLS with a proxy alone does not count.
+    /// Whether the connection is encrypted up to the server. TLS with a proxy alone does not count.
     public package(set) var isSecure = false
     /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`, or the path of its Unix domain socket; `nil`
     /// if unknown. The peer is the proxy if there is one.
@@ -20,7 +20,7 @@ public struct ConnectionInfo: Sendable, Hashable {
     /// The port of the connection at this machine, which distinguishes it from the other open connections to its peer; `nil` if unknown,
     /// and for a Unix domain socket.
     public package(set) var localPort: Int?
-    /// The URL of the proxy, without credentials; `nil` if there is none.
+    /// The URL of the proxy, without credentials, if any.
     public package(set) var proxyURL: String?
     /// The time of resolving the host name by the transport. A ``SessionConfiguration/resolver`` has resolved it before.
     public var nameLookup: Duration { .nanoseconds(nameLookupTime) }

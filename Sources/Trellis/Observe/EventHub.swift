@@ -16,7 +16,7 @@ final class EventHub: Sendable {
         var observers: [Observer] = []
         /// The number of the newest observer.
         var last = 0
-        /// Indicates whether the session has ended, so that no observer is added.
+        /// Whether the session has ended, so that no observer is added.
         var hasEnded = false
 
         /// The number of changes of the observers.
@@ -63,7 +63,7 @@ final class EventHub: Sendable {
 
     deinit { for observer in state.withLock({ $0.observers }) { observer.queue.finish() } }
 
-    /// Indicates whether there are observers of all calls.
+    /// Whether there are observers of all calls.
     var isObserved: Bool { detail.load(ordering: .relaxed) > 0 }
 
     /// Returns whether there are observers of all calls that get events of a detail.

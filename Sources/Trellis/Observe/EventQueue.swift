@@ -36,7 +36,7 @@ final class EventQueue: Sendable {
         /// The tasks that wait for an event or rest; mostly one at most.
         var waiters: [Reply<Void>] = []
         var isResting = false
-        /// Indicates whether the task has taken an event since its last rest.
+        /// Whether the task has taken an event since its last rest.
         var hasTaken = false
         /// The number of rests that have begun.
         var rests = 0
@@ -63,7 +63,7 @@ final class EventQueue: Sendable {
             return group
         }
 
-        /// Removes the oldest event; `nil` if there is none.
+        /// Removes the oldest event, if any.
         mutating func removeFirst() -> Removed? {
             guard count > 0 else { return nil }
             count -= 1
@@ -112,7 +112,7 @@ final class EventQueue: Sendable {
     /// The consequences of an event that was added.
     private struct Addition {
         var isDropping = false
-        /// Indicates whether the task is resumed.
+        /// Whether the task is resumed.
         var mustResume = false
         /// A group whose events were dropped, released without the lock: the errors in events may be the user's.
         var spent: Group?
@@ -124,7 +124,7 @@ final class EventQueue: Sendable {
     /// The number of events that a task takes at once: at most a 64th of the capacity, and 60. An array of 60 events is just small enough
     /// for glibc's cache of freed memory; any larger one takes several times as long to allocate.
     private let groupSize: Int
-    /// Indicates whether the task rests between events.
+    /// Whether the task rests between events.
     private let isForMonitor: Bool
     /// The call of all events; `nil` if they are those of several calls.
     private let subject: EventSubject?
@@ -134,7 +134,7 @@ final class EventQueue: Sendable {
     ///
     /// - Parameters:
     ///   - capacity: The number of events that are kept; at least 1.
-    ///   - isForMonitor: Indicates whether the task rests between events, as that of a monitor.
+    ///   - isForMonitor: Whether the task rests between events, as that of a monitor.
     ///   - subject: The call of all events; `nil` if they are those of several calls.
     init(capacity: Int, isForMonitor: Bool = true, of subject: EventSubject? = nil) {
         self.capacity = max(capacity, 1)
@@ -185,7 +185,7 @@ final class EventQueue: Sendable {
         withExtendedLifetime(groups) {}
     }
 
-    /// Returns the next event, or the event of those that were dropped before it; `nil` if there is none.
+    /// Returns the next event, or the event of those that were dropped before it, if any.
     func next() -> RequestEvent? {
         let (removed, untold) = state.withLock { state -> (Removed?, Int) in
             guard state.untold == 0 else { return (nil, state.takeUntold()) }
@@ -196,7 +196,7 @@ final class EventQueue: Sendable {
         return untold > 0 ? RequestEvent(dropped: untold, of: subject) : removed?.event
     }
 
-    /// Returns the next events, the oldest first; `nil` if there are none. The lock is taken once for all of them.
+    /// Returns the next events, the oldest first, if any. The lock is taken once for all of them.
     ///
     /// Those of a large queue are at most a 64th of its capacity, and those of a small queue one at a time. Until all of them are handled,
     /// they count as if only the first one had been taken.

@@ -8,10 +8,10 @@ final class OpenCalls: Sendable {
     private let wasAwaited = Atomic(false)
     private let waiters = Locked<[Reply<Void>]>([])
 
-    /// Indicates whether there are no such calls.
+    /// Whether there are no such calls.
     var isEmpty: Bool { count.load(ordering: .sequentiallyConsistent) == 0 }
 
-    /// Indicates whether the session has begun to wait for the calls.
+    /// Whether the session has begun to wait for the calls.
     var isAwaited: Bool { wasAwaited.load(ordering: .sequentiallyConsistent) }
 
     func enter() { count.add(1, ordering: .sequentiallyConsistent) }

@@ -8,7 +8,7 @@ extension RequestEvent: CustomStringConvertible {
 
 /// The events as lines of a ``RequestLog``.
 extension RequestEvent {
-    /// Indicates whether the event is the end of its call.
+    /// Whether the event is the end of its call.
     var isEndOfCall: Bool {
         switch kind {
         case .finished, .failed: true
@@ -16,10 +16,10 @@ extension RequestEvent {
         }
     }
 
-    /// Indicates whether the event tells of lost events.
+    /// Whether the event tells of lost events.
     var isOfLoss: Bool { if case .eventsDropped = kind { true } else { false } }
 
-    /// Indicates whether the event tells of a failure of the cache or of the storage of cookies, which ends no call.
+    /// Whether the event tells of a failure of the cache or of the storage of cookies, which ends no call.
     var isOfStorageFailure: Bool {
         switch kind {
         case .cacheFailed, .cookiesFailed: true

@@ -56,7 +56,7 @@ package struct Answer: Sendable {
     /// The body and the response, for a response whose body has been received.
     package var pair: (Data, Response) { (body ?? Data(), response) }
 
-    /// Indicates whether the body is empty or, before it has been received, the head announces no content.
+    /// Whether the body is empty or, before it has been received, the head announces no content.
     var hasNoContent: Bool { response.hasNoContent(body, after: request.method) }
 
     /// Checks that the body is complete: if all readers of a response refused its head, only the beginning of the body was read.

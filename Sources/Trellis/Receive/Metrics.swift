@@ -43,12 +43,12 @@ public struct Metrics: Sendable, Hashable {
     public var bytesReceived: Int64 = 0
     /// The version of HTTP; `nil` if no head has been received.
     public var version: HTTPVersion?
-    /// Indicates whether the request used an existing connection.
+    /// Whether the request used an existing connection.
     public var isReusedConnection = false
     /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`, or the path of its Unix domain socket; `nil`
     /// if unknown, as for a socket in the abstract namespace.
     public var peerAddress: String? { Self.address(host: peerHost, port: peerPort) }
-    /// Indicates whether the connection was kept for further requests after this one; `nil` if that is not known.
+    /// Whether the connection was kept for further requests after this one; `nil` if that is not known.
     ///
     /// Known for exchanges whose ``RequestEvent/Kind/connected(_:)`` was observed, in the metrics of
     /// ``RequestEvent/Kind/exchangeEnded(_:_:)`` and in those that are made after it.

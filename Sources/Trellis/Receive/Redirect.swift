@@ -10,7 +10,7 @@ public struct Redirect: Sendable, Hashable {
     /// The URL that was requested next, as it was sent.
     public let to: String
     /// The fragment of ``to``, which is not sent: the fragment of the `Location` or, if that has none, of the URL before it (RFC 9110,
-    /// section 10.2.2); `nil` if there is none.
+    /// section 10.2.2), if any.
     public let fragment: String?
     /// Indicates whether the redirect led to `http`, and the scheme was changed to `https`, as in ``to``, because of the session's
     /// ``SessionConfiguration/hsts``.
@@ -24,7 +24,7 @@ public struct Redirect: Sendable, Hashable {
         self.fragment = fragment
     }
 
-    /// Indicates whether the redirect leads to another origin (RFC 6454, section 4).
+    /// Whether the redirect leads to another origin (RFC 6454, section 4).
     var changesOrigin: Bool {
         let (from, to) = (URLReference(from), URLReference(to))
         return !(from.scheme ?? "").hasSameToken(as: to.scheme ?? "")

@@ -52,7 +52,7 @@ public struct Response: Sendable {
     /// The reason why only the beginning of the body was read; `nil` if the whole body was, or is to be.
     var bodyCut: BodyCut? { storage.parts.bodyCut }
 
-    /// Indicates whether only the beginning of the body was read.
+    /// Whether only the beginning of the body was read.
     var isBodyCut: Bool { bodyCut != nil }
 
     /// The final head.
@@ -151,7 +151,7 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible {
 struct AnsweredRequest: Sendable {
     let method: HTTPRequest.Method
     private let fields: HTTPFields
-    /// The fields that follow `fields`; `nil` if there are none. They are searched only when a validator asks.
+    /// The fields that follow `fields`, if any. They are searched only when a validator asks.
     private let defaultFields: HTTPFields?
 
     init(_ request: Request, defaultFields: HTTPFields? = nil) {

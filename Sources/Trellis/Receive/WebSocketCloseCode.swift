@@ -37,7 +37,7 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable {
     /// The code of a gateway whose server gave an invalid response (1014, registered with IANA).
     public static let badGateway = WebSocketCloseCode(rawValue: 1014)
 
-    /// Indicates whether a Close frame may carry the number (RFC 6455, section 7.4.2, and IANA's registry of close codes).
+    /// Whether a Close frame may carry the number (RFC 6455, section 7.4.2, and IANA's registry of close codes).
     public var isSendable: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true
@@ -45,7 +45,7 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable {
         }
     }
 
-    /// Indicates whether the code is of an end that the peers have agreed on, and not of a failure: 1000, 1001, or no code.
+    /// Whether the code is of an end that the peers have agreed on, and not of a failure: 1000, 1001, or no code.
     public var isNormal: Bool { self == .normalClosure || self == .goingAway || self == .noStatusReceived }
 }
 

@@ -47,7 +47,7 @@ package protocol DuplexConnection: Sendable {
     func setFarewell(_ bytes: Data?)
     /// Closes the connection at once: waiting calls throw. Later calls have no effect.
     func close()
-    /// The executor of the connection's thread, on which a task reads without a thread switch; `nil` if there is none.
+    /// The executor of the connection's thread, on which a task reads without a thread switch, if any.
     var executor: (any TaskExecutor)? { get }
 }
 

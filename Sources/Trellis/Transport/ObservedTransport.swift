@@ -6,7 +6,7 @@ package protocol ObservedTransportTask: TransportTask {
     var connectionVersion: HTTPVersion? { get }
     /// The local port of the connection; `nil` if it has none, or it is not known.
     var connectionPort: Int? { get }
-    /// Indicates whether the complete request was sent, as far as the transport knows.
+    /// Whether the complete request was sent, as far as the transport knows.
     var hasSentRequest: Bool { get }
     /// Makes the attempt report ``TransferStep/headSent`` and ``TransferStep/sent`` for the connection that is ready.
     func reportSending()
@@ -24,7 +24,7 @@ enum ObservedTransport {
 
 /// The receiver of the steps of an attempt.
 package protocol ObservedTransportEvents: TransportEvents {
-    /// Indicates whether the steps are observed.
+    /// Whether the steps are observed.
     var observesSteps: Bool { get }
     /// Notifies the exchange of a step, on the engine thread.
     func transportDidReach(_ step: TransferStep)

@@ -24,7 +24,7 @@ public protocol Transport: Sendable {
     /// }
     /// ```
     @_spi(Transport) func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
-    /// Indicates whether the transport makes connections, for which the session chooses proxies, asks its resolver and reads the files of
+    /// Whether the transport makes connections, for which the session chooses proxies, asks its resolver and reads the files of
     /// its certificates before an attempt. If `false`, the session does nothing of that, and reaches no network and no file for it.
     @_spi(Transport) var makesConnections: Bool { get }
 }
@@ -122,15 +122,15 @@ public class TransportRequest: @unchecked Sendable {
     var report: TransportReport { get }
     /// The instants at which bytes last moved, in either direction and for the request alone; `nil` if not known.
     var activity: TransportActivity? { get }
-    /// Indicates whether the attempt could send more of the request's body at once, but has no bytes of it. The attempt then waits for the
+    /// Whether the attempt could send more of the request's body at once, but has no bytes of it. The attempt then waits for the
     /// source of the body, not for the peer, and the limit on idle time does not apply.
     var awaitsBody: Bool { get }
-    /// Indicates whether the attempt reports the bytes of the request's body that it sends (``TransportEvents/transportDidSendBody(_:)``).
+    /// Whether the attempt reports the bytes of the request's body that it sends (``TransportEvents/transportDidSendBody(_:)``).
     /// Otherwise, a chunk counts as sent when it is passed to ``send(_:)``.
     var countsSentBody: Bool { get }
     /// The number of bytes of the response's body that were received so far, before decoding; `nil` if not known.
     var receivedBodyBytes: Int64? { get }
-    /// Indicates whether several requests can share the connection, as over HTTP/2 and HTTP/3. Read when the attempt is connected.
+    /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3. Read when the attempt is connected.
     var sharesConnection: Bool { get }
 }
 
@@ -225,12 +225,12 @@ public struct TransportFailure: Error, Sendable {
         get { parts.reason }
         set { parts.reason = newValue }
     }
-    /// Indicates whether the connection failed, and not this request: if the connection was reused, another connection may work.
+    /// Whether the connection failed, and not this request: if the connection was reused, another connection may work.
     public var isConnectionFailure: Bool {
         get { parts.isConnectionFailure }
         set { parts.isConnectionFailure = newValue }
     }
-    /// Indicates whether the server reported that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any request may
+    /// Whether the server reported that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any request may
     /// be sent again.
     public var isUnprocessed: Bool {
         get { parts.isUnprocessed }
@@ -275,11 +275,11 @@ package protocol WaitingTransportTask: TransportTask {
     /// The instant from which the connecting counts, which is now while the attempt waits for a stream on a connection of others; `nil` if
     /// the attempt has not waited.
     var connectStart: EngineInstant? { get }
-    /// The connection that was opened for the attempt beside others to the same origin; `nil` if there is none.
+    /// The connection that was opened for the attempt beside others to the same origin, if any.
     var addedConnection: AddedConnection? { get }
     /// Records that a limit of the attempt's time is reached, before the attempt is cancelled because of that.
     ///
-    /// - Parameter isIdle: Indicates whether the limit counts from the last bytes of the attempt, and not from its request.
+    /// - Parameter isIdle: Whether the limit counts from the last bytes of the attempt, and not from its request.
     func didTimeOut(isIdle: Bool)
 }
 

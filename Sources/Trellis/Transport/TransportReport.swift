@@ -15,13 +15,13 @@ package import CurlEngine
     public var bytesSent: Int64 = 0
     /// The number of bytes of heads and body that were received, before decoding.
     public var bytesReceived: Int64 = 0
-    /// Indicates whether an existing connection was reused.
+    /// Whether an existing connection was reused.
     public var isReusedConnection = false
     /// The peer's address.
     public var peerHost = ""
     /// The peer's port.
     public var peerPort = 0
-    /// Indicates whether the connection was kept for further requests after the attempt; `nil` if that is not known.
+    /// Whether the connection was kept for further requests after the attempt; `nil` if that is not known.
     public var isConnectionKept: Bool?
 
     /// Creates an empty report.

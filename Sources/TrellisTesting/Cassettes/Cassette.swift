@@ -20,7 +20,7 @@ public struct Cassette: Sendable {
     /// The way in which the cassette is used. The default is ``CassetteMode/environment``; a mode that is given has precedence over the
     /// environment variable.
     public var mode: CassetteMode { didSet { hasOwnMode = true } }
-    /// Indicates whether the mode was given, so that the environment variable has no effect.
+    /// Whether the mode was given, so that the environment variable has no effect.
     private var hasOwnMode: Bool
     /// The parts of a request by which its recording is found. The default is the method and the URL.
     public var matching = CassetteMatching()
@@ -38,10 +38,10 @@ public struct Cassette: Sendable {
     ///
     /// The default is `true`. Set it to `false` if a cookie's harmless value, such as a language, must stay in bodies.
     public var scrubsUsedCredentials = true
-    /// Indicates whether a recording that was used answers further requests that match it. The default is `false`: each recording is used
+    /// Whether a recording that was used answers further requests that match it. The default is `false`: each recording is used
     /// once, in the order of the file.
     public var allowsRepeats = false
-    /// Indicates whether a test may leave recordings unused. The default is `true`. If it is `false`, ``withTransport(_:_:)-(Transport,_)``
+    /// Whether a test may leave recordings unused. The default is `true`. If it is `false`, ``withTransport(_:_:)-(Transport,_)``
     /// and the trait `.trellis(…)` of `TrellisTestTraits` make the recordings that were not replayed failures of the test.
     public var allowsUnused = true
     /// The configuration of the session that sends requests when they are recorded: TLS, routes, proxies and versions. Everything that the

@@ -39,7 +39,7 @@ final class CassetteExchange: CommandedTask {
 
     // MARK: Events
 
-    /// Waits for the body of the request, and returns it; `nil` if there is none. A body that is sent in chunks needs a connection first.
+    /// Waits for the body of the request, and returns it, if any. A body that is sent in chunks needs a connection first.
     func requestBody() async throws -> Data? {
         guard request.hasStreamedBody else {
             guard case .data(let data)? = request.source.body?.source else { return nil }
@@ -80,7 +80,7 @@ final class CassetteExchange: CommandedTask {
         [UInt8](bytes).withBytes { events.transportDidReceiveBody($0) }
     }
 
-    /// Indicates whether the session has given the attempt up.
+    /// Whether the session has given the attempt up.
     var isCancelled: Bool { commands.value.isCancelled }
 
     private func run() async {

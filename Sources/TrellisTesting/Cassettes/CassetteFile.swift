@@ -15,7 +15,7 @@ struct CassetteFile: Sendable {
     /// Creates a file without recordings.
     init() { (document, index, positions) = (Data(), CassetteIndex(), [:]) }
 
-    /// Reads the file of a cassette; `nil` if there is none. Waits for the disk.
+    /// Reads the file of a cassette, if any. Waits for the disk.
     init?(_ cassette: Cassette) throws(CassetteError) {
         let document: Data
         do throws(FileError) {

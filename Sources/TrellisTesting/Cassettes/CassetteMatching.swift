@@ -8,9 +8,9 @@ import Trellis
 /// cassette.matching.headers = ["Accept"]
 /// ```
 public struct CassetteMatching: Sendable, Hashable {
-    /// Indicates whether the query of the URL is compared, in its order. The default is `true`.
+    /// Whether the query of the URL is compared, in its order. The default is `true`.
     public var query = true
-    /// Indicates whether the body is compared, byte by byte. The default is `false`: a body may have a random boundary.
+    /// Whether the body is compared, byte by byte. The default is `false`: a body may have a random boundary.
     public var body = false
     /// The names of the fields whose values are compared. The default is none.
     public var headers: [String] = []
@@ -18,7 +18,7 @@ public struct CassetteMatching: Sendable, Hashable {
     /// Creates the default: the method and the URL.
     public init() {}
 
-    /// Indicates whether a request can be compared only as a whole.
+    /// Whether a request can be compared only as a whole.
     var needsMessage: Bool { body || !headers.isEmpty }
 
     /// Returns the text that requests have in common if their methods and URLs match.

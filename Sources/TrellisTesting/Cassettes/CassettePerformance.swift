@@ -69,7 +69,7 @@ struct CassettePerformance: Sendable {
     /// Returns a head as the session receives it, in a replay and while it is recorded. A session that removes content codings itself
     /// receives a body that has none, because recorded bodies do not.
     ///
-    /// - Parameter isCoded: Indicates whether the recorded body has its codings, because they cannot be removed.
+    /// - Parameter isCoded: Whether the recorded body has its codings, because they cannot be removed.
     private func received(_ head: ResponseHead, isCoded: Bool) -> ResponseHead {
         guard !request.wire.decodesContent, !isCoded, request.allowsBody(of: head),
             head.headers.contains(.contentEncoding)

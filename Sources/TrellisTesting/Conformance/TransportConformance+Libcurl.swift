@@ -48,13 +48,13 @@ extension TransportConformance {
     private struct WireServer {
         private let connection: LoopbackServer.Connection
         private let request: LoopbackServer.ReceivedRequest
-        /// Indicates whether the request's body has ended.
+        /// Whether the request's body has ended.
         private var isBodyComplete: Bool
         /// The number of bytes that are left of the chunk of the request's body that is being read.
         private var restOfChunk = 0
-        /// Indicates whether the response has a body.
+        /// Whether the response has a body.
         private var hasBody = false
-        /// Indicates whether the framing of the response is unknown, so that the connection has to end after it.
+        /// Whether the framing of the response is unknown, so that the connection has to end after it.
         private var isRaw = false
 
         init(

@@ -79,7 +79,7 @@ public enum TransportConformance {
             self.trailers = trailers
         }
 
-        /// The value of the first field with a name, in any case; `nil` if there is none.
+        /// The value of the first field with a name, in any case, if any.
         public subscript(name: String) -> String? {
             fields.first { $0.name.hasSameToken(as: name) }?.value
         }
@@ -109,7 +109,7 @@ public enum TransportConformance {
     public struct Scenario: Sendable {
         /// The settings of the session. A host may add settings for its transport.
         public var configuration: SessionConfiguration
-        /// Indicates whether the steps run as soon as the head of a request was received, as in cases that need ``Features/twoWay``.
+        /// Whether the steps run as soon as the head of a request was received, as in cases that need ``Features/twoWay``.
         /// Otherwise, they run when the complete request was received.
         public var beginsAtHead: Bool
         /// The steps of the server.

@@ -41,7 +41,7 @@ extension Fault {
         }
     }
 
-    /// Indicates whether the length of the response is a wrong one.
+    /// Whether the length of the response is a wrong one.
     var isWrongLength: Bool {
         switch self {
         case .framing(.lengthTooLarge), .framing(.lengthTooSmall): true
@@ -49,13 +49,13 @@ extension Fault {
         }
     }
 
-    /// Indicates whether the fault needs TLS.
+    /// Whether the fault needs TLS.
     var needsTLS: Bool { stage == .handshake }
 
-    /// Indicates whether the fault needs HTTP/2.
+    /// Whether the fault needs HTTP/2.
     var needsHTTP2: Bool { if case .http2 = self { true } else { false } }
 
-    /// Indicates whether the fault concerns the text of HTTP/1.1.
+    /// Whether the fault concerns the text of HTTP/1.1.
     var needsHTTP1: Bool { if case .framing = self { true } else { false } }
 }
 

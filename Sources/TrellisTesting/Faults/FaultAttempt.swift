@@ -27,7 +27,7 @@ final class FaultAttempt: TransportTask {
         var inner: (any TransportTask)?
         /// The commands that precede the start of the other attempt.
         var early: [Command] = []
-        /// Indicates whether commands are passed on at once.
+        /// Whether commands are passed on at once.
         var forwards = false
         /// The pauses that the exchange wants.
         var wanted = Flow()
@@ -243,6 +243,6 @@ final class FaultAttempt: TransportTask {
 }
 
 extension Fault {
-    /// Indicates whether the fault happens on the connection, before the response.
+    /// Whether the fault happens on the connection, before the response.
     fileprivate var precedesResponse: Bool { moment == .requestHead || moment?.requestBytes != nil }
 }

@@ -25,7 +25,7 @@ public struct FaultPlan: Sendable, ExpressibleByArrayLiteral {
     /// Creates a plan from its rules.
     public init(arrayLiteral rules: FaultRule...) { self.init(rules) }
 
-    /// Indicates whether nothing is planned.
+    /// Whether nothing is planned.
     public var isEmpty: Bool { rules.isEmpty }
 
     /// All faults of the plan.
@@ -103,12 +103,12 @@ public struct FaultedRequest: Sendable {
     public let method: String
     /// The path, percent-encoded.
     public let path: String
-    /// The query without its question mark; `nil` if there is none.
+    /// The query without its question mark, if any.
     public let query: String?
     /// The fields.
     public let headers: HTTPFields
 
-    /// The value of the field with a name, in any case; `nil` if there is none.
+    /// The value of the field with a name, in any case, if any.
     public subscript(name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
 
     init(_ request: TransportRequest) {

@@ -41,7 +41,7 @@ final class FaultSchedule: Sendable {
         progress = Locked(Array(repeating: plan.rules.map(Progress.init), count: Fault.Stage.allCases.count + 1))
     }
 
-    /// Indicates whether nothing is planned.
+    /// Whether nothing is planned.
     var isEmpty: Bool { rules.isEmpty }
 
     /// Returns the faults of the next request.

@@ -26,7 +26,7 @@ struct FaultedBody: Sendable {
             }.first
     }
 
-    /// Indicates whether the body is sent as it is.
+    /// Whether the body is sent as it is.
     var isPlain: Bool { cuts.isEmpty && drip == nil }
 
     /// Returns the next step.

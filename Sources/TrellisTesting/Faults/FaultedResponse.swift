@@ -5,7 +5,7 @@ import Trellis
 struct FaultedResponse: Sendable {
     /// The division of the body.
     var body: FaultedBody
-    /// Indicates whether the response has a body (RFC 9112, section 6.3).
+    /// Whether the response has a body (RFC 9112, section 6.3).
     private(set) var hasBody = false
     /// The end of the last pause of a drip, on the clock.
     var lastPause: Duration?

@@ -3,7 +3,7 @@ public import Trellis
 
 /// The parts of the present test that are not its transport.
 struct TestEnvironment: Sendable {
-    /// The environment of the current task; `nil` if there is none.
+    /// The environment of the current task, if any.
     @TaskLocal private static var ofTask: TestEnvironment?
 
     var clock: TestClock?
@@ -16,7 +16,7 @@ struct TestEnvironment: Sendable {
     /// The transport of a session without a server and without another transport. It must not reach the network.
     var noNetwork = NoNetworkTransport()
 
-    /// The environment of the current task; `nil` if there is none.
+    /// The environment of the current task, if any.
     static var current: TestEnvironment? { ofTask }
 
     /// Runs an operation with an environment.
@@ -35,7 +35,7 @@ struct TestEnvironment: Sendable {
 
     /// Creates a session that has the parts of the test.
     ///
-    /// - Parameter transport: The transport of the test; `nil` if there is none.
+    /// - Parameter transport: The transport of the test, if any.
     fileprivate func makeSession(_ transport: (any Transport)?) -> Session {
         var configuration = SessionConfiguration()
         if let server {
@@ -98,7 +98,7 @@ extension Session {
 }
 
 extension TestClock {
-    /// The clock of the present test, from the layer ``TestLayer/clock``; `nil` if there is none.
+    /// The clock of the present test, from the layer ``TestLayer/clock``, if any.
     public static var current: TestClock? { TestEnvironment.current?.clock }
 }
 
@@ -109,7 +109,7 @@ extension LoopbackServer {
 }
 
 extension FaultProxy {
-    /// The proxy of the present test, from the layer ``TestLayer/proxy(_:seed:)``; `nil` if there is none.
+    /// The proxy of the present test, from the layer ``TestLayer/proxy(_:seed:)``, if any.
     public static var current: FaultProxy? { TestEnvironment.current?.proxy }
 }
 

@@ -6,20 +6,20 @@ package struct TestSurroundings: Sendable {
     /// The values of the layers, gathered.
     private struct Plan {
         var faults = FaultPlan()
-        /// Indicates whether faults that have not begun are a problem.
+        /// Whether faults that have not begun are a problem.
         var isStrict = false
         var makeServer: TestLayer.ServerMaker?
         var proxy: (toxics: [Toxic], seed: UInt64)?
     }
 
-    /// Indicates whether the transport, or the server, takes the place of those of outer traits.
+    /// Whether the transport, or the server, takes the place of those of outer traits.
     package let replacesTransport: Bool
     private var environment: TestEnvironment
-    /// The transport of the provider; `nil` if there is none.
+    /// The transport of the provider, if any.
     private var own: (any Transport)?
     /// The transport of the operation; `nil` if the trait has none.
     private var transport: (any Transport)?
-    /// The transport that plays the faults; `nil` if there is none.
+    /// The transport that plays the faults, if any.
     private var faulted: FaultTransport?
     private var startsServer = false
     private var startsProxy = false
@@ -111,7 +111,7 @@ package struct TestSurroundings: Sendable {
 
     /// Ends the session, the servers and the transport, and returns the problems that they have found.
     ///
-    /// - Parameter hasFailed: Indicates whether the test has thrown an error, or its transport was replaced.
+    /// - Parameter hasFailed: Whether the test has thrown an error, or its transport was replaced.
     /// - Throws: The error of the transport's end.
     package func finish(hasFailed: Bool) async throws -> [TestProblem] {
         await environment.session.end()

@@ -14,9 +14,9 @@ extension LoopbackServer {
         /// The TLS of the connection; `nil` over plain TCP, and before the handshake.
         var tls: ServerTLSSession?
         private var isClosed = false
-        /// Indicates whether this side of the connection has ended.
+        /// Whether this side of the connection has ended.
         private var hasShutDown = false
-        /// Indicates whether the peer has closed or reset the connection.
+        /// Whether the peer has closed or reset the connection.
         private var isPeerGone = false
 
         init(socket: LoopbackSocket, ordinal: Int, listener: Listener) {

@@ -206,6 +206,6 @@ extension FaultPlan {
         }
     }
 
-    /// Indicates whether a fault needs a port that takes no connections.
+    /// Whether a fault needs a port that takes no connections.
     var needsSilentPort: Bool { faults.contains { $0 == .silence(.connecting) } }
 }

@@ -28,7 +28,7 @@ extension LoopbackServer {
             waiters.update { $0 = true }
         }
 
-        /// Indicates whether the gate was opened.
+        /// Whether the gate was opened.
         public var isOpen: Bool { waiters.value }
 
         /// Waits until the gate is open.

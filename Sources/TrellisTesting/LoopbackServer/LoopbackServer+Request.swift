@@ -27,7 +27,7 @@ extension LoopbackServer {
         /// The target without its query.
         public var path: String { String(target.prefix(beforeBytes: "?")) }
 
-        /// The query without its question mark; `nil` if there is none.
+        /// The query without its question mark, if any.
         public var query: String? {
             target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
         }

@@ -75,9 +75,9 @@ extension LoopbackServer {
     public struct BodyWriter {
         /// The connection, for actions that no well-formed response needs: a reset half-way, a wait for a gate.
         public let connection: Connection
-        /// Indicates whether each write is a chunk.
+        /// Whether each write is a chunk.
         let isChunked: Bool
-        /// The faults in the body; `nil` if there are none.
+        /// The faults in the body, if any.
         var faults: BodyFaults?
 
         /// Writes text as UTF-8.
@@ -188,7 +188,7 @@ extension LoopbackServer.Connection {
 }
 
 extension LoopbackServer.ReceivedRequest {
-    /// Indicates whether the connection may carry another request.
+    /// Whether the connection may carry another request.
     var keepsConnection: Bool { version != "HTTP/1.0" && self["Connection"]?.lowercasedASCII() != "close" }
 }
 

@@ -65,7 +65,7 @@ extension LoopbackServer {
         public private(set) var closeCode: WebSocketCloseCode?
         /// The reason of the client's Close frame.
         public private(set) var closeReason = ""
-        /// Indicates whether a Close frame was sent.
+        /// Whether a Close frame was sent.
         private(set) var hasSentClose = false
         /// The messages that were received while a call waited for something else.
         private var early: [WebSocketMessage] = []

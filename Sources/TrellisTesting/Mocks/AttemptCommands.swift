@@ -11,12 +11,12 @@ final class AttemptCommands: Sendable {
         /// The fields after the body of the request; `nil` if there are none.
         var trailers: HTTPFields?
         var isBodyComplete: Bool
-        /// Indicates whether the session sends no more of the body, which is not complete.
+        /// Whether the session sends no more of the body, which is not complete.
         var isBodyDropped = false
         var isPaused = false
         var isSuspended = false
         var isCancelled = false
-        /// Indicates whether the transport has ended the attempt.
+        /// Whether the transport has ended the attempt.
         var isStopped = false
         /// The fields after the body of the response, which its writer has set; `nil` if it has not.
         var responseTrailers: HTTPFields?

@@ -9,9 +9,9 @@ final class MockExchange: CommandedTask {
     typealias Answer = @Sendable (MockExchange) async throws -> MockResponse
 
     let request: TransportRequest
-    /// Indicates whether the answer takes the body chunk by chunk, so that the source of the body waits for it.
+    /// Whether the answer takes the body chunk by chunk, so that the source of the body waits for it.
     private let pullsBody: Bool
-    /// Indicates whether the exchange knows already that it is connected.
+    /// Whether the exchange knows already that it is connected.
     private let isConnected: Bool
     private let events: any TransportEvents
     private let answer: Answer
@@ -144,7 +144,7 @@ extension TransportFailure {
 }
 
 extension TransportRequest {
-    /// Indicates whether the body is sent in chunks, through `TransportTask.send(_:)`.
+    /// Whether the body is sent in chunks, through `TransportTask.send(_:)`.
     var hasStreamedBody: Bool { if case .stream = wire.body { true } else { false } }
 
     /// Returns whether a response to the request may have a body after its head.

@@ -100,7 +100,7 @@ public final class ScriptedAttempt: Sendable {
     /// Records the command.
     public func stopSending() { record(.stopSending) { $0.awaitsBody = false } }
 
-    /// Indicates whether the attempt waits for a chunk of the body: from the beginning and from ``needBody()`` on, until a chunk
+    /// Whether the attempt waits for a chunk of the body: from the beginning and from ``needBody()`` on, until a chunk
     /// is sent.
     public var awaitsBody: Bool { state.value.awaitsBody }
 
@@ -152,7 +152,7 @@ public final class ScriptedAttempt: Sendable {
             ResponseHead(status: .init(code: status), headers: headers, version: version))
     }
 
-    /// Indicates whether the final head has been sent.
+    /// Whether the final head has been sent.
     var hasSentHead: Bool { state.value.hasSentHead }
 
     /// Reports bytes of the body.

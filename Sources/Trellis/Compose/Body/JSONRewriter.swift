@@ -126,7 +126,7 @@ package struct JSONRewriter {
         return String(decoding: output, as: UTF8.self) + (mayStay ? "" : "…")
     }
 
-    /// Indicates whether a quotation mark is followed by a colon in the part that is not JSON.
+    /// Whether a quotation mark is followed by a colon in the part that is not JSON.
     private var restHasNames: Bool {
         let rest = bytes[min(position, bytes.count)...]
         return rest.indices.contains { index in
@@ -234,7 +234,7 @@ package struct JSONRewriter {
 }
 
 extension UInt8 {
-    /// Indicates whether a number, `true`, `false` or `null` may have the byte.
+    /// Whether a number, `true`, `false` or `null` may have the byte.
     fileprivate var isJSONScalar: Bool {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "E"),

@@ -16,7 +16,7 @@ struct MIMETypes: Sendable {
         return types
     }()
 
-    /// Indicates whether the tables of the system have been read.
+    /// Whether the tables of the system have been read.
     static let isLoaded = Atomic(false)
 
     /// Reads the tables of the system on a thread that may wait for a disk, unless the tables have been read.

@@ -33,7 +33,7 @@ public struct RequestBody: Sendable {
     /// The bytes, if they are in memory: `nil` for a file, a form or a sequence, which ``collect(upTo:)`` reads.
     public var data: Data? { if case .data(let data) = source { data } else { nil } }
 
-    /// Indicates whether the body can be sent again, after a redirect or for a retry. All bodies can, except chunks from a
+    /// Whether the body can be sent again, after a redirect or for a retry. All bodies can, except chunks from a
     /// sequence that is iterated once.
     public var isReplayable: Bool {
         switch source {
@@ -43,7 +43,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Indicates whether the body is made while it is sent: a file, a form or a sequence.
+    /// Whether the body is made while it is sent: a file, a form or a sequence.
     var isPulled: Bool { if case .data = source { false } else { true } }
 
     /// Returns a body of bytes in memory.

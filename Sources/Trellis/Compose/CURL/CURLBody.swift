@@ -21,7 +21,7 @@ struct CURLBody {
     private let form: Form
     /// The remark about a part of the body that is left out because it may hold secrets; `nil` if all of the body is there.
     private let remark: String?
-    /// The coding that the command applies to the body; `nil` if there is none.
+    /// The coding that the command applies to the body, if any.
     private let coding: RequestCompression.Algorithm?
     /// The body's own type; `nil` if the body is a form, whose type curl adds.
     let contentType: String?
@@ -68,7 +68,7 @@ struct CURLBody {
     /// The `Content-Encoding` that the command applies to the body.
     var contentEncoding: String? { coding?.rawValue }
 
-    /// Indicates whether curl would add a `Content-Type` that the request does not have.
+    /// Whether curl would add a `Content-Type` that the request does not have.
     var needsTypeSuppressed: Bool {
         switch form {
         case .none, .form: false

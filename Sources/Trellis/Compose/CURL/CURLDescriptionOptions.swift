@@ -2,14 +2,14 @@ public import HTTPTypes
 
 /// The settings of ``Request/cURLDescription(_:)`` besides the request itself.
 public struct CURLDescriptionOptions: Sendable {
-    /// Indicates whether secrets are shown; `false` by default. Otherwise user information is left out of URLs, and the values of
+    /// Whether secrets are shown; `false` by default. Otherwise user information is left out of URLs, and the values of
     /// query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`, `password`, `api_key` and the
     /// like) become `REDACTED`, as do fields that no compression table may hold (`indexingStrategy`), and the texts under such names in
     /// a body of JSON, as in the documents of an ``HARRecorder``. The URLs of fields such as `Referer` and `Link` are treated alike.
     /// A body in memory that has a `Content-Encoding` already is named in a remark. Secrets in other bodies, in files and in
     /// ``furtherArguments`` are not recognised.
     public var revealsSecrets = false
-    /// Indicates whether each option is on a line of its own; `false` by default.
+    /// Whether each option is on a line of its own; `false` by default.
     public var isMultiline = false
     /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
     /// None by default.
@@ -19,7 +19,7 @@ public struct CURLDescriptionOptions: Sendable {
     public var timeouts: Timeouts?
     /// The versions of HTTP for a request that does not set its own; ``HTTPVersionPolicy/automatic`` by default.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// Indicates whether compressed responses are requested if the request does not set its own choice; `false` by default.
+    /// Whether compressed responses are requested if the request does not set its own choice; `false` by default.
     public var decodesContent = false
     /// The limits on the speed of bodies besides the request's own: the limits of the session. None by default.
     public var bandwidth = BandwidthLimits()

@@ -14,7 +14,7 @@ extension TLSConfiguration {
 
     /// Returns the options of curl for connections to HTTPS proxies.
     ///
-    /// - Parameter isOfProxy: Indicates whether the configuration is the proxy's own, so that the proxy gets the client certificate.
+    /// - Parameter isOfProxy: Whether the configuration is the proxy's own, so that the proxy gets the client certificate.
     func cURLProxySettings(isOfProxy: Bool) -> CURLSettings {
         var settings = cURLVerification(prefix: "--proxy-")
         if minimumVersion == .v1_3 || maximumVersion != nil {

@@ -53,7 +53,7 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    /// Indicates whether the field is the record of an invalid name that was set.
+    /// Whether the field is the record of an invalid name that was set.
     var isInvalidNameMark: Bool {
         // One byte distinguishes the name from nearly every other name.
         name.canonicalName.utf8.first == UInt8(ascii: "~") && name == .invalidNameMark

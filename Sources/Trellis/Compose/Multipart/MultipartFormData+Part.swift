@@ -24,14 +24,14 @@ extension MultipartFormData {
             self.headers = headers
         }
 
-        /// The file name that is sent; `nil` if there is none.
+        /// The file name that is sent, if any.
         var effectiveFileName: String? {
             if let fileName { return fileName }
             guard case .file(let path) = body.source else { return nil }
             return String(path.lastPathComponent)
         }
 
-        /// The type that is sent; `nil` if there is none.
+        /// The type that is sent, if any.
         var effectiveContentType: String? {
             headers[.contentType] ?? body.contentType
                 ?? effectiveFileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }

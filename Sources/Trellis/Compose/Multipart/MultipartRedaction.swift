@@ -22,7 +22,7 @@ struct MultipartRedaction {
     private struct Delimiter {
         /// The range of the line with its end.
         let line: Range<Int>
-        /// Indicates whether no part follows.
+        /// Whether no part follows.
         let isLast: Bool
     }
 

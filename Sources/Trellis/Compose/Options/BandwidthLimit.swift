@@ -26,9 +26,9 @@ public struct BandwidthLimit: Sendable, Hashable {
 
 /// The limits on the speed of bodies in both directions.
 public struct BandwidthLimits: Sendable, Hashable {
-    /// The limit on request bodies; `nil` if there is none.
+    /// The limit on request bodies, if any.
     public var upload: BandwidthLimit?
-    /// The limit on response bodies; `nil` if there is none.
+    /// The limit on response bodies, if any.
     public var download: BandwidthLimit?
 
     /// Creates limits. A direction without an argument has no limit.
@@ -37,6 +37,6 @@ public struct BandwidthLimits: Sendable, Hashable {
         self.download = download
     }
 
-    /// Indicates whether neither direction has a limit.
+    /// Whether neither direction has a limit.
     package var isEmpty: Bool { upload == nil && download == nil }
 }

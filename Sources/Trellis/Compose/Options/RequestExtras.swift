@@ -36,7 +36,7 @@ struct RequestExtras: Sendable {
     /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
     var alternative: AlternativeService?
 
-    /// Indicates whether objects or closures of the user's may be among the properties.
+    /// Whether objects or closures of the user's may be among the properties.
     var mayHaveUserObjects: Bool { trailers != nil || informationalReceiver != nil || proxy != nil || route != nil }
 
     /// The immutable reference to the extras of a request.
@@ -76,7 +76,7 @@ extension Request {
         set { changeExtras { $0.proxy = newValue } }
     }
 
-    /// Indicates whether the response and the error of the request have the certificates of the server (``Metrics/serverTrust``); `nil`,
+    /// Whether the response and the error of the request have the certificates of the server (``Metrics/serverTrust``); `nil`,
     /// the default, if the session's choice applies (``SessionConfiguration/collectsServerTrust``). Requests that collect certificates
     /// resume no TLS session on a new connection, because only a complete handshake shows the validated chain. For the same reason they
     /// close an idle connection on which an earlier request has resumed a TLS session.
@@ -132,7 +132,7 @@ extension Request {
         return expectContinueTimeout ?? (hasExpectation ? .seconds(1) : nil)
     }
 
-    /// Indicates whether the expectation was written as a field.
+    /// Whether the expectation was written as a field.
     var hasExpectation: Bool { headers[.expect]?.lowercasedASCII() == "100-continue" }
 
     mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {

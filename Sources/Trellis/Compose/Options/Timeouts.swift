@@ -99,7 +99,7 @@ extension Timeouts {
 
     /// Returns the total that applies.
     ///
-    /// - Parameter hasDefault: Indicates whether the default applies if no total is set, because the response is collected in
+    /// - Parameter hasDefault: Whether the default applies if no total is set, because the response is collected in
     ///   memory and the request is not an upload.
     func total(hasDefault: Bool) -> Duration? {
         named.total.named(or: hasDefault ? collectedTotal : nil)

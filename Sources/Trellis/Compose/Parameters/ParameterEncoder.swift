@@ -80,7 +80,7 @@ struct ParameterizedRequest<URL: URLConvertible>: RequestConvertible {
     var query: KeyValuePairs<String, String> = [:]
     let headers: HTTPFields
     let modifier: RequestModifier?
-    /// The closure that adds the parameters; `nil` if there are none.
+    /// The closure that adds the parameters, if any.
     let encode: RequestModifier?
 
     func asRequest() throws -> Request {

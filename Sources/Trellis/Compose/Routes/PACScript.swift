@@ -51,11 +51,11 @@ public struct PACScript: Sendable, Hashable {
     }
 
     let source: Source
-    /// Indicates whether the script gets the path and the query of `http` URLs. The default is `false`: the script gets only the scheme,
+    /// Whether the script gets the path and the query of `http` URLs. The default is `false`: the script gets only the scheme,
     /// the host and the port, as in `http://example.com/`. It never gets user information and fragments, nor the path and the query of
     /// `https` URLs.
     public var includesPaths = false
-    /// Indicates whether the script is asked for the proxies of requests to this machine (``URLOrigin/isLoopback``), which are otherwise
+    /// Whether the script is asked for the proxies of requests to this machine (``URLOrigin/isLoopback``), which are otherwise
     /// sent directly. The default is `false`.
     public var includesLoopback = false
     /// The result of the script's function `myIpAddress()`. The default, `nil`, means the address from which packets to other networks

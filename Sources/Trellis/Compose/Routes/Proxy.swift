@@ -52,7 +52,7 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
             }
         }
 
-        /// Indicates whether the protocol is a version of SOCKS.
+        /// Whether the protocol is a version of SOCKS.
         public var isSOCKS: Bool {
             switch self {
             case .direct, .http, .https: false

@@ -87,10 +87,10 @@ public struct ProxyConfiguration: Sendable {
         ProxyConfiguration(.automatic(script, credentials: credentials))
     }
 
-    /// Indicates whether connections are always direct.
+    /// Whether connections are always direct.
     var isDirect: Bool { if case .direct = rule { true } else { false } }
 
-    /// Indicates whether the proxies are chosen by a function or a script, or several may be tried, or one in several ways or with several
+    /// Whether the proxies are chosen by a function or a script, or several may be tried, or one in several ways or with several
     /// addresses of the server.
     var mustSelect: Bool {
         switch rule {

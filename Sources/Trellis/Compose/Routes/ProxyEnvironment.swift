@@ -22,7 +22,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
         /// The reason why the variable does not name a proxy.
         private(set) var reason = ""
 
-        /// Reads the first of some variables that is not empty; `nil` if there is none.
+        /// Reads the first of some variables that is not empty, if any.
         init?(_ names: [String], _ variables: [String: String]) {
             guard let (name, value) = ProxyEnvironment.first(names, variables) else { return nil }
             self.name = name
@@ -40,7 +40,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
         let list: ProxyExceptions
     }
 
-    /// Indicates whether requests to this machine go through the proxies too. The default is `false`.
+    /// Whether requests to this machine go through the proxies too. The default is `false`.
     public var includesLoopback = false
     private let http: Variable?
     private let https: Variable?
@@ -85,10 +85,10 @@ public struct ProxyEnvironment: Sendable, Hashable {
         return ProxyDecision(proxies: [proxy], reason: "from \(variable.name)")
     }
 
-    /// Indicates whether the challenge of a proxy decides about its authentication scheme.
+    /// Whether the challenge of a proxy decides about its authentication scheme.
     var mayWantDigest: Bool { [http, https].contains { $0?.proxy?.withDigest != nil } }
 
-    /// Indicates whether a proxy wants addresses of servers.
+    /// Whether a proxy wants addresses of servers.
     var looksUpServers: Bool { [http, https].contains { $0?.proxy?.looksUpServers == true } }
 
     /// Returns whether the variable with the exceptions has an entry for an origin.

@@ -44,7 +44,7 @@ public struct ProxyExceptions: Sendable, Hashable {
             .map { Self.entry(String(Substring($0))) }
     }
 
-    /// Indicates whether there are no entries.
+    /// Whether there are no entries.
     public var isEmpty: Bool { entries.isEmpty }
 
     /// Returns whether requests to a host and port need no proxy.
@@ -62,7 +62,7 @@ public struct ProxyExceptions: Sendable, Hashable {
         package let entry: String
     }
 
-    /// Returns the first entry that matches a host and port; `nil` if there is none.
+    /// Returns the first entry that matches a host and port, if any.
     package func match(host: String, port: Int) -> Match? {
         guard !entries.isEmpty else { return nil }
         let address = IPAddress(host)

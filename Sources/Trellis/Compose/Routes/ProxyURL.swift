@@ -13,7 +13,7 @@ struct ProxyURL {
 
     /// Parses a URL with a scheme of ``Proxy/Kind``, or the scheme `socks`, which means SOCKS 4 as in curl.
     ///
-    /// - Parameter ignoresPath: Indicates whether a path, query or fragment is allowed and ignored.
+    /// - Parameter ignoresPath: Whether a path, query or fragment is allowed and ignored.
     init(_ text: String, ignoresPath: Bool = false) throws(TrellisError) {
         do throws(WireURL.ParseFailure) {
             guard !text.isEmpty else { throw .empty }

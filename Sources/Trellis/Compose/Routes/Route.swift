@@ -68,7 +68,7 @@ public struct UnixSocket: Sendable, Hashable, CustomStringConvertible {
 
     /// The path, or the name without its leading zero byte.
     public let name: String
-    /// Indicates whether the name is in the abstract namespace.
+    /// Whether the name is in the abstract namespace.
     public let isAbstract: Bool
 
     private init(_ name: String, isAbstract: Bool) throws(TrellisError) {

@@ -75,7 +75,7 @@ public struct StaticAddresses: Sendable, Hashable {
         return find(host, port)?.map(\.description)
     }
 
-    /// Indicates whether there are no entries.
+    /// Whether there are no entries.
     public var isEmpty: Bool { entries.isEmpty }
 
     /// Returns the entries in the form of ``add(_:)``, sorted.

@@ -18,7 +18,7 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
 
     init(_ url: WireURL) { self.init(scheme: url.scheme, host: url.host, port: Int(url.port)) }
 
-    /// Indicates whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of
+    /// Whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of
     /// 127.0.0.0/8 or ::1.
     public var isLoopback: Bool {
         host.isLocalName || IPAddress(host)?.isLoopback == true

@@ -14,7 +14,7 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     public let certificates: Set<Certificate>
     /// The handling of servers that have none of the certificates.
     public let enforcement: PinEnforcement
-    /// Indicates whether the chain has to be validated by the handshake.
+    /// Whether the chain has to be validated by the handshake.
     public let performDefaultValidation: Bool
 
     /// Creates an evaluator.
@@ -22,8 +22,8 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     /// - Parameters:
     ///   - certificates: The certificates, for example from a file (``Certificate/certificates(pemRepresentation:)``).
     ///   - enforcement: The handling of servers that have none of the certificates.
-    ///   - allowsSingleCertificate: Indicates whether there may be no backup: one certificate alone.
-    ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake. If `false`, the evaluator can be
+    ///   - allowsSingleCertificate: Whether there may be no backup: one certificate alone.
+    ///   - performDefaultValidation: Whether the chain has to be validated by the handshake. If `false`, the evaluator can be
     ///     used in a session without verification (``TLSConfiguration/insecureWithoutAnyVerification()``), where only the server's own
     ///     certificate counts.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if there are too few certificates.

@@ -20,7 +20,7 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     public let pins: Set<PublicKeyPin>
     /// The handling of servers that have none of the pins.
     public let enforcement: PinEnforcement
-    /// Indicates whether the chain has to be validated by the handshake.
+    /// Whether the chain has to be validated by the handshake.
     public let performDefaultValidation: Bool
     private let sortedPins: [String]
 
@@ -30,8 +30,8 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     /// - Parameters:
     ///   - pins: The pins. One of them has to occur in the chain.
     ///   - enforcement: The handling of servers that have none of the pins.
-    ///   - allowsSinglePin: Indicates whether there may be no backup: one pin alone.
-    ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake. If `false`, the evaluator can be
+    ///   - allowsSinglePin: Whether there may be no backup: one pin alone.
+    ///   - performDefaultValidation: Whether the chain has to be validated by the handshake. If `false`, the evaluator can be
     ///     used in a session without verification (``TLSConfiguration/insecureWithoutAnyVerification()``), where only the key of the
     ///     server's own certificate counts.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value is not a pin, or if there are too few of them.
@@ -51,8 +51,8 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     /// - Parameters:
     ///   - keys: The pins.
     ///   - enforcement: The handling of servers that have none of the pins.
-    ///   - allowsSinglePin: Indicates whether there may be no backup: one pin alone.
-    ///   - performDefaultValidation: Indicates whether the chain has to be validated by the handshake.
+    ///   - allowsSinglePin: Whether there may be no backup: one pin alone.
+    ///   - performDefaultValidation: Whether the chain has to be validated by the handshake.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if there are too few pins.
     public init(
         keys: Set<PublicKeyPin>, enforcement: PinEnforcement = .enforced, allowsSinglePin: Bool = false,

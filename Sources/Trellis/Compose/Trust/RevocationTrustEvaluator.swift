@@ -23,7 +23,7 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
 
         /// Returns whether only a stapled response meets the demand.
         ///
-        /// - Parameter hasRevocationLists: Indicates whether the handshake checks revocation lists.
+        /// - Parameter hasRevocationLists: Whether the handshake checks revocation lists.
         func needStaple(hasRevocationLists: Bool) -> Bool {
             switch self {
             case .any: !hasRevocationLists

@@ -86,7 +86,7 @@ public struct ServerTrust: Sendable {
     /// authority's. They prove nothing, because anyone can send any certificate. Those that cannot be read are left out.
     public var sentChain: [Certificate] { storage.value.sentChain }
 
-    /// Indicates whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification
+    /// Whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification
     /// (``TLSConfiguration/insecureWithoutAnyVerification()``), after a handshake that was refused, in which the server need not have the
     /// key of its certificate, and for a connection that has resumed a TLS session, which no connection to a host with an evaluator does
     /// (``ServerTrustManager``).

@@ -31,7 +31,7 @@ public protocol ServerTrustEvaluating: Sendable {
 
 /// An evaluator that does not wait, so that the engine thread can ask it when the connection is ready.
 protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
-    /// Indicates whether this evaluator does not wait.
+    /// Whether this evaluator does not wait.
     var isImmediate: Bool { get }
     /// Returns the deviations that are only reported, or throws the error of a server that is not trusted.
     func evaluateAtOnce(_ trust: ServerTrust, forHost host: String) throws(TrellisError) -> [ServerTrustReport]
@@ -51,7 +51,7 @@ extension ServerTrustEvaluating {
 
     /// Returns whether the evaluator trusts no server without a stapled OCSP response, which has to be asked for in the handshake then.
     ///
-    /// - Parameter hasRevocationLists: Indicates whether the handshake checks revocation lists.
+    /// - Parameter hasRevocationLists: Whether the handshake checks revocation lists.
     func needsStaple(hasRevocationLists: Bool) -> Bool {
         if let revocation = self as? RevocationTrustEvaluator {
             return revocation.options.needStaple(hasRevocationLists: hasRevocationLists)

@@ -23,7 +23,7 @@ public struct ServerTrustManager: Sendable {
         let evaluator: any ServerTrustEvaluating
     }
 
-    /// Indicates whether a request to an `https` host without an evaluator is an error, before a connection is made. Otherwise, only the
+    /// Whether a request to an `https` host without an evaluator is an error, before a connection is made. Otherwise, only the
     /// TLS handshake decides about such a host. The default is `true`.
     public let allHostsMustBeEvaluated: Bool
     /// The evaluators, the most specific pattern first.
@@ -32,7 +32,7 @@ public struct ServerTrustManager: Sendable {
     /// Creates a manager.
     ///
     /// - Parameters:
-    ///   - allHostsMustBeEvaluated: Indicates whether a request to an `https` host without an evaluator is an error.
+    ///   - allHostsMustBeEvaluated: Whether a request to an `https` host without an evaluator is an error.
     ///   - evaluators: The evaluators by the texts of their patterns.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a text is not a pattern, or two of them match the same
     ///   hosts.
@@ -74,15 +74,15 @@ public struct ServerTrustManager: Sendable {
         entries.first { $0.pattern?.matches(host) ?? true }?.evaluator
     }
 
-    /// Indicates whether one of the evaluators may wait.
+    /// Whether one of the evaluators may wait.
     var mayWait: Bool { entries.contains { $0.evaluator.immediate == nil } }
 
-    /// Indicates whether one of the evaluators may need a stapled OCSP response.
+    /// Whether one of the evaluators may need a stapled OCSP response.
     var mayNeedStaple: Bool { entries.contains { $0.evaluator.needsStaple(hasRevocationLists: false) } }
 
     /// Returns whether the evaluator of a host trusts no server without a stapled OCSP response.
     ///
-    /// - Parameter hasRevocationLists: Indicates whether the handshake with the host checks revocation lists.
+    /// - Parameter hasRevocationLists: Whether the handshake with the host checks revocation lists.
     func needsStaple(from host: String, hasRevocationLists: Bool) -> Bool {
         evaluator(of: host)?.needsStaple(hasRevocationLists: hasRevocationLists) ?? false
     }

@@ -56,7 +56,7 @@ public struct TLSConfiguration: Sendable {
     public var keyLogFile: String?
     /// The shortest time between two checks of whether files have changed. The default is two seconds.
     public var fileCheckInterval = Duration.seconds(2)
-    /// Indicates whether the verification of certificates and host names is disabled. Anyone on the network path can then read and change
+    /// Whether the verification of certificates and host names is disabled. Anyone on the network path can then read and change
     /// everything.
     public private(set) var isInsecure = false
 

@@ -5,7 +5,7 @@ extension TrellisError {
     /// Returns the error of a text that is no absolute `http` or `https` URL. Versions of libcurl differ in what they take for a scheme, so
     /// that a text that begins with a host is recognised here.
     ///
-    /// - Parameter isWebSocket: Indicates whether the request is the handshake of a WebSocket, whose URL has the scheme `ws` or `wss`.
+    /// - Parameter isWebSocket: Whether the request is the handshake of a WebSocket, whose URL has the scheme `ws` or `wss`.
     static func unusableURL(_ text: String, _ failure: WireURL.ParseFailure, isWebSocket: Bool) -> TrellisError {
         switch failure {
         case .empty: return TrellisError(.invalidURL("it is empty"))

@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// The additions to the URLs of all requests: a base URL that relative URLs are resolved against, and query items.
 struct URLDefaults: Sendable {
-    /// The base URL, or the error of its conversion; `nil` if there is none.
+    /// The base URL, or the error of its conversion, if any.
     private let base: Result<URLReference, TrellisError>?
     /// The query items, with their names and their encoded text.
     private let items: [(name: TextBytes, text: String)]

@@ -110,6 +110,6 @@ struct URLReference: Hashable, Sendable {
 }
 
 extension String {
-    /// Indicates whether the text is the scheme `http` or `https`, in any case (RFC 9110, section 4.2.3).
+    /// Whether the text is the scheme `http` or `https`, in any case (RFC 9110, section 4.2.3).
     package var isHTTPScheme: Bool { ["http", "https"].contains(lowercasedASCII()) }
 }

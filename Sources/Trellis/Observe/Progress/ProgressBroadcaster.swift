@@ -14,7 +14,7 @@ package final class ProgressBroadcaster: Sendable {
         /// The continuations of waiting observers, by their number.
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var nextWaiter = 0
-        /// Indicates whether a flush is scheduled.
+        /// Whether a flush is scheduled.
         var isFlushDue = false
         /// The sums that the transfer is a part of.
         var sums: [ProgressSum] = []
@@ -26,7 +26,7 @@ package final class ProgressBroadcaster: Sendable {
                 isFinished: isFinished)
         }
 
-        /// Indicates whether a flush must be scheduled: an observer waits, and bytes have moved too soon after the last report.
+        /// Whether a flush must be scheduled: an observer waits, and bytes have moved too soon after the last report.
         var mustFlush: Bool { meter.isAhead && !waiters.isEmpty && !isFlushDue && !isFinished }
 
         /// Updates the latest value and returns the continuations to resume.

@@ -22,7 +22,7 @@ package struct ProgressMeter: Sendable {
     private var lastReport: EngineInstant?
     /// The instant at which the transfer ended; `nil` during the transfer.
     private var end: EngineInstant?
-    /// Indicates whether bytes have moved that have not been reported to observers.
+    /// Whether bytes have moved that have not been reported to observers.
     package private(set) var isAhead = false
 
     /// Creates a meter for a transfer that starts at an instant.

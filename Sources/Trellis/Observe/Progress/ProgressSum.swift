@@ -8,7 +8,7 @@ struct ProgressShare: Hashable, Sendable {
     var moved: Int64 = 0
     /// The total number of bytes; `nil` if it is unknown.
     var total: Int64?
-    /// Indicates whether the transfer has ended.
+    /// Whether the transfer has ended.
     var isFinished = false
 }
 

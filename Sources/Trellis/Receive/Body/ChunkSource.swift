@@ -111,9 +111,9 @@ final class ChunkReader: Sendable {
     private let token: TransferToken
     /// The response of the body, for errors.
     private let response: Response
-    /// Indicates whether this reader has ended the reading of the body.
+    /// Whether this reader has ended the reading of the body.
     private let hasEnded = Atomic(false)
-    /// Indicates whether another reader has waited for a chunk when this one last asked for one.
+    /// Whether another reader has waited for a chunk when this one last asked for one.
     private let wasRefused = Atomic(false)
 
     init(_ token: TransferToken, _ response: Response) {

@@ -27,7 +27,7 @@ struct LineFinder {
         nextOther.offset = -1
     }
 
-    /// Returns the first end from `start` on; `nil` if there is none. For CRLF that is only the CR, unless a CR alone is not an end.
+    /// Returns the first end from `start` on, if any. For CRLF that is only the CR, unless a CR alone is not an end.
     mutating func end(in bytes: Span<UInt8>, from start: Int) -> End? {
         let count = bytes.count
         if nextLineFeed < start { nextLineFeed = bytes.offset(of: Self.lineFeed, from: start) }
@@ -91,9 +91,9 @@ struct LineScan {
     private var finder: LineFinder
     /// The offset in the chunk from which on the next line is searched for.
     private var position = 0
-    /// Indicates whether the last line was ``pending``, which is still to be emptied.
+    /// Whether the last line was ``pending``, which is still to be emptied.
     private var isPendingDone = false
-    /// Indicates whether the last line ended with a carriage return, so that a line feed that follows at once belongs to that end.
+    /// Whether the last line ended with a carriage return, so that a line feed that follows at once belongs to that end.
     private var mustSkipLineFeed = false
 
     init(endingAt ends: LineEnding, limit: Int) {

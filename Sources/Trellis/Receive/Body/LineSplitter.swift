@@ -55,7 +55,7 @@ protocol LineContent {
     /// Creates a line from its bytes, without the end of the line.
     init(line bytes: Span<UInt8>)
 
-    /// Indicates whether lines are text: then a byte order mark at the beginning of the body is no part of the first one.
+    /// Whether lines are text: then a byte order mark at the beginning of the body is no part of the first one.
     static var isText: Bool { get }
 }
 
@@ -75,7 +75,7 @@ extension [UInt8]: LineContent {
 /// A parser that splits a body into lines.
 struct LineParser<Line: LineContent>: IncrementalParser {
     private var splitter: LineSplitter
-    /// Indicates whether the next line may begin with a byte order mark.
+    /// Whether the next line may begin with a byte order mark.
     private var mayBeMarked = Line.isText
 
     init(endingAt ends: LineEnding, limit: Int) { splitter = LineSplitter(endingAt: ends, limit: limit) }

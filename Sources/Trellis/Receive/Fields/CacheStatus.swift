@@ -36,24 +36,24 @@ public struct CacheStatus: Sendable, Hashable {
     var forwardCode: Int?
     /// The number of seconds of ``timeToLive``.
     var secondsToLive: Int64?
-    /// Indicates whether the response was stored. For a stream, whether it is stored once it was read to its end.
+    /// Whether the response was stored. For a stream, whether it is stored once it was read to its end.
     public var isStored = false
-    /// Indicates whether the request waited for the response to an equal one that was sent before it, and used that response.
+    /// Whether the request waited for the response to an equal one that was sent before it, and used that response.
     public var isCoalesced = false
     /// The URL under which the response is stored, without its fragment; `nil` if the cache was not asked.
     public var key: String?
     /// A further explanation, such as the reason why the response is not stored.
     public var detail: String?
 
-    /// Indicates whether the response was used without sending a request.
+    /// Whether the response was used without sending a request.
     public var isHit: Bool { forwardReason == nil && !isUnsatisfiable }
-    /// Indicates whether the response is a stored one, with or without a request that has confirmed it.
+    /// Whether the response is a stored one, with or without a request that has confirmed it.
     public var isFromCache: Bool { isHit || isCoalesced || isStaleIfError || isValidated }
-    /// Indicates whether the response is a stored one that the server has confirmed with a 304.
+    /// Whether the response is a stored one that the server has confirmed with a 304.
     package var isValidated: Bool { forwardReason != nil && forwardCode == 304 }
-    /// Indicates whether a request was sent, and its response is that of the server.
+    /// Whether a request was sent, and its response is that of the server.
     var isMiss: Bool { forwardReason != nil && !isFromCache }
-    /// Indicates whether there was neither a response nor a request, because the request must not be sent.
+    /// Whether there was neither a response nor a request, because the request must not be sent.
     package var isUnsatisfiable = false
     /// Indicates whether a stale response was used instead of a failure.
     var isStaleIfError = false

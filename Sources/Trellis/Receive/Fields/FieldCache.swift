@@ -25,7 +25,7 @@ struct FieldCache {
     private struct KnownName {
         let bytes: [UInt8]
         let name: HTTPField.Name
-        /// Indicates whether the fields of this name hold secrets, or URLs that may hold them.
+        /// Whether the fields of this name hold secrets, or URLs that may hold them.
         let isSecret: Bool
     }
 
@@ -44,7 +44,7 @@ struct FieldCache {
     private var fields = [Known?](repeating: nil, count: slotCount)
     private var names = [KnownName?](repeating: nil, count: slotCount)
     private var heads = [KnownHead?](repeating: nil, count: headSlotCount)
-    /// Indicates whether a field that may hold a secret was made since the flag was reset.
+    /// Whether a field that may hold a secret was made since the flag was reset.
     private var hasMadeSecret = false
 
     // MARK: Heads
@@ -64,7 +64,7 @@ struct FieldCache {
         return made
     }
 
-    /// Returns the fields of a head whose lines are those of a cached head; `nil` if there is none.
+    /// Returns the fields of a head whose lines are those of a cached head, if any.
     func knownFields(of wire: WireFields) -> HTTPFields? {
         guard let known = heads[Self.headSlot(of: wire)], wire.bytes.span.hasSameBytes(as: known.wire.bytes) else {
             return nil
@@ -72,7 +72,7 @@ struct FieldCache {
         return known.fields
     }
 
-    /// Returns the fields of a head that differs from a cached one in few lines, such as that of its date; `nil` if there is none.
+    /// Returns the fields of a head that differs from a cached one in few lines, such as that of its date, if any.
     private mutating func changedFields(of wire: WireFields) -> HTTPFields? {
         guard let known = heads[Self.headSlot(of: wire)] else { return nil }
         var fields = known.fields

@@ -19,7 +19,7 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     ///
     /// - Parameters:
     ///   - now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
-    ///   - acceptsUTC: Indicates whether the zone may be written as `UTC`.
+    ///   - acceptsUTC: Whether the zone may be written as `UTC`.
     init?(_ text: String, now: HTTPDate, acceptsUTC: Bool = true) {
         let bytes = text.utf8.span
         if let date = HTTPDate(fixed: bytes) {

@@ -11,7 +11,7 @@ struct HTTPDateScanner {
     private var rest: Substring.UTF8View
     private let acceptsUTC: Bool
 
-    /// - Parameter acceptsUTC: Indicates whether the zone may be written as `UTC`.
+    /// - Parameter acceptsUTC: Whether the zone may be written as `UTC`.
     init(_ text: String, acceptsUTC: Bool) { (rest, self.acceptsUTC) = (text[...].utf8, acceptsUTC) }
 
     var isAtEnd: Bool { rest.isEmpty }

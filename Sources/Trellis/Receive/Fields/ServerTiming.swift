@@ -14,7 +14,7 @@ public struct ServerTiming: Sendable, Hashable {
     public let name: String
     /// The duration (`dur`, in milliseconds); `nil` if there is none, or if it is not a number.
     public let duration: Duration?
-    /// The description (`desc`); `nil` if there is none.
+    /// The description (`desc`), if any.
     public let description: String?
 
     /// Creates a metric.
@@ -84,7 +84,7 @@ extension ServerTiming {
             return (name.lowercasedASCII(), value)
         }
 
-        /// Takes a token of one or more characters (RFC 9110, section 5.6.2); `nil` if there is none.
+        /// Takes a token of one or more characters (RFC 9110, section 5.6.2), if any.
         private mutating func token() -> String? {
             let start = position
             while position < bytes.count, FieldScanner.isTokenByte(bytes[position]) { position += 1 }
@@ -152,7 +152,7 @@ extension Response {
 struct ServerTimingFields: Sendable, Hashable {
     /// The head; `nil` if none was received.
     var head: ResponseHead?
-    /// The trailers; `nil` if there are none.
+    /// The trailers, if any.
     var trailers: HTTPFields?
 
     /// The metrics of the head and of the trailers, in their order.

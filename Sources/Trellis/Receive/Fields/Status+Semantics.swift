@@ -16,10 +16,10 @@ extension HTTPResponse.Status {
     /// The transient statuses that are about the server. 408 and 429 are about the client.
     package static let serverFaultCodes: Set<Int> = transientCodes.subtracting([408, 429])
 
-    /// Indicates whether the same request may soon get another status.
+    /// Whether the same request may soon get another status.
     package var isTransient: Bool { Self.transientCodes.contains(code) }
 
-    /// Indicates whether the status is a redirect if there is a `Location` (RFC 9110, section 15.4). 300, 304, 305 and 306 are not.
+    /// Whether the status is a redirect if there is a `Location` (RFC 9110, section 15.4). 300, 304, 305 and 306 are not.
     package var isRedirect: Bool {
         switch code {
         case 301, 302, 303, 307, 308: true

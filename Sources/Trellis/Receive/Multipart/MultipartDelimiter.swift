@@ -24,7 +24,7 @@ struct MultipartDelimiter: Sendable {
 
     /// Compares the boundary with the bytes at `start`, which is the start of a line.
     ///
-    /// - Parameter isComplete: Indicates whether no more bytes follow.
+    /// - Parameter isComplete: Whether no more bytes follow.
     func match(_ bytes: [UInt8], at start: Int, isComplete: Bool) -> Match {
         let bytes = bytes.span
         let available = min(bytes.count - start, marker.count)

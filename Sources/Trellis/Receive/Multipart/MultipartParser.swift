@@ -19,7 +19,7 @@ struct MultipartParser: IncrementalParser {
 
     private let boundary: MultipartDelimiter
     private let maximumHeadSize: Int
-    /// Indicates whether the end of the body ends a part too. A stream whose parts replace one another has no last boundary.
+    /// Whether the end of the body ends a part too. A stream whose parts replace one another has no last boundary.
     private let mayStopAnywhere: Bool
 
     private var place = Place.preamble
@@ -28,7 +28,7 @@ struct MultipartParser: IncrementalParser {
     private var position = 0
     /// The offset from which the next line feed is searched for, in the head or in the content.
     private var searchStart = 0
-    /// Indicates whether the byte at `position` is the start of a line.
+    /// Whether the byte at `position` is the start of a line.
     private var isAtLineStart = true
     /// The pieces that have been found together, two at most.
     private var ready: [Piece] = []
@@ -37,7 +37,7 @@ struct MultipartParser: IncrementalParser {
     ///
     /// - Parameters:
     ///   - maximumHeadSize: The maximum size of the head of a part in bytes.
-    ///   - mayStopAnywhere: Indicates whether the end of the body ends a part too.
+    ///   - mayStopAnywhere: Whether the end of the body ends a part too.
     init(_ boundary: MultipartDelimiter, maximumHeadSize: Int, mayStopAnywhere: Bool) {
         self.boundary = boundary
         self.maximumHeadSize = maximumHeadSize

@@ -17,7 +17,7 @@ public struct DataResponseSerializer: ResponseSerializer {
         self.emptyBodies = emptyBodies
     }
 
-    /// Indicates whether the status and the content type are checked by default: always `false`.
+    /// Whether the status and the content type are checked by default: always `false`.
     public var validatesByDefault: Bool { false }
 
     /// Returns the body.

@@ -2,7 +2,7 @@ public import HTTPTypes
 
 /// A rule for the responses that may have no body.
 public struct EmptyBodyRule: Sendable, Hashable {
-    /// Indicates whether every response may have no body.
+    /// Whether every response may have no body.
     private var isAlways = false
     /// The statuses with which a response may have no body; 204 and 205 by default.
     public var statusCodes: Set<Int>

@@ -15,10 +15,10 @@ public enum JSONValue: Sendable, Hashable {
     /// An object.
     case object([String: JSONValue])
 
-    /// The member of an object with a name; `nil` if there is none.
+    /// The member of an object with a name, if any.
     public subscript(name: String) -> JSONValue? { if case .object(let members) = self { members[name] } else { nil } }
 
-    /// The element of an array at an index; `nil` if there is none.
+    /// The element of an array at an index, if any.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]

@@ -15,7 +15,7 @@ public protocol ResponseSerializer<Value>: Sendable {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// Indicates whether the status and the content type are checked before the serializer is called, if the caller named no
+    /// Whether the status and the content type are checked before the serializer is called, if the caller named no
     /// validators for them. `true` unless the serializer says otherwise, because a serializer that interprets a body needs the
     /// requested one, not the body of an error page.
     var validatesByDefault: Bool { get }

@@ -52,7 +52,7 @@ struct JSONTextScan {
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
-    /// Indicates whether the text has only white space so far.
+    /// Whether the text has only white space so far.
     private(set) var isBlank = true
 
     /// Takes the next byte, and returns whether the text has ended with that byte.
@@ -82,7 +82,7 @@ struct JSONTextScan {
 }
 
 extension Span<UInt8> {
-    /// Indicates whether all bytes are JSON white space (RFC 8259, section 2).
+    /// Whether all bytes are JSON white space (RFC 8259, section 2).
     var isBlankJSON: Bool {
         for offset in 0..<count where !self[offset].isBlankJSON { return false }
         return true
@@ -90,6 +90,6 @@ extension Span<UInt8> {
 }
 
 extension UInt8 {
-    /// Indicates whether the byte is JSON white space, which is space, tab, LF and CR.
+    /// Whether the byte is JSON white space, which is space, tab, LF and CR.
     var isBlankJSON: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }

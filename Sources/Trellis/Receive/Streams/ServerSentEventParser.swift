@@ -8,7 +8,7 @@ import FoundationEssentials
 struct ServerSentEventParser: IncrementalParser {
     private var splitter: LineSplitter
     private var block: EventBuilder
-    /// Indicates whether the next line is the first line of the stream.
+    /// Whether the next line is the first line of the stream.
     private var isAtStart = true
 
     /// Creates a parser for one stream.

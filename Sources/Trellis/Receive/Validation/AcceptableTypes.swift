@@ -4,7 +4,7 @@ import HTTPTypes
 struct AcceptableTypes: Sendable, Hashable {
     private struct Range: Hashable {
         let range: MediaType
-        /// Indicates whether the weight of the range is zero (RFC 9110, section 12.4.2).
+        /// Whether the weight of the range is zero (RFC 9110, section 12.4.2).
         let isRefused: Bool
     }
 

@@ -6,7 +6,7 @@ import CurlEngine
 /// conditions, so that retriers are asked about a response that is refused.
 final class ReadingConditions: Sendable {
     let validation: Validation
-    /// Indicates whether the status and the content type are checked if no validator for them was named.
+    /// Whether the status and the content type are checked if no validator for them was named.
     let hasDefaults: Bool
 
     private init(_ validation: Validation, hasDefaults: Bool) {
@@ -77,7 +77,7 @@ final class ValidationResult: Sendable {
 /// The conditions of all readers of a call, in the order of their arrival.
 struct CallConditions: Sendable {
     private var all: [ReadingConditions] = []
-    /// Indicates whether at least one reader accepts any response.
+    /// Whether at least one reader accepts any response.
     private var acceptsAll = false
 
     /// The conditions of attempts: those of the first reader that has any.

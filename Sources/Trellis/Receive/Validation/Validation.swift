@@ -4,7 +4,7 @@
 /// naming acceptable content types does not make a 404 page a model.
 package struct Validation: Sendable {
     private var validators: [Validator] = []
-    /// Indicates whether all checks are off, including the defaults.
+    /// Whether all checks are off, including the defaults.
     private(set) var isOff = false
 
     /// Creates a validation without validators.
@@ -25,7 +25,7 @@ package struct Validation: Sendable {
         return validation
     }
 
-    /// Indicates whether no validators were named.
+    /// Whether no validators were named.
     package var isSilent: Bool { validators.isEmpty }
 
     /// Returns the validators that apply, in this order: the defaults that no named validator replaces, then the named ones.

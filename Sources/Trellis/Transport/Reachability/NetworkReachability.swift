@@ -23,7 +23,7 @@ public struct NetworkReachability: Sendable {
         /// There is a default route over a link of this type.
         case reachable(ConnectionType)
 
-        /// Indicates whether the status is ``reachable(_:)``.
+        /// Whether the status is ``reachable(_:)``.
         public var isReachable: Bool { if case .reachable = self { true } else { false } }
     }
 

@@ -6,10 +6,10 @@ import Synchronization
 /// A task whose requests use another transport than their sessions has a scope: a resolver that asks a server by HTTP asks that transport
 /// then, and the sessions' own requests must not be sent to the addresses that it has returned.
 final class NameScope: Sendable {
-    /// The scope of the current task; `nil` if there is none.
+    /// The scope of the current task, if any.
     @TaskLocal private static var ofTask: NameScope?
 
-    /// Indicates whether the process has had a scope. Before the first one, a lookup costs one comparison.
+    /// Whether the process has had a scope. Before the first one, a lookup costs one comparison.
     private static let isUsed = Atomic(false)
 
     /// The addresses instead of those of a session.

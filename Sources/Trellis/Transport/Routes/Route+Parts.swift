@@ -5,7 +5,7 @@ extension Route {
     /// Returns the parts of the way to the server of a URL.
     ///
     /// - Parameters:
-    ///   - isSeparate: Indicates whether libcurl must get names of this route's own, because it would otherwise share connections between
+    ///   - isSeparate: Whether libcurl must get names of this route's own, because it would otherwise share connections between
     ///     routes that differ only in their source.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the parts of the route do not go with each other or with
     ///   the URL; of kind ``TrellisError/Kind/dns`` if a name has only addresses of another version of IP.
@@ -114,10 +114,10 @@ extension Proxy {
         return next
     }
 
-    /// Indicates whether the proxy is a SOCKS proxy that wants addresses of servers, whose names are looked up here.
+    /// Whether the proxy is a SOCKS proxy that wants addresses of servers, whose names are looked up here.
     var looksUpServers: Bool { engine?.looksUpServers == true }
 
-    /// The HTTP proxy behind a SOCKS proxy that wants its address, so that its name may have to be looked up; `nil` if there is none.
+    /// The HTTP proxy behind a SOCKS proxy that wants its address, so that its name may have to be looked up, if any.
     var secondHop: EngineConfiguration.ProxyServer? {
         guard let engine, engine.first?.looksUpServers == true else { return nil }
         return engine
@@ -125,7 +125,7 @@ extension Proxy {
 }
 
 extension EngineConfiguration.ProxyServer {
-    /// Indicates whether the name of the server is looked up here.
+    /// Whether the name of the server is looked up here.
     var looksUpServers: Bool { scheme.looksUpServers }
 }
 

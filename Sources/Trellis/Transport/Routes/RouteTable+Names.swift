@@ -13,7 +13,7 @@ struct NameLookups {
 }
 
 extension RouteTable {
-    /// Returns the names that the resolver is asked for; `nil` if there are none. Without a resolver of the session's, the system is asked
+    /// Returns the names that the resolver is asked for, if any. Without a resolver of the session's, the system is asked
     /// for the server's name if a SOCKS proxy wants its addresses, because libcurl would try one of them alone.
     func lookups(
         to url: WireURL, _ way: Route, _ parts: TransferRoute.Parts, _ proxy: Proxy

@@ -65,12 +65,12 @@ final class RouteTable: Sendable {
     private let proxies: ProxyConfiguration
     /// The way of requests without one of their own.
     let route: Route
-    /// Indicates whether every request of the session without rules of its own has a direct connection.
+    /// Whether every request of the session without rules of its own has a direct connection.
     private let isDirect: Bool
     private let mustSelectByDefault: Bool
-    /// Indicates whether every request without a way of its own goes to the host of its URL.
+    /// Whether every request without a way of its own goes to the host of its URL.
     private let isPlain: Bool
-    /// Indicates whether the session has a resolver, so that libcurl looks up no name that the resolver can know.
+    /// Whether the session has a resolver, so that libcurl looks up no name that the resolver can know.
     let hasResolver: Bool
     /// The addresses that the session keeps.
     private let ownNames: ResolverCache
@@ -96,7 +96,7 @@ final class RouteTable: Sendable {
     /// ``NameScope`` have addresses of their own.
     var names: ResolverCache { NameScope.names(inPlaceOf: ownNames) }
 
-    /// Indicates whether the way of a request has to be found before its exchange is made, which needs a call with a task: its proxies are
+    /// Whether the way of a request has to be found before its exchange is made, which needs a call with a task: its proxies are
     /// chosen by a function, or tried one after the other, or a resolver is asked.
     func mustSelect(for request: Request) -> Bool {
         guard let extras = request.extras?.extras else { return mustSelectByDefault }
@@ -107,7 +107,7 @@ final class RouteTable: Sendable {
 
     /// Returns the route of an exchange.
     ///
-    /// - Parameter isForQueue: Indicates whether only the name of the route's connections is needed, and no addresses.
+    /// - Parameter isForQueue: Whether only the name of the route's connections is needed, and no addresses.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a variable of the environment does not name a proxy, or
     ///   the request's ``Route`` cannot be used for the URL; of kind ``TrellisError/Kind/dns`` if a name has no address that can be used.
     func route(to url: WireURL, of request: Request, isForQueue: Bool = false) throws(TrellisError) -> Chosen {
@@ -178,7 +178,7 @@ final class RouteTable: Sendable {
 
     /// Returns the route with these parts.
     ///
-    /// - Parameter whole: The route of whose addresses this one has only one; `nil` if there is none.
+    /// - Parameter whole: The route of whose addresses this one has only one, if any.
     func pooled(_ parts: TransferRoute.Parts, of whole: TransferRoute? = nil) -> TransferRoute {
         if parts.isDirect { return .direct }
         let key = RouteKey(parts: parts, whole: whole?.number ?? 0)
@@ -204,7 +204,7 @@ final class RouteTable: Sendable {
 
     // MARK: Changes of the network
 
-    /// Indicates whether the requests of the session have something that may be true in one network only: the addresses of a resolver or
+    /// Whether the requests of the session have something that may be true in one network only: the addresses of a resolver or
     /// for a SOCKS proxy, the results of a script, or the failures of some of several proxies.
     var dependsOnNetwork: Bool {
         switch proxies.rule {

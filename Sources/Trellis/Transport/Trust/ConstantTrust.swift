@@ -8,7 +8,7 @@ final class ConstantTrust: Sendable {
     /// The rules that were used last.
     private let latest: Locked<TransferTrust>
     private let system: SystemAuthorities
-    /// Indicates whether certificates are verified, so that the file matters.
+    /// Whether certificates are verified, so that the file matters.
     private let verifies: Bool
     /// The shortest time between two looks at the file.
     private let interval: Duration

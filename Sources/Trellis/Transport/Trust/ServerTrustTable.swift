@@ -17,7 +17,7 @@ final class ServerTrustTable: Sendable {
     private static let limit = 1024
 
     private let manager: ServerTrustManager
-    /// Indicates whether an evaluator may wait, so that requests need a call with a task.
+    /// Whether an evaluator may wait, so that requests need a call with a task.
     let mayWait: Bool
     private let hosts = Locked(Hosts())
 
@@ -26,7 +26,7 @@ final class ServerTrustTable: Sendable {
         mayWait = manager.mayWait
     }
 
-    /// Returns the evaluation for the host of a URL; `nil` if there is none.
+    /// Returns the evaluation for the host of a URL, if any.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/trustRefused`` if an evaluator is missing.
     func evaluation(for url: WireURL) throws(TrellisError) -> HostTrust? {
@@ -112,7 +112,7 @@ final class HostTrust: Sendable {
         immediate = evaluator.immediate
     }
 
-    /// Indicates whether the evaluator may wait.
+    /// Whether the evaluator may wait.
     var mayWait: Bool { immediate == nil }
 
     /// Decides about a server, on the engine thread.

@@ -54,7 +54,7 @@ struct TrustContents: Sendable {
                     : .certificateAuthorityFile("\(path): \(reason)")))
     }
 
-    /// Indicates whether the bytes of both are the same.
+    /// Whether the bytes of both are the same.
     func isSame(as other: TrustContents) -> Bool { bytes == other.bytes }
 
     /// Returns the paths of the files whose bytes differ from earlier contents of the same configuration, in ascending order.
@@ -81,7 +81,7 @@ struct TrustContents: Sendable {
         }
     }
 
-    /// Returns the revocation lists as one file; `nil` if there are none.
+    /// Returns the revocation lists as one file, if any.
     func revocationLists(_ configuration: TLSConfiguration) throws(TrellisError) -> MemoryFile? {
         guard !configuration.isInsecure, !configuration.revocationLists.isEmpty else { return nil }
         let text = try join(

@@ -47,9 +47,9 @@ final class TrustEntry: Sendable {
     /// The rules if nothing has to be read for them; `nil` otherwise.
     let constantRules: ConstantTrust?
     private let system: SystemAuthorities
-    /// Indicates whether the system's authorities are trusted, with others or with revocation lists.
+    /// Whether the system's authorities are trusted, with others or with revocation lists.
     private let usesSystem: Bool
-    /// Indicates whether an HTTPS proxy gets the client certificate.
+    /// Whether an HTTPS proxy gets the client certificate.
     private let isForProxies: Bool
     private let paths: [String]
     private let state = Locked(State())
@@ -89,7 +89,7 @@ final class TrustEntry: Sendable {
         return isUsual ? .system : TransferTrust(server: rules, proxy: rules, number: 0)
     }
 
-    /// Indicates whether the files must be read, or checked for changes.
+    /// Whether the files must be read, or checked for changes.
     func isDue(now: EngineInstant) -> Bool { nextCheck.load(ordering: .acquiring) <= now.nanoseconds }
 
     /// The rules for servers, and for a proxy of the same configuration.
@@ -105,7 +105,7 @@ final class TrustEntry: Sendable {
     /// read takes longer, because of a passphrase or of a disk.
     private static let patience: UInt64 = 1_000_000_000
 
-    /// Reads the files, if they must be read, and returns the change that must be told; `nil` if there is none.
+    /// Reads the files, if they must be read, and returns the change that must be told, if any.
     ///
     /// - Parameter limit: Returns the limit on the first read; `nil` for none. Called only if it is needed.
     /// - Throws: ``TrellisError`` if the files cannot be read and have never been, or not within the limit; `CancellationError` in a
@@ -345,7 +345,7 @@ final class TrustEntry: Sendable {
 }
 
 extension TrellisError {
-    /// Indicates whether the same files may be usable later: their contents are not the reason, but the system, or the source of the
+    /// Whether the same files may be usable later: their contents are not the reason, but the system, or the source of the
     /// passphrase.
     fileprivate var mayPassWithoutChange: Bool {
         switch reason {

@@ -7,7 +7,7 @@ struct TrustFileLimit: Sendable {
     let wait: @Sendable () async throws -> Void
     /// Returns the time since the request began.
     let elapsed: @Sendable () -> Duration
-    /// Indicates whether the limit is zero, which no read of a file can meet: the file is not the cause of the error.
+    /// Whether the limit is zero, which no read of a file can meet: the file is not the cause of the error.
     var isZero = false
 
     /// Returns the error of a request that has waited too long for a file.

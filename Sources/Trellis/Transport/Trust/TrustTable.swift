@@ -47,7 +47,7 @@ final class TrustTable: Sendable {
         constantRules = hosts.isEmpty && demanding == nil ? standard.constantRules : nil
     }
 
-    /// Indicates whether nothing has to be read for any request.
+    /// Whether nothing has to be read for any request.
     var isConstant: Bool { constantRules != nil }
 
     /// The rules for all hosts, if nothing has to be read for a request; `nil` otherwise.
@@ -55,14 +55,14 @@ final class TrustTable: Sendable {
 
     /// Returns ``constant`` for a request.
     ///
-    /// - Parameter mayUseTLS: Indicates whether the request may need the system's file, which is looked at from time to time.
+    /// - Parameter mayUseTLS: Whether the request may need the system's file, which is looked at from time to time.
     func constant(mayUseTLS: Bool) -> TransferTrust? {
         guard let constantRules else { return nil }
         if mayUseTLS { constantRules.lookIfDue() }
         return constantRules.current
     }
 
-    /// Indicates whether files must be read, or checked for changes, before a request, which needs a call with a task.
+    /// Whether files must be read, or checked for changes, before a request, which needs a call with a task.
     ///
     /// - Parameter peers: Returns the host of the request if it has TLS, and that of its HTTPS proxy; `nil` if they are not known yet.
     func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String?, proxyHost: String?)?) -> Bool {
@@ -77,7 +77,7 @@ final class TrustTable: Sendable {
     ///
     /// - Parameters:
     ///   - host: The host of the URL; `nil` if the server has no TLS.
-    ///   - proxyHost: The host of the HTTPS proxy; `nil` if there is none.
+    ///   - proxyHost: The host of the HTTPS proxy, if any.
     ///   - limit: Returns the limit on the first read of each configuration's files; `nil` for none. Called only if it is needed.
     /// - Throws: ``TrellisError`` if files cannot be read and have never been, or not within the limit; `CancellationError` in a cancelled
     ///   task.
@@ -95,7 +95,7 @@ final class TrustTable: Sendable {
     ///
     /// - Parameters:
     ///   - host: The host of the URL; `nil` if the server has no TLS.
-    ///   - proxyHost: The host of the HTTPS proxy; `nil` if there is none.
+    ///   - proxyHost: The host of the HTTPS proxy, if any.
     func trust(for host: String?, proxyHost: String?) -> TransferTrust {
         if let constant { return constant }
         guard let first = host ?? proxyHost else { return .system }

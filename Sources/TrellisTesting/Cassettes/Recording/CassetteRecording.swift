@@ -12,7 +12,7 @@ struct CassetteRecording: Sendable {
     private var headInstant = ContinuousClock.now
     private var lastInstant = ContinuousClock.now
     private var decoder: BodyDecoder?
-    /// Indicates whether the body is recorded with its content codings, because they cannot be removed.
+    /// Whether the body is recorded with its content codings, because they cannot be removed.
     private(set) var isCoded = false
     /// The body without its content codings, unless it ``isCoded``.
     private var body = Data()
@@ -27,10 +27,10 @@ struct CassetteRecording: Sendable {
     /// Creates the recording of a request.
     init(_ request: HARDocument.Request) { self.request = request }
 
-    /// Indicates whether the head of a response has been received.
+    /// Whether the head of a response has been received.
     var hasResponse: Bool { head != nil }
 
-    /// Indicates whether the request was being sent when the exchange failed.
+    /// Whether the request was being sent when the exchange failed.
     var isConnected: Bool { replay.failure?.isConnected ?? false }
 
     /// Records the head of the response.

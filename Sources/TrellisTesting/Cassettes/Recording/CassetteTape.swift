@@ -16,9 +16,9 @@ final class CassetteTape: Sendable {
         var used: Set<Int> = []
         /// The positions of the file's recordings by the keys that their requests have after scrubbing; `nil` until a request is not found.
         var scrubbed: [String: [Int]]?
-        /// Indicates whether the file exists.
+        /// Whether the file exists.
         var exists = false
-        /// Indicates whether requests that are not found are recorded.
+        /// Whether requests that are not found are recorded.
         var isRecording = false
         /// The entries that were recorded, by the number of their requests.
         var recorded: [Int: Data] = [:]

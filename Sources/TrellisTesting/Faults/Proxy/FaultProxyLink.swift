@@ -19,9 +19,9 @@ final class FaultProxyLink {
     /// A direction.
     private struct Way {
         var stream = FaultProxyStream()
-        /// Indicates whether the receiver takes no bytes now.
+        /// Whether the receiver takes no bytes now.
         var isBlocked = false
-        /// Indicates whether the end was passed on.
+        /// Whether the end was passed on.
         var hasEnded = false
 
         /// The instant at which something is to be sent next, unless the receiver must take earlier bytes first.

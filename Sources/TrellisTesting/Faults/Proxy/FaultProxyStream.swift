@@ -12,7 +12,7 @@ struct FaultProxyStream: Sendable {
     /// The end of the stream behind its last byte.
     struct End: Sendable, Hashable {
         let due: EngineInstant
-        /// Indicates whether the connection was reset by the sender.
+        /// Whether the connection was reset by the sender.
         let isReset: Bool
     }
 
@@ -32,16 +32,16 @@ struct FaultProxyStream: Sendable {
     private(set) var accepted = 0
     /// The end; `nil` while the stream has none.
     private(set) var end: End?
-    /// Indicates whether the connection ends with the last byte, because of a limit on its bytes.
+    /// Whether the connection ends with the last byte, because of a limit on its bytes.
     private(set) var isOverLimit = false
     private var lastDue = EngineInstant(nanoseconds: 0)
     /// The instant at which the last byte has passed the bandwidth limit.
     private var busyUntil = EngineInstant(nanoseconds: 0)
 
-    /// Indicates whether there is room for more bytes.
+    /// Whether there is room for more bytes.
     var hasRoom: Bool { queued < Self.capacity && end == nil && !isOverLimit }
 
-    /// Indicates whether no byte waits.
+    /// Whether no byte waits.
     var isEmpty: Bool { first == nil }
 
     /// The instant at which something is to be sent next; `nil` if nothing waits.

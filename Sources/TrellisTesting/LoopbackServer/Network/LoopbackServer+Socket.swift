@@ -248,6 +248,6 @@ extension LoopbackServer.SystemError {
 
     init(_ call: String, code: CInt) { self.init(call: call, code: code) }
 
-    /// Indicates whether the error only means that the peer is gone.
+    /// Whether the error only means that the peer is gone.
     var meansDisconnection: Bool { [ECONNRESET, EPIPE, ENOTCONN, EBADF].contains(code) }
 }

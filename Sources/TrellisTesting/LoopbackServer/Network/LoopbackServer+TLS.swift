@@ -10,7 +10,7 @@ extension LoopbackServer {
         public var names: [String]
         /// The flaw of the certificate; `nil`, the default, for a valid one.
         public var flaw: CertificateFlaw?
-        /// Indicates whether clients must have a certificate of the authority (``TestAuthority/clientIdentity(_:)``). The default is
+        /// Whether clients must have a certificate of the authority (``TestAuthority/clientIdentity(_:)``). The default is
         /// `false`.
         public var requiresClientCertificate = false
 

@@ -39,7 +39,7 @@ public final class MockRoute: Sendable {
 
     private struct State {
         var sources: [Source] = []
-        /// Indicates whether the last response is repeated.
+        /// Whether the last response is repeated.
         var repeatsLast = true
         var requests: [RecordedRequest] = []
         var isOptional = false
@@ -139,7 +139,7 @@ public final class MockRoute: Sendable {
         }
     }
 
-    /// The problem of a route that has got fewer requests than it expects; `nil` if there is none.
+    /// The problem of a route that has got fewer requests than it expects, if any.
     var unused: TestProblem? {
         let (count, expected, isOptional) = state.withLock { state in
             // The responses in front of one that is repeated are given once each.

@@ -136,7 +136,7 @@ struct PathPattern: Sendable {
 enum URLBytes {
     /// Returns bytes with the percent-encoded ones decoded (RFC 3986, section 2.1); malformed escapes stay as they are.
     ///
-    /// - Parameter isForm: Indicates whether a plus sign stands for a blank, as in forms and queries.
+    /// - Parameter isForm: Whether a plus sign stands for a blank, as in forms and queries.
     static func decoded(_ bytes: ArraySlice<UInt8>, isForm: Bool = false) -> [UInt8] {
         guard bytes.contains(where: { $0 == UInt8(ascii: "%") || isForm && $0 == UInt8(ascii: "+") }) else {
             return Array(bytes)

@@ -17,7 +17,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The deepest nesting of objects and arrays: 100 levels, more than servers read.
     public static let maximumDepth = 100
 
-    /// Indicates whether the keys of each object are sorted by their Unicode scalars; `true` by default. Keys are compared as
+    /// Whether the keys of each object are sorted by their Unicode scalars; `true` by default. Keys are compared as
     /// written after ``keyEncoding``, and equal written keys by their original spelling. If `false`, the keys keep the order in
     /// which the value writes them, which for a dictionary differs in every process. The elements of arrays keep their order in
     /// any case.

@@ -33,7 +33,7 @@ struct DERReader {
 
     init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Indicates whether all values were read.
+    /// Whether all values were read.
     var isAtEnd: Bool { rest.isEmpty }
 
     /// Returns whether the next value has the tag.
