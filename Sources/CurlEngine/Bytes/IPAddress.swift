@@ -9,7 +9,7 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether the address is an IPv6 address.
     package var isIPv6: Bool { bytes.count == 16 }
 
-    /// Whether the address is that of the own machine: 127.0.0.0/8 (RFC 1122, section 3.2.1.3) or ::1 (RFC 4291, section 2.5.3).
+    /// Whether the address is this machine's: 127.0.0.0/8 (RFC 1122, section 3.2.1.3) or ::1 (RFC 4291, section 2.5.3).
     package var isLoopback: Bool {
         isIPv6 ? bytes.last == 1 && bytes.dropLast().allSatisfy { $0 == 0 } : bytes.first == 127
     }
@@ -46,7 +46,7 @@ package struct IPAddress: Hashable, Sendable {
         bytes = Self.unmapped(buffer)
     }
 
-    /// Returns whether the first bits of the address are those of another one.
+    /// Returns whether the first bits are the same in another address.
     package func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits >= 0, bits <= bytes.count * 8 else { return false }
         let whole = bits / 8

@@ -3,7 +3,7 @@ private import Glibc
 
 /// The masking of bytes with a repeated key of four bytes (RFC 6455, section 5.3), eight bytes at a time.
 package enum MaskedBytes {
-    /// Returns a head and a masked payload, in one buffer; `nil` if memory has run out. The bytes of the key are those of `mask` in
+    /// Returns a head and a masked payload, in one buffer; `nil` if memory has run out. The bytes of the key are the bytes of `mask` in
     /// memory; a mask of zero changes nothing.
     ///
     /// - Parameters:
@@ -21,7 +21,7 @@ package enum MaskedBytes {
 
     /// Calls `body` with a head and a masked payload, which are in memory only during the call. Returns its result.
     ///
-    /// The parameters are those of ``frame(headCapacity:_:mask:writeHead:)``.
+    /// The parameters are as in ``frame(headCapacity:_:mask:writeHead:)``.
     package static func withFrame<Result, Failure: Error>(
         headCapacity: Int, _ payload: Span<UInt8>, mask: UInt32, writeHead: (inout OutputSpan<UInt8>) -> Void,
         _ body: (RawSpan) throws(Failure) -> Result

@@ -29,7 +29,7 @@ struct URLText {
         return beforeFragment.index(after: mark) == beforeFragment.endIndex
     }
 
-    /// The target of a URL with neither path nor query: that of `OPTIONS` for the server as a whole (RFC 9112, section 3.2.4).
+    /// The target of a URL with neither path nor query: `OPTIONS` has it for the server as a whole (RFC 9112, section 3.2.4).
     static let serverTarget = "*"
 
     /// Returns the URL of the root, and the path and query as they are to be sent; ``serverTarget`` if there are none.

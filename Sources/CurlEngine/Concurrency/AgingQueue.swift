@@ -86,7 +86,7 @@ package struct AgingQueue<ID: Hashable> {
     @usableFromInline var lanes: [Lane] = []
     @usableFromInline var tickets: [ID: Ticket] = [:]
     @usableFromInline var lastNumber = 0
-    /// The number of waiting members. Unlike that of the dictionary, it is read without the metadata of the generic type.
+    /// The number of waiting members. Unlike the dictionary's count, it is read without the metadata of the generic type.
     @usableFromInline var memberCount = 0
 
     /// Creates an empty queue.

@@ -5,7 +5,7 @@ package enum ProcessorLimit {
         processors(groups: $0, contents: contents(of:))
     }
 
-    /// Returns the lowest limit of the groups of a process, and of all groups above them: those of version 2 (`cpu.max`) and of version 1
+    /// Returns the lowest limit of the groups of a process, and of all groups above them, of version 2 (`cpu.max`) and of version 1
     /// (`cpu.cfs_quota_us` in each `cpu.cfs_period_us`).
     ///
     /// - Parameters:

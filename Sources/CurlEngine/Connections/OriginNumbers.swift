@@ -15,7 +15,7 @@ struct OriginNumbers {
     /// Returns the origin with a number.
     func name(of number: Int32) -> String { names[Int(number)] }
 
-    /// Returns whether a number is that of an origin.
+    /// Returns whether an origin has a number.
     func isNumber(_ number: Int32, of name: String) -> Bool { number >= 0 && names[Int(number)] == name }
 
     /// Returns the number of an origin for one more socket.

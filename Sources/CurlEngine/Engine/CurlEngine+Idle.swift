@@ -29,7 +29,7 @@ extension CurlEngine {
     /// Finds the socket of a transfer that is about to leave its connection, if that becomes idle and libcurl has not named its socket.
     ///
     /// A response may be there in the call of libcurl in which the request is sent. libcurl then has no interest in the socket, and names
-    /// none, or only that of an earlier attempt.
+    /// none, or only an earlier attempt's.
     func willLeave(_ transfer: Transfer) {
         guard let multi, let easy = transfer.easy, !isNamed(easy, multi), transfer.attempts > 0,
             !transfer.options.switchesProtocols

@@ -30,7 +30,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     let streams: StreamGate
     /// The transfers whose connections libcurl has made and left to the engine.
     let connectOnlyTransfers = ConnectOnlyTransfers()
-    /// The entry of the engine among those of the process that may close idle connections for others.
+    /// The entry of the engine among the process's engines that may close idle connections for others.
     let peer: EnginePeer
     var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?

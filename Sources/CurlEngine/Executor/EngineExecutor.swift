@@ -76,7 +76,7 @@ import CCurl
         queue.withLock { $0.signallers -= 1 }
     }
 
-    /// Lets objects be released on the pool, those of one turn together. Only for code on the engine thread.
+    /// Lets objects be released on the pool, all of one turn together. Only for code on the engine thread.
     func releaseOnPool(_ objects: [any Sendable]) {
         guard !objects.isEmpty else { return }
         leftovers += objects

@@ -8,7 +8,7 @@ enum EngineThread {
         init(_ body: @escaping () -> Void) { self.body = body }
     }
 
-    /// Returns whether the calling thread is that of `engine`.
+    /// Returns whether the calling thread is the thread of `engine`.
     static func isCurrent(_ engine: AnyObject) -> Bool {
         unsafe ccurl_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(engine).toOpaque())
     }

@@ -49,10 +49,10 @@ extension FileLock {
     /// Performs work that takes the lock of a file, and performs it again while another process has the lock.
     ///
     /// - Parameters:
-    ///   - path: The path of the file; that of its lock has the ending `.lock`.
+    ///   - path: The path of the file; the lock's path has the ending `.lock`.
     ///   - isPatient: Whether the lock is waited for, about five seconds. Otherwise, the work is performed once.
     ///   - work: The work, which runs on a thread that may wait for a disk. It returns `nil` if another process has the lock.
-    /// - Throws: The failure of the work, or that of a lock that was not free in time.
+    /// - Throws: The failure of the work, or of a lock that was not free in time.
     package static func trying<Value: Sendable>(
         for path: String, isPatient: Bool, _ work: @escaping @Sendable () throws(FileError) -> Value?
     ) async throws(FileError) -> Value {

@@ -35,7 +35,7 @@ package enum FileSystem {
     /// Creates a folder that only its user may use, and the missing folders that lead to it, which others may use.
     package static func makePrivateFolder(_ path: String) throws(FileError) { try makeFolder(path, 0o700) }
 
-    /// Creates a folder with permissions, and the missing folders that lead to it with those of the process.
+    /// Creates a folder with permissions, and the missing folders that lead to it with the process's default permissions.
     private static func makeFolder(_ path: String, _ permissions: mode_t) throws(FileError) {
         if unsafe mkdir(path, permissions) == 0 { return }
         if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {

@@ -90,7 +90,7 @@ extension EasyHandle {
             && setProxyHeader(proxy) && (proxy?.scheme != .https || applyToProxy(trust))
     }
 
-    /// Sets the credentials of an HTTP proxy behind a SOCKS proxy with credentials: libcurl would send the HTTP proxy those of the other.
+    /// Sets the credentials of an HTTP proxy behind a SOCKS proxy with credentials: libcurl would send the HTTP proxy the SOCKS proxy's.
     /// A libcurl that separates them has Digest authentication; with others, the proofs are made for each connection (``proveTunnel()``).
     private func setProxyHeader(_ proxy: EngineConfiguration.ProxyServer?) -> Bool {
         guard let proxy, proxy.first?.credentials != nil, proxy.needsProofs || proxy.credentials?.isDigest != true
@@ -150,7 +150,7 @@ extension EngineConfiguration.ProxyServer {
     /// Returns the URL with another name instead of the host.
     fileprivate func url(at name: String?) -> String { name.map { "\(scheme.rawValue)://\($0):\(port)" } ?? url }
 
-    /// Returns the URL with percent-encoded credentials. libcurl has no other option for those of a proxy in front of another.
+    /// Returns the URL with percent-encoded credentials. libcurl has no other option for a proxy in front of another.
     fileprivate func urlWithCredentials(at name: String?) -> String {
         let url = url(at: name)
         guard let credentials, let mark = url.schemeMark else { return url }

@@ -47,7 +47,7 @@ final class EasyHandle {
     var keepsAddresses = false
     /// Whether libcurl's log is on for the current transfer, in order to find refused streams.
     private(set) var tellsWhatHappens = false
-    /// Whether the handle has a request target instead of that of its URL.
+    /// Whether the handle has a request target instead of its URL's.
     private var hasTarget = false
     /// Whether libcurl's log is on and libcurl reads bodies to the end of their streams.
     private(set) var watchesStream = false
@@ -181,7 +181,7 @@ final class EasyHandle {
         return true
     }
 
-    /// Sets the default header lines, and releases those of the last transfer.
+    /// Sets the default header lines, and releases the last transfer's lines.
     func forgetHeaders() {
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         unsafe ccurl_free(headerList)

@@ -97,7 +97,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
     package var tunnelsBehindSockets: Bool { !isAtLeast(8, 17) }
 
     /// Whether libcurl connects as soon as it has the addresses of one kind, IPv4 or IPv6, and forgets them if it is connected
-    /// before it has those of the other kind. This is the case from 8.20.
+    /// before it has the other kind. This is the case from 8.20.
     var connectsDuringLookup: Bool { isAtLeast(8, 20) }
 
     /// Whether libcurl can be told to close all idle connections, which is the case from 8.16.

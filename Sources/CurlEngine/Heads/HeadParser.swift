@@ -36,12 +36,12 @@ struct HeadParser: ~Copyable {
     private var reason = ""
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
     private(set) var contentCodings: [String] = []
-    /// Whether the body is coded, so that its length is not that of the delivered bytes.
+    /// Whether the body is coded, so that its length is not the number of delivered bytes.
     var hasContentEncoding: Bool { !contentCodings.isEmpty }
-    /// Whether the head has a `Transfer-Encoding`, such as that of a chunked body.
+    /// Whether the head has a `Transfer-Encoding`, such as `chunked`.
     private(set) var hasTransferEncoding = false
 
-    /// Whether status 101 is that of a final head, after which the bytes are not HTTP (RFC 9110, section 15.2.2).
+    /// Whether a head with status 101 is final, after which the bytes are not HTTP (RFC 9110, section 15.2.2).
     private let switchesProtocols: Bool
 
     /// Creates a parser with a limit in bytes on all heads together, and on the trailers.

@@ -205,7 +205,7 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
-    /// Returns whether the bytes are those of another span.
+    /// Returns whether another span has the same bytes.
     package func hasSameBytes(as other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         return unsafe withUnsafeBytes { bytes in
@@ -227,7 +227,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Returns whether the bytes are those of an array.
+    /// Returns whether an array has the same bytes.
     package func hasSameBytes(as other: [UInt8]) -> Bool {
         hasSameBytes(as: other.span)
     }

@@ -7,9 +7,9 @@ package final class WireURL: @unchecked Sendable {
     // Unchecked: nothing changes after `init` but an atomic; libcurl only copies from the handle.
     let handle: OpaquePointer?
     /// The complete URL: absolute, normalised and percent-encoded, without fragment and user information. The path and query of an
-    /// unchanged URL are those of ``target``.
+    /// unchanged URL are in ``target``.
     package let text: String
-    /// The path and query of a URL that is sent unchanged; `nil` if those of ``text`` are sent.
+    /// The path and query of a URL that is sent unchanged; `nil` if ``text`` has them.
     package let target: String?
     /// The scheme: `http` or `https`.
     package let scheme: String
@@ -113,7 +113,7 @@ package final class WireURL: @unchecked Sendable {
     }
 
     /// Creates a URL with the scheme, the host and the port of another one, whose text begins in the same way; `nil` unless the rest is a
-    /// path and a query that need no encoding and no normalization. The result is that of ``init(parsing:unchanged:)``, with a fifth of
+    /// path and a query that need no encoding and no normalization. The result is as in ``init(parsing:unchanged:)``, with a fifth of
     /// the work.
     fileprivate init?(_ text: String, root: WireURL) {
         let start = root.origin.utf8.count

@@ -17,7 +17,7 @@ extension CurlEngine {
 
     /// Records that libcurl opens a socket for a leader, to one of the addresses of its host.
     ///
-    /// From 8.20 on, libcurl looks up the addresses of both kinds apart, and connects as soon as it has those of one kind. Until it has
+    /// From 8.20 on, libcurl looks up the addresses of both kinds apart, and connects as soon as it has one kind. Until it has
     /// both, its cache does not have the name, so that another transfer would look up the name again.
     func leaderOpensSocket(_ transfer: Transfer) {
         if transfer.hasCompleteLookup {
@@ -45,7 +45,7 @@ extension CurlEngine {
         guard transfer.lookup == .leading else { return lookups.leave(transfer) }
         let isResolved = transfer.hasOpenedSocket && transfer.hasCompleteLookup
         let isUnresolved = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY
-        // The failure of a request that was sent before is not that of the lookup alone.
+        // The failure of a request that was sent before is not the lookup's alone.
         let failure = isUnresolved && transfer.attempts == 0 ? failure : nil
         let waiting = lookups.didEnd(
             transfer, isResolved: isResolved, failure: failure, now: MonotonicClock.now())

@@ -64,7 +64,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
     private var grantedTurns = 0
     /// The timer of the next look at the other engines; `nil` if neither a turn nor a lookup of theirs is awaited.
     private var timer: EngineTimer?
-    /// The leaders that connect to an address of one kind while libcurl looks up those of the other kind.
+    /// The leaders that connect to an address of one kind while libcurl looks up the other kind.
     private var connecting: [Transfer] = []
     /// The name of the last transfer that needed one, and the instant up to which its lookup counts.
     private var last: (name: String, until: EngineInstant) = ("", EngineInstant(nanoseconds: 0))

@@ -65,7 +65,7 @@ package struct NetworkState: Hashable, Sendable {
     }
 
     /// A usable default route with the addresses of the machine on its links. Other routes, links and addresses can come and go without an
-    /// effect on connections to other networks, for example those of containers.
+    /// effect on connections to other networks, for example containers' networks.
     package struct Uplink: Hashable, Sendable {
         let route: DefaultRoute
         let addresses: Set<Address>
@@ -151,7 +151,7 @@ package struct NetworkState: Hashable, Sendable {
 
     /// Reads the address of a message; `nil` if the message has none.
     static func address(in payload: NetlinkBytes) -> Address? {
-        // `struct ifaddrmsg`. On a link between two machines, the second attribute is the own address, and the first one the other's.
+        // `struct ifaddrmsg`. On a link between two machines, the second attribute is the local address, and the first one the peer's.
         guard let family = payload.uint8(at: 0), let index = payload.uint32(at: 4) else { return nil }
         let attributes = payload.attributes(from: 8)
         guard let bytes = (attributes[2] ?? attributes[1])?.array, bytes.count == (family == 2 ? 4 : 16),
@@ -161,7 +161,7 @@ package struct NetworkState: Hashable, Sendable {
     }
 
     private static func defaultRoute(in payload: NetlinkBytes) -> DefaultRoute? {
-        // `struct rtmsg`: AF_INET or AF_INET6, with no bits of a destination, in another table than that of local addresses, to other
+        // `struct rtmsg`: AF_INET or AF_INET6, with no bits of a destination, in another table than the local addresses', to other
         // machines (RTN_UNICAST), and no copy that the kernel made for one destination (RTM_F_CLONED).
         guard let family = payload.uint8(at: 0), family == 2 || family == 10, payload.uint8(at: 1) == 0,
             payload.uint8(at: 4) != 255, payload.uint8(at: 7) == 1, let flags = payload.uint32(at: 8),

@@ -33,15 +33,15 @@ struct RouteNames {
     /// The name used instead of the host to connect to; `nil` if libcurl looks that up.
     var server: String? { route.parts.addresses == .lookedUp ? nil : "server-\(route.number).trellis.invalid" }
 
-    /// The name used instead of the proxy that is connected first; `nil` if the proxy keeps its name: libcurl looks that up, or the name must
-    /// be that of the certificate of an `https` proxy.
+    /// The name used instead of the first proxy; `nil` if the proxy keeps its name: libcurl looks that up, or the name must
+    /// match the certificate of an `https` proxy.
     var proxy: String? {
         guard route.parts.proxyAddresses != .lookedUp, route.firstProxy?.scheme != .https else { return nil }
         return "proxy-\(route.number).trellis.invalid"
     }
 
-    /// The name used instead of an HTTP proxy behind a SOCKS proxy that wants its address; `nil` if the proxy keeps its name, for the reasons
-    /// of ``proxy``.
+    /// The name used instead of an HTTP proxy after a SOCKS proxy that wants its address; `nil` if the proxy keeps its name, as
+    /// ``proxy`` does.
     var secondProxy: String? {
         guard route.parts.secondProxyAddresses != .lookedUp, let second = route.secondProxy, second.scheme != .https
         else { return nil }
@@ -112,7 +112,7 @@ extension String {
 }
 
 /// The entries that libcurl's cache of addresses holds for routes. Their number is bounded: the ones that were added first are removed,
-/// but for those that the present transfer needs. The entries of shared names are added for each transfer, and expire by themselves.
+/// except the ones that the present transfer needs. The entries of shared names are added for each transfer, and expire by themselves.
 struct LoadedAddresses {
     /// The number of entries from which on old ones are removed.
     static let limit = 1024

@@ -64,7 +64,7 @@ package final class TransferRoute: Sendable {
         package var interface: String?
         /// The versions of IP.
         package var family = Family.any
-        /// The host and port (`host:port`) to which connections are made instead of those of the URL.
+        /// The host and port (`host:port`) to which connections are made instead of the URL's.
         package var connectTo: String?
         /// The addresses of the host to which connections are made, if its name is looked up here.
         package var addresses = Addresses.lookedUp

@@ -115,7 +115,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         return origin.sharing == .shared && origin.room > origin.released
     }
 
-    /// Returns whether streams use the connection with a local port; `nil` if the gate does not know. They may be those of several pools:
+    /// Returns whether streams use the connection with a local port; `nil` if the gate does not know. They may belong to several pools:
     /// libcurl also lets requests to one server share a connection that differ in the addresses that they allow.
     func isUsed(port: Int32) -> Bool? { unsafe isUsed ? streamCounts[port] != nil : nil }
 

@@ -31,7 +31,7 @@ enum CertificateBundle {
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     ]
 
-    /// Returns the absolute path of a file, which stays that of the file when the process changes its folder. libcurl also names the TLS
+    /// Returns the absolute path of a file, which stays right when the process changes its folder. libcurl also names the TLS
     /// sessions of a relative path by the file (`realpath`), so that another spelling of the path would not leave them.
     static func absolute(_ path: String) -> String {
         path.utf8.first == UInt8(ascii: "/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"

@@ -14,7 +14,7 @@ package final class CertificateChain: Sendable {
         package static let staple = RevocationChecks(rawValue: 2)
     }
 
-    /// The certificates of the validated chain, from the server's to that of a trusted authority; empty if the handshake of the connection
+    /// The certificates of the validated chain, from the server's to a trusted authority's; empty if the handshake of the connection
     /// has validated none.
     package let validated: [[UInt8]]
     /// The certificates that the server has sent, its own first.
@@ -44,7 +44,7 @@ extension CertificateChain: Hashable {
 
 extension EasyHandle {
     /// Reads the certificates of the server at the end of the transfer's connection; `nil` if the connection has no TLS. Through a tunnel,
-    /// they are those of the server, and not those of the proxy.
+    /// they are the server's, and not the proxy's.
     var chain: CertificateChain? {
         var lists = Lists()
         let flags = unsafe withUnsafeMutablePointer(to: &lists) { lists in

@@ -12,9 +12,9 @@ package enum ClientCertificate {
         case noKey
         /// A passphrase is needed.
         case encrypted
-        /// The passphrase is not that of the key.
+        /// The passphrase does not open the key.
         case wrongPassphrase
-        /// The key is not that of the certificate.
+        /// The key does not belong to the certificate.
         case mismatch
         /// The key is encrypted with an algorithm that OpenSSL does not have.
         case unsupported

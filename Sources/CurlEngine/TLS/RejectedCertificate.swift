@@ -54,7 +54,7 @@ package struct RejectedCertificate: Hashable, Sendable {
 
     /// The rule that the certificate breaks.
     package var rule: Rule
-    /// The position of the certificate in the chain: 0 for that of the peer; `nil` if not known.
+    /// The position of the certificate in the chain: 0 for the peer's; `nil` if not known.
     package var depth: Int?
     /// The subject, as text; `nil` if not known.
     package var subject: String?
@@ -64,7 +64,7 @@ package struct RejectedCertificate: Hashable, Sendable {
     package var notBefore: Int64?
     /// The end of the validity, in seconds since 1970; `nil` if not known.
     package var notAfter: Int64?
-    /// The names and addresses of the certificate, if it is that of the peer.
+    /// The names and addresses of the certificate, if it is the peer's.
     package var names: [String] = []
     /// The certificates that the peer has sent, encoded as DER and its own first; empty if not known.
     package var sent: [[UInt8]] = []

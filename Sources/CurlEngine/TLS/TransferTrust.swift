@@ -35,9 +35,9 @@ package final class TransferTrust: Sendable {
         package var minimumVersion = Version.v1_2
         /// The newest version that is accepted; `nil` for the newest that libcurl supports.
         package var maximumVersion: Version?
-        /// The ciphers of TLS 1.2, as OpenSSL's list; `nil` for those of libcurl.
+        /// The ciphers of TLS 1.2, as OpenSSL's list; `nil` for libcurl's.
         package var cipherList: String?
-        /// The cipher suites of TLS 1.3, as OpenSSL's list; `nil` for those of libcurl.
+        /// The cipher suites of TLS 1.3, as OpenSSL's list; `nil` for libcurl's.
         package var cipherSuites: String?
         /// The client certificate with the certificates of its issuers and its key, as PEM, if any.
         package var identity: [UInt8]?

@@ -26,7 +26,7 @@ extension Transfer {
         }
     }
 
-    /// Continues with the bytes that were kept until the reader made room. The result is that of ``decode(_:with:)``.
+    /// Continues with the bytes that were kept until the reader made room. The result is as in ``decode(_:with:)``.
     func decodeFurther() -> Bool {
         guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended, !isYielding else { return true }
         do throws(ContentDecoder.Failure) {

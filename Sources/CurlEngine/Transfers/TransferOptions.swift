@@ -34,7 +34,7 @@ package final class TransferOptions: Sendable {
     package let trust: TransferTrust
     /// The method of the request.
     package let method: String
-    /// The header lines of the request; if `nil`, those of the engine's configuration.
+    /// The header lines of the request; if `nil`, the engine's configuration has them.
     package let headerLines: HeaderLines?
     /// The body of the request.
     package let body: Body

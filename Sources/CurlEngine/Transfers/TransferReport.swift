@@ -57,7 +57,7 @@ extension TransferReport {
         return ccurl_socket_is_connected(socket)
     }
 
-    /// Returns the size of the request as sent. The size that libcurl reports is that of the head. From 8.8 on it includes the complete
+    /// Returns the size of the request as sent. libcurl reports the size of the head. From 8.8 on it includes the complete
     /// body. Earlier versions include the part of the body that is sent with the head, as for short bodies; 8.7 counts no body.
     private static func bytesSent(_ easy: UnsafeMutableRawPointer, _ requestBody: TransferOptions.Body) -> Int64 {
         let request = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))

@@ -26,7 +26,7 @@ struct ConnectionChannel {
 
     private let way: Way
     /// Whether fewer received bytes than asked for are all that there are for now. Without TLS, libcurl gives the bytes that it
-    /// has kept before those of the socket, and the socket becomes ready for the others.
+    /// has kept before the socket's, and the socket becomes ready for the others.
     let isPlain: Bool
 
     /// Creates the channel of a connection in libcurl.

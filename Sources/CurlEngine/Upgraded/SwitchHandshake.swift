@@ -3,7 +3,7 @@ import CCurl
 /// The request of a transfer that asks the server to switch protocols, and its response (RFC 9110, section 7.8), on a connection that
 /// libcurl has made and left to the engine.
 ///
-/// A response other than 101 is a response as to any request; its end is that of the connection. After a 101 the connection belongs to a
+/// A response other than 101 is a response as to any request; the connection ends with it. After a 101 the connection belongs to a
 /// ``SwitchedConnection``, with the bytes that followed the head.
 final class SwitchHandshake {
     /// The next step of the engine.

@@ -55,7 +55,7 @@ package final class SwitchedConnection: Sendable {
         /// Whether a reader would not wait.
         var isReadable: Bool { received.count > 0 || hasPeerEnded || receiveFailure != nil || end != nil }
 
-        /// Whether the next bytes for the reader are those of the socket, and it waits for them.
+        /// Whether the next bytes for the reader are on the socket, and it waits for them.
         var mayReadDirectly: Bool {
             plainSocket >= 0 && waits && !isReadable && !isFull && reader == nil && !direct.isEngineReceiving
         }

@@ -22,7 +22,7 @@ extension Transfer {
     func scope(in origin: SharedOrigin) -> Int { easy?.scope ?? origin.scope }
 
     /// Examines an address to which a connection is about to be made. libcurl replaces the zone of an address of a link by the number of
-    /// its pool. The connection then fails, but those of further requests must not.
+    /// its pool. The connection then fails, but the connections of further requests must not.
     func examine(_ address: UnsafeMutablePointer<curl_sockaddr>) {
         guard let easy, easy.scope != 0 else { return }
         var bytes = [UInt8](repeating: 0, count: 16), port: UInt16 = 0

@@ -49,13 +49,13 @@ extension Transfer: FileTransportTask, WaitingTransportTask {
 
 extension Transfer: ConnectionTransportTask {}
 
-/// The connection of a libcurl transfer. Its errors are those of the engine.
+/// The connection of a libcurl transfer. Its errors are the engine's.
 extension SwitchedConnection: DuplexConnection {
     /// The executor of the engine's thread.
     package var executor: (any TaskExecutor)? { engineExecutor }
 }
 
-/// The receiver of the events of a libcurl transfer, which passes them on as those of a transport.
+/// The receiver of the events of a libcurl transfer, which passes them on as events of a transport.
 final class LibcurlEvents: TransferDelegate {
     private let events: any TransportEvents
 

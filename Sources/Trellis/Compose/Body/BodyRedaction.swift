@@ -8,7 +8,7 @@ package enum BodyRedaction {
     /// The text in the place of secrets.
     package static let mark = "REDACTED"
 
-    /// The names of secret members of JSON objects, in lower case, in addition to those of ``SecretFields``.
+    /// The names of secret members of JSON objects, in lower case, in addition to the names in ``SecretFields``.
     private static let secretMembers: Set<String> = ["pass", "pwd", "authorization", "cookie"]
 
     /// Returns the bytes of a body without secrets, and a remark if a part of it is left out because it may hold some. The secrets of a

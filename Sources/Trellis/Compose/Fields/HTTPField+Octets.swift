@@ -4,7 +4,7 @@ import HTTPTypes
 
 extension HTTPField {
     /// The bytes of a value that is not UTF-8, in which ``value`` has replacement characters; `nil` if the value is UTF-8, so that its
-    /// bytes are those of ``value``.
+    /// bytes are the bytes of ``value``.
     ///
     /// The encoded form of a field is its only safe interface that keeps such bytes: one scalar for each byte (ISO 8859-1).
     var octetsBeyondUTF8: [UInt8]? {
@@ -19,7 +19,7 @@ extension HTTPField {
         return String(validating: octets, as: UTF8.self) == nil && octets.count == scalars.count ? octets : nil
     }
 
-    /// The value as a reference to a URL. Octets that are not UTF-8, such as those of Latin-1, are percent-encoded one by one: the server
+    /// The value as a reference to a URL. Octets that are not UTF-8, such as Latin-1, are percent-encoded one by one: the server
     /// gets back those that it has written.
     var urlReference: String {
         guard let octets = octetsBeyondUTF8 else { return value }

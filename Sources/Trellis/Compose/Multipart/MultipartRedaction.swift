@@ -36,7 +36,7 @@ struct MultipartRedaction {
         self.depth = depth
     }
 
-    /// Returns whether a `Content-Type` is that of a multipart body, be it malformed.
+    /// Returns whether a `Content-Type` names a multipart body, even a malformed one.
     static func isMultipart(_ type: String) -> Bool { type.lowercasedASCII().containsBytes("multipart/") }
 
     /// Returns the bytes of a body without secrets, and a remark if a part of it is left out because it may hold some. The body may end
@@ -171,7 +171,7 @@ struct MultipartRedaction {
     /// Returns whether a `Content-Disposition` names a part whose content is a secret. A name that another reader may read otherwise counts
     /// as that of a secret, and so does a missing one, which a part of a form must have (RFC 7578, section 4.2).
     static func namesSecret(_ disposition: String) -> Bool {
-        // The line breaks are those of a field in several lines.
+        // A field in several lines has line breaks.
         var scanner = FieldScanner(disposition.replacing(byte: "\r", with: " ").replacing(byte: "\n", with: " "))
         let kind = scanner.token()?.lowercasedASCII() ?? ""
         var hasName = false

@@ -56,7 +56,7 @@ enum SecretFields {
         return name == "link" || isNameOfURL(name)
     }
 
-    /// Returns whether a name, without `-` and `_`, is that of a field whose value is a URL.
+    /// Returns whether a name, without `-` and `_`, names a field whose value is a URL.
     private static func isNameOfURL(_ name: String) -> Bool {
         namesOfURLs.contains { name.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }
     }

@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The removal of secrets from URLs for messages.
 package enum URLRedaction {
-    /// The names of secret items, in lower case, in addition to those of ``SecretFields``.
+    /// The names of secret items, in lower case, in addition to the names in ``SecretFields``.
     private static let secretNames: Set<String> = [
         "auth", "awsaccesskeyid", "code", "jwt", "key", "pass", "pwd", "session", "sid", "sig",
     ]

@@ -51,7 +51,7 @@ public struct CacheStatus: Sendable, Hashable {
     public var isFromCache: Bool { isHit || isCoalesced || isStaleIfError || isValidated }
     /// Whether the response is a stored one that the server has confirmed with a 304.
     package var isValidated: Bool { forwardReason != nil && forwardCode == 304 }
-    /// Whether a request was sent, and its response is that of the server.
+    /// Whether a request was sent, and the server has answered it.
     var isMiss: Bool { forwardReason != nil && !isFromCache }
     /// Whether there was neither a response nor a request, because the request must not be sent.
     package var isUnsatisfiable = false

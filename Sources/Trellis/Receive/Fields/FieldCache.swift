@@ -29,7 +29,7 @@ struct FieldCache {
         let isSecret: Bool
     }
 
-    /// The fields of a head, with the lines from which they were made. No field has a secret name, or that of a URL.
+    /// The fields of a head, with the lines from which they were made. No field has a secret name, or one for URLs.
     private struct KnownHead {
         let wire: WireFields
         let fields: HTTPFields
@@ -64,7 +64,7 @@ struct FieldCache {
         return made
     }
 
-    /// Returns the fields of a head whose lines are those of a cached head, if any.
+    /// Returns the fields of a cached head with the same lines, if any.
     func knownFields(of wire: WireFields) -> HTTPFields? {
         guard let known = heads[Self.headSlot(of: wire)], wire.bytes.span.hasSameBytes(as: known.wire.bytes) else {
             return nil
@@ -72,7 +72,7 @@ struct FieldCache {
         return known.fields
     }
 
-    /// Returns the fields of a head that differs from a cached one in few lines, such as that of its date, if any.
+    /// Returns the fields of a head that differs from a cached one in few lines, such as its date, if any.
     private mutating func changedFields(of wire: WireFields) -> HTTPFields? {
         guard let known = heads[Self.headSlot(of: wire)] else { return nil }
         var fields = known.fields

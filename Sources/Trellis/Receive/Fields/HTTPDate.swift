@@ -68,7 +68,7 @@ struct HTTPDate: Hashable, Comparable, Sendable {
 
     private static func numbers(_ names: [String]) -> [Int] { names.map { $0.utf8.reduce(0) { $0 << 8 | Int($1) } } }
 
-    /// The names of the days, from that of 1 January 1970 on.
+    /// The names of the days, from 1 January 1970 on.
     private static let dayNames = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let monthNames = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

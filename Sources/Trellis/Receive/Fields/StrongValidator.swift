@@ -47,7 +47,7 @@ enum StrongValidator: Hashable, Sendable {
     /// Whether a part with these fields is of the same representation.
     func fits(partWith fields: HTTPFields) -> Bool {
         switch self {
-        // The tag of a part is that of the complete representation (RFC 9110, section 15.3.7).
+        // A part has the tag of the complete representation (RFC 9110, section 15.3.7).
         case .entityTag(let tag): fields[.eTag]?.hasSameBytes(as: tag) ?? false
         // A part need not repeat the time.
         case .lastModified(let text): fields[.lastModified]?.hasSameBytes(as: text) ?? true

@@ -80,7 +80,7 @@ struct CallConditions: Sendable {
     /// Whether at least one reader accepts any response.
     private var acceptsAll = false
 
-    /// The conditions of attempts: those of the first reader that has any.
+    /// The conditions of attempts, which the first reader with conditions has set.
     var first: ReadingConditions? { all.first }
 
     /// Adds the conditions of a reader; `nil` if the reader accepts any response.

@@ -9,7 +9,7 @@ import HTTPTypes
 /// try response.validate(body: data)
 /// ```
 ///
-/// The rules and the errors are those of ``DataRequest/validate()``: see <doc:Responses>.
+/// The rules and the errors are as in ``DataRequest/validate()``: see <doc:Responses>.
 extension Response {
     /// Whether the status is one of 200 to 299.
     public var isSuccess: Bool { (200..<300).contains(status.code) }

@@ -110,7 +110,7 @@ extension NetworkMonitor: NetworkStatusSource {
     }
 
     /// Calls `body` after each change of the ways to other networks: of the default routes, and of the machine's addresses on their links.
-    /// Other links, such as those of containers, can change without a call.
+    /// Other links, such as containers', can change without a call.
     package func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation {
         let last = Locked<Set<NetworkState.Uplink>?>(nil)
         return observe { (state: NetworkState?) in

@@ -12,7 +12,7 @@ final class NameScope: Sendable {
     /// Whether the process has had a scope. Before the first one, a lookup costs one comparison.
     private static let isUsed = Atomic(false)
 
-    /// The addresses instead of those of a session.
+    /// The addresses used instead of a session's.
     private struct Place {
         /// The session's own addresses, kept so that their identity stays their own.
         let owner: ResolverCache
@@ -21,7 +21,7 @@ final class NameScope: Sendable {
 
     private let places = Locked<[ObjectIdentifier: Place]>([:])
 
-    /// Returns the addresses of the current task instead of those of a session.
+    /// Returns the addresses of the current task instead of a session's.
     static func names(inPlaceOf own: ResolverCache) -> ResolverCache {
         guard isUsed.load(ordering: .relaxed), let scope = ofTask else { return own }
         return scope.places.withLock { places in

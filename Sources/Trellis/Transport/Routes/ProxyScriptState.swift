@@ -105,7 +105,7 @@ final class ProxyScriptState: Sendable {
         }
         let end = access.now.advanced(by: Self.resultLifetime)
         state.withLock { state in
-            // The result of a script that was replaced meanwhile is not kept, nor that of another network.
+            // The result of a script that was replaced meanwhile is not kept, nor another network's.
             guard state.changes == changes, let present = state.text?.text, present.hasSameBytes(as: text) else {
                 return
             }
@@ -229,7 +229,7 @@ final class ProxyScriptState: Sendable {
         if !isWanted { task.cancel() }
     }
 
-    /// Ends a loading, and resumes its waiters in the order of their arrival. The script is kept if it is that of the present network.
+    /// Ends a loading, and resumes its waiters in the order of their arrival. The script is kept if it is the present network's.
     private func end(_ number: UInt64, _ result: Result<LoadedProxyScript, any Error>, now: EngineInstant) {
         let (waiters, outcome) = state.withLock { state -> ([UInt64: Reply<String>], Result<String, any Error>) in
             let former = state.formerLoadings.removeValue(forKey: number)

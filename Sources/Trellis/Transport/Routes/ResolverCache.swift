@@ -21,7 +21,7 @@ final class ResolverCache: Sendable {
 
     private struct State {
         var known: [Key: Known] = [:]
-        /// The number of changes of the network. Addresses and lookups with lower numbers are those of another one.
+        /// The number of changes of the network. Addresses and lookups with lower numbers belong to another one.
         var changes = 0
 
         /// Returns the key of a name in the present network.
@@ -75,8 +75,8 @@ final class ResolverCache: Sendable {
         }
     }
 
-    /// Forgets the addresses, which may be unknown or those of other servers in another network. The lookups under way serve only the
-    /// requests that were made before, because they may never end: the servers that they ask may be unreachable now.
+    /// Forgets the addresses, which may be unknown in another network, or belong to other servers there. The lookups under way serve only
+    /// the requests that were made before, because they may never end: the servers that they ask may be unreachable now.
     func networkDidChange() {
         state.withLock { state in
             state.known = [:]

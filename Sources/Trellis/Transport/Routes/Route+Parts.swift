@@ -52,7 +52,7 @@ extension Route {
             host: entry.targetHost ?? own.host, port: entry.targetPort.map { UInt16(clamping: $0) } ?? own.port)
     }
 
-    /// Returns the versions of IP of connections: those of the route, or that of an own address.
+    /// Returns the versions of IP for connections: the route's, or the version of its source address.
     func connectionFamily() throws(TrellisError) -> AddressFamily {
         guard let source, source.family != .any else { return addressFamily }
         guard addressFamily == .any || addressFamily == source.family else {

@@ -18,7 +18,7 @@ final class TrustEntry: Sendable {
     }
 
     /// The number of the next rules. Sessions share the numbers, because two tables of a session may have rules for the same host, and
-    /// libcurl compares the paths of revocation lists, of which a later list may have that of an earlier one.
+    /// libcurl compares the paths of revocation lists, and a later list may have an earlier one's path.
     private static let nextNumber = Atomic<Int>(1)
 
     /// Returns a number for rules that no other rules of the process have.

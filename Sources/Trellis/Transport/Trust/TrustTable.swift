@@ -8,7 +8,7 @@ final class TrustTable: Sendable {
         let needsStaple: Bool
     }
 
-    /// Rules made of those of a server, with the demand of its evaluator, and those of a proxy.
+    /// Rules made of a server's rules, with the demand of its evaluator, and a proxy's rules.
     private struct PairRules {
         let server: TransferTrust
         let proxy: TransferTrust
@@ -64,7 +64,7 @@ final class TrustTable: Sendable {
 
     /// Whether files must be read, or checked for changes, before a request, which needs a call with a task.
     ///
-    /// - Parameter peers: Returns the host of the request if it has TLS, and that of its HTTPS proxy; `nil` if they are not known yet.
+    /// - Parameter peers: Returns the host of the request if it has TLS, and the host of its HTTPS proxy; `nil` if they are not known yet.
     func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String?, proxyHost: String?)?) -> Bool {
         guard !isConstant else { return false }
         let now = clock.now()

@@ -29,7 +29,7 @@ extension UntrustedCertificate {
 }
 
 extension TrellisError.ClientIdentityFailure {
-    /// Creates the failure from that of the engine.
+    /// Creates the failure from the engine's.
     ///
     /// - Parameter alert: The number of the peer's alert; 0 if there was none.
     init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, _ peer: TLSPeer, _ text: String) {
