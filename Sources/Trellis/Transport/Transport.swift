@@ -57,8 +57,8 @@ public class TransportRequest: @unchecked Sendable {
     package let wire: TransferOptions
     /// The request without the ``defaultFields``. Everything except its fields is as in ``request``.
     package let source: Request
-    /// The fields that follow the fields of ``source``; `nil` if those are complete. The two are joined only when ``request`` or ``headers``
-    /// is read, because a change copies all parts of a request.
+    /// The fields that follow the fields of ``source``; `nil` if those are complete. The two are joined only when ``request`` or
+    /// ``headers`` is read, because a change copies all parts of a request.
     let defaultFields: HTTPFields?
 
     /// Creates the request of an attempt from its parts.
