@@ -13,7 +13,7 @@ extension ExchangeActor {
 
     /// Indicates whether the exchange has waited for its slot, and has a connection that others can share.
     private var mayRevealSharing: Bool {
-        ticket > 0 && prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
+        hasWaited && prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
             && task?.sharesConnection == true
     }
 

@@ -62,9 +62,7 @@ extension ExchangeActor {
     // MARK: The slot
 
     /// Requests a slot.
-    ///
-    /// - Parameter ticket: The earlier number in the queue if the exchange has lost its turn; `nil` otherwise.
-    func enterQueue(ticket: Int? = nil) {
+    func enterQueue() {
         if originIndex == nil {
             guard isRegistered || register() else { return }
             // The adapters of the call may have taken all of its time. The timer, which is set next, ends the exchange.
@@ -72,13 +70,12 @@ extension ExchangeActor {
         }
         // An exchange that is about to be cancelled takes no slot.
         if mustEnd.load(ordering: .relaxed) { return }
-        // An exchange that takes the place of another one begins with the number of that one.
-        let inherited = originIndex == nil && self.ticket > 0 ? self.ticket : nil
-        let entry = admission.enter(self, ticket: ticket ?? inherited)
+        let entry = admission.enter(self)
         originIndex = entry.originIndex
         switch entry.result {
         case .admitted(let isProbing): admit(on: home, isProbing: isProbing)
-        case .waiting(let ticket): self.ticket = ticket
+        case .coming: break
+        case .waiting: hasWaited = true
         }
     }
 
@@ -100,43 +97,27 @@ extension ExchangeActor {
     /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,
     /// passes the slot on.
     ///
-    /// - Parameters:
-    ///   - isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
-    ///   - offer: The number of the slot if it was granted by another engine, and so may have gone to another exchange since; `nil`
-    ///     otherwise.
-    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool, offer: Int?) {
+    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
+    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
         failIfOverdue()
-        let isWaiting = state.progress == .queued
-        let mustEnd = mustEnd.load(ordering: .relaxed)
-        let moves = isWaiting && !mustEnd && engine !== home
-        // The slot is taken on its engine. If it has gone, the exchange has lost its turn.
-        if let offer, !(moves ? admission.isOpen(offer) : admission.accept(offer)) { return }
-        guard isWaiting else {
+        guard state.progress == .queued else {
             // The exchange no longer waits: it releases this slot, and keeps the slot that it may already have.
             let used = slotEngine
             slotEngine = engine
             handle(.admit)
             return slotEngine = used
         }
-        if mustEnd { return passOn(engine) }
-        guard moves else { return admit(on: engine, isProbing: isProbing) }
+        if mustEnd.load(ordering: .relaxed) { return passOn(engine) }
+        guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
         // From here on, the exchange belongs to the other engine.
         _ = moved.storeIfNil(engine)
         isMoved.store(true, ordering: .releasing)
         submitDirectly { exchange in
-            exchange.didGetSlot(on: engine, isProbing: isProbing, offer: offer)
+            exchange.didGetSlot(on: engine, isProbing: isProbing)
             exchange.updateTimer()
         }
-    }
-
-    /// Requests a slot again, because an engine of the exchange was stuck when it was the exchange's turn. The exchange keeps its number in
-    /// the queue. If it was suspended and resumed since, it has requested a slot already.
-    func didLoseTurn() {
-        guard admission.takeLostTurn(of: self), state.progress == .queued else { return }
-        // An exchange that got its slot at once had no number.
-        enterQueue(ticket: ticket > 0 ? ticket : nil)
     }
 
     /// Passes a slot on to the next exchange that waits.
@@ -147,7 +128,8 @@ extension ExchangeActor {
 
     private func admit(on engine: ExchangeEngine, isProbing: Bool) {
         // Either the exchange sees here that it must end, or the thread that ends it sees that it has started.
-        guard takeStartRight(), !mustEnd.load(ordering: .sequentiallyConsistent) else { return passOn(engine) }
+        hasStarted.store(true, ordering: .sequentiallyConsistent)
+        guard !mustEnd.load(ordering: .sequentiallyConsistent) else { return passOn(engine) }
         self.isProbing = isProbing
         slotEngine = engine
         engine.countAdmitted()

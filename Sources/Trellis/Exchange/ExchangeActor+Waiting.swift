@@ -3,45 +3,16 @@ import Synchronization
 
 /// The wait of a task for an exchange. Cancelling the task cancels the exchange.
 extension ExchangeActor {
-    /// Starts the exchange and waits for the response with its complete body. If the engine becomes stuck while the exchange waits for its
-    /// slot, another exchange takes its place.
+    /// Starts the exchange and waits for the response with its complete body.
     nonisolated func collected() async throws -> CollectedResponse {
-        if mayBeReplaced { freeStartRight() }
-        do {
-            return try await withTaskCancellationHandler {
-                try await withReply { reply in
-                    // A new exchange was not abandoned.
-                    _ = first.list.add(self, from: prepared.start, collecting: reply)
-                    submit(reply) { $0.begin(collecting: $1) }
-                }
-            } onCancel: {
-                cancelWithTask()
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                // A new exchange was not abandoned.
+                _ = first.list.add(self, from: prepared.start, collecting: reply)
+                submit(reply) { $0.begin(collecting: $1) }
             }
-        } catch is EngineIsStuck {
-            return try await replaced().collected(insteadOf: self)
-        }
-    }
-
-    /// Does the same as ``collected()``, for an exchange that takes the place of another one.
-    @inline(never)
-    private nonisolated func collected(insteadOf other: ExchangeActor) async throws -> CollectedResponse {
-        freeStartRight()
-        do {
-            return try await withTaskCancellationHandler {
-                try await withReply { reply in
-                    _ = first.list.add(self, from: prepared.start, collecting: reply)
-                    // The end of all exchanges finds one of the two, or both, in a list.
-                    if let error = other.first.list.endDeparture(of: other) {
-                        submit { $0.cancel(error) }
-                        first.list.end(self, with: error)
-                    }
-                    submit(reply) { $0.begin(collecting: $1) }
-                }
-            } onCancel: {
-                cancelWithTask()
-            }
-        } catch is EngineIsStuck {
-            return try await replaced().collected(insteadOf: self)
+        } onCancel: {
+            cancelWithTask()
         }
     }
 

@@ -7,7 +7,7 @@ import Synchronization
 /// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
 ///
 /// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and ``cancel(_:)`` from
-/// any thread. The admission calls ``didGetSlot(on:isProbing:offer:)``, and the transport calls the methods of `TransportEvents`. All
+/// any thread. The admission calls ``didGetSlot(on:isProbing:)``, and the transport calls the methods of `TransportEvents`. All
 /// changes of the state are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     /// The engine on which the exchange was created.
@@ -28,8 +28,8 @@ actor ExchangeActor: EngineActor {
     let admission: ConnectionAdmission
     /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
     var originIndex: ConnectionAdmission.OriginIndex?
-    /// The number of the exchange in the queue since it last began to wait.
-    nonisolated let ticketNumber = Atomic(0)
+    /// Whether the exchange has waited for its slot.
+    var hasWaited = false
     /// The engine on which the exchange has its slot; `nil` before it has one.
     var slotEngine: ExchangeEngine?
     /// Indicates whether the exchange has ended, for other threads.
@@ -43,12 +43,8 @@ actor ExchangeActor: EngineActor {
     /// Indicates whether the exchange must end, so that it does not start any more. Set under the lock of the list, before the
     /// exchange is cancelled.
     nonisolated let mustEnd = Atomic(false)
-    /// The right to start with a slot.
-    nonisolated let startRight = Atomic(StartRight.ofEngine)
-    /// The exchange that takes the place of this one on another engine; `nil` if there is none.
-    nonisolated let replacement = LazyReference<ExchangeActor>()
-    /// Indicates whether another exchange may take the place of this one.
-    nonisolated let mayBeReplaced: Bool
+    /// Whether the exchange has started with a slot, for the thread that ends it.
+    nonisolated let hasStarted = Atomic(false)
     /// Indicates whether the registry counts the exchange.
     var isRegistered = false
     private(set) var state = ExchangeState()
@@ -127,7 +123,6 @@ actor ExchangeActor: EngineActor {
         self.flow = flow
         first = engine
         self.prefersEngine = prefersEngine
-        mayBeReplaced = !prefersEngine && flow == nil
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
         isClockRunning = !prepared.isDeferred
@@ -193,7 +188,7 @@ actor ExchangeActor: EngineActor {
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
         if hasHistory, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
-        if hasHistory, next.isEnded, !isReplaced { tell(event, after: progress) }
+        if hasHistory, next.isEnded { tell(event, after: progress) }
         // An effect has led to a further event, which has set the timer.
         if state.phase != next.phase { return }
         if event == .resume || event == .suspend {

@@ -54,8 +54,6 @@ final class ExchangeList: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        /// The exchanges whose tasks are about to create other exchanges, with the error if all exchanges were ended in the meantime.
-        var departures: [ObjectIdentifier: Result<Void, any Error>] = [:]
         /// The instant of the next look, in nanoseconds; the highest number if none is due.
         var nextLook = UInt64.max
         /// The task that waits for the next look, and its number.
@@ -173,8 +171,7 @@ final class ExchangeList: Sendable {
     /// Does the same as ``end(_:with:)`` for all exchanges. Those that wait for a slot do not start any more.
     func endAll(with error: any Error) {
         let exchanges = state.withLock { state in
-            for id in state.departures.keys { state.departures[id] = .failure(error) }
-            return state.entries.indices.filter { end($0, with: error, &state) }.map { state.entries[$0].exchange }
+            state.entries.indices.filter { end($0, with: error, &state) }.map { state.entries[$0].exchange }
         }
         for exchange in exchanges where exchange.executor.isStuck { abandon(exchange) }
     }
@@ -186,35 +183,6 @@ final class ExchangeList: Sendable {
         let soon = clock.now().advanced(by: Self.interval).nanoseconds
         if soon < state.nextLook { look(at: soon, &state) }
         return true
-    }
-
-    /// Lets the task of an exchange that waits for its slot create another exchange (``EngineIsStuck``), if the engine is stuck. The
-    /// exchange ends when its engine runs again, and never starts.
-    func placeAnew(_ exchange: ExchangeActor) {
-        guard exchange.mayBeReplaced, !exchange.hasMoved, exchange.executor.isStuck else { return }
-        let reply = state.withLock { state -> Reply<CollectedResponse>? in
-            guard let position = state.position(of: exchange), state.entries[position].ending == nil,
-                state.entries[position].others.isEmpty, let reply = state.entries[position].collected,
-                exchange.giveUpStartRight()
-            else { return nil }
-            exchange.wasAbandoned.store(true, ordering: .releasing)
-            exchange.mustEnd.store(true, ordering: .sequentiallyConsistent)
-            state.remove(exchange)
-            state.departures[ObjectIdentifier(exchange)] = .success(())
-            return reply
-        }
-        guard let reply else { return }
-        reply.resume(with: .failure(EngineIsStuck()))
-        exchange.submit { $0.cancel(CancellationError()) }
-    }
-
-    /// Records that the other exchange of a task is in its list (``placeAnew(_:)``). Returns the error with which all exchanges were ended
-    /// in the meantime; `nil` if they were not.
-    func endDeparture(of exchange: ExchangeActor) -> (any Error)? {
-        switch state.withLock({ $0.departures.removeValue(forKey: ObjectIdentifier(exchange)) }) {
-        case .failure(let error): error
-        case .success, nil: nil
-        }
     }
 
     /// Resumes the tasks that wait for an exchange with an error. The exchange ends when its engine runs again.
@@ -312,7 +280,7 @@ extension ExchangeActor {
         guard var error = error as? TrellisError, error.method == nil else { return error }
         error.method = prepared.method
         error.url = URLRedaction.redact(prepared.url)
-        error.phase = startRight.load(ordering: .sequentiallyConsistent) == .taken ? .sending : .queued
+        error.phase = hasStarted.load(ordering: .sequentiallyConsistent) ? .sending : .queued
         error.detail = "the engine thread of the request is blocked"
         error.followed = prepared.history?.redirects ?? []
         error.metrics.callID = prepared.callID

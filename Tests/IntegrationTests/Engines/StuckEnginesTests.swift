@@ -73,50 +73,7 @@ struct StuckEnginesTests {
 
     // MARK: Turns
 
-    /// - Parameter isKnown: Indicates whether the engine is known to be stuck when the slot is granted.
-    @Test(arguments: [true, false])
-    func aSlotPassesOverAnEngineThatIsStuck(_ isKnown: Bool) async throws {
-        let gates = ["/first": LoopbackServer.Gate(), "/next": LoopbackServer.Gate()]
-        let server = try Engines.server { gates[$0] }
-        let session = Engines.session(.fixed(2), perOrigin: 1)
-        let first = await waiting("/first", 1, session, server)
-        try await server.waitUntilRequested(count: 1)
-        // The requests of the first engine are ahead of those of the second.
-        let late = [await waiting("/late", 0, session, server), await waiting("/later", 0, session, server)]
-        let next = [await waiting("/next", 1, session, server), await waiting("/last", 1, session, server)]
-        let blockade = try await Blockade(0, of: session)
-        if isKnown { await waitUntilStuck(0, of: session) }
-        gates["/first"]?.open()
-        try await first.value
-        try await server.waitUntilRequested(count: 2)
-        try await blockade.end()
-        await session.engines.first.settle()
-        gates["/next"]?.open()
-        for task in late + next { try await task.value }
-        #expect(server.requests.map(\.path) == ["/first", "/next", "/late", "/later", "/last"])
-        await session.shutdown()
-    }
-
-    /// The only connection is on an engine that has just become stuck.
-    @Test func aSlotIsNotLostOnTheWayToAnEngineThatIsStuck() async throws {
-        let server = try LoopbackServer.http { _ in .text("hello") }
-        let session = Engines.session(.fixed(2), perOrigin: 1)
-        _ = try await Engines.onEngine(1, of: session) { try await session.data(server.url("/first")) }.value
-        // The request returns its slot.
-        await session.engines.all[1].settle()
-        let blockade = try await Blockade(1, of: session)
-        let tasks = ["/moved", "/next"].map { path in
-            Engines.onEngine(0, of: session) { _ = try await session.data(server.url(path)) }
-        }
-        try await server.waitUntilRequested(count: 2)
-        #expect(session.engines.all[1].executor.meter.isStuck)
-        try await blockade.end()
-        for task in tasks { try await task.value }
-        #expect(Set(server.requests.map(\.path)) == ["/first", "/moved", "/next"])
-        await session.shutdown()
-    }
-
-    /// An engine that passes a slot on is not blocked, however long its turn has already lasted.
+    /// Requests keep their order, however long a turn of their engine lasts.
     @Test func anEngineInALongTurnKeepsTheTurnsOfItsRequests() async throws {
         let gate = LoopbackServer.Gate()
         let server = try Engines.server { $0 == "/first" ? gate : nil }
@@ -150,29 +107,6 @@ struct StuckEnginesTests {
         _ = try await Engines.onEngine(0, of: session) { try await session.data(servers[1].url()) }.value
         try await blockade.end()
         try await servers[0].waitUntilAllClosed()
-        await session.shutdown()
-    }
-
-    /// A hold of an idle connection ends on the other engine, and the slot is on its way to an engine that has just become stuck.
-    @Test func aSlotAfterAHoldDoesNotWaitForAnEngineThatIsStuck() async throws {
-        let gates = ["/first": LoopbackServer.Gate(), "/other": LoopbackServer.Gate()]
-        let servers = try (0..<2).map { _ in try Engines.server { gates[$0] } }
-        let session = Engines.session(.fixed(2), total: 2)
-        let first = await waiting("/first", 1, session, servers[0])
-        try await servers[0].waitUntilRequested(count: 1)
-        let other = await waiting("/other", 1, session, servers[1])
-        try await servers[1].waitUntilRequested(count: 1)
-        let late = Task { try await session.string(servers[0].url("/late")) }
-        await Engines.waitUntilLive(session, count: 3)
-        #expect(await session.engines.first.actor.requestCount == 1)
-        let (blockade, hasRun) = (try await Blockade(0, of: session), Locked(false))
-        session.engines.first.executor.submit { hasRun.withLock { $0 = true } }
-        gates["/other"]?.open()
-        #expect(try await late.value == "hello")
-        #expect(!hasRun.withLock { $0 })
-        try await blockade.end()
-        gates["/first"]?.open()
-        for task in [first, other] { try await task.value }
         await session.shutdown()
     }
 

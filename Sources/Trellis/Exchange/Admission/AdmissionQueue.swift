@@ -29,8 +29,6 @@ struct AdmissionQueue<ID: Hashable> {
         /// Indicates whether the request must report its connection through ``probed(_:at:isShared:)``: it is the first one to its origin,
         /// or its connection may show that the origin's connections can be shared after all.
         let isProbing: Bool
-        /// The number of a request that waits; zero if the request got a slot.
-        var ticket = 0
         /// Indicates whether ``AdmissionQueue/endHold()`` must be called a moment later.
         var isHolding = false
     }
@@ -146,11 +144,9 @@ struct AdmissionQueue<ID: Hashable> {
     /// - Parameters:
     ///   - mayShare: Indicates whether the request can share a connection with others. If the origin has no connection yet, one request
     ///     connects first, so that a burst does not open a connection for each request.
-    ///   - ticket: The number of a request that has waited before and keeps its order; `nil` for a new request.
     ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin, which may have become that of another origin.
     mutating func enter(
-        _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal, ticket: Int? = nil,
-        hint: Int = -1
+        _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal, hint: Int = -1
     ) -> Entry {
         let index = origins.indices.contains(hint) && origins[hint].isNamed(origin) ? hint : index(of: origin)
         if !origins[index].hasWaiting(), hasRoom(index) {
@@ -163,13 +159,12 @@ struct AdmissionQueue<ID: Hashable> {
         }
         if origins[index].line.isEmpty { takeTurn(index) }
         let count = origins[index].line.count
-        let number = origins[index].line.enter(id, priority, ticket: ticket)
+        origins[index].line.enter(id, priority)
         // A request that waits already is counted once.
         waitingCount += origins[index].line.count - count
         stand(index)
         return Entry(
-            originIndex: OriginIndex(value: index), isAdmitted: false, isProbing: false, ticket: number,
-            isHolding: isHolding)
+            originIndex: OriginIndex(value: index), isAdmitted: false, isProbing: false, isHolding: isHolding)
     }
 
     /// Removes a waiting request; does nothing if the request does not wait.
@@ -194,14 +189,6 @@ struct AdmissionQueue<ID: Hashable> {
         default: return []
         }
         return admitWaiting(after: index)
-    }
-
-    /// Ends the wait for the first connection to an origin, which takes too long: the waiting requests connect at once, and each one finds
-    /// out for itself whether its connection can be shared. Returns the requests that get a slot as a result.
-    mutating func giveUpProbe(at originIndex: OriginIndex) -> [ID] {
-        guard prober(at: originIndex) != nil else { return [] }
-        setSharing(originIndex.value, .exclusive)
-        return admitWaiting(after: originIndex.value)
     }
 
     /// Releases a slot. Returns the requests that get a slot as a result.

@@ -6,20 +6,11 @@ extension ConnectionAdmission {
         private let limits: ConnectionLimits
         var queue: AdmissionQueue<Applicant>
         private var engines: [ExchangeEngine] = []
-        /// The exchanges whose turn came while their engines were stuck, until they enter the queue again.
-        var lost: Set<Applicant> = []
         var loads = EngineLoads(requests: [], activeCount: 1) { _ in false }
         /// The number of open connections on all engines, for all origins.
         private var openCount = 0
         /// The instant at which origins no longer leave idle connections to others; `nil` if none does so.
         private var holdEnd: EngineInstant?
-        /// The slots that other engines have not taken yet, by number.
-        var offers: [Int: Grant] = [:]
-        private var lastOffer = 0
-        /// The origins whose first connection is being made while requests wait for it.
-        private var probes: Set<OriginIndex> = []
-        /// The engines that look at the others, by index.
-        private var isWatching: [Bool] = []
         /// The interval at which holds end. An exchange waits for one to two intervals at most.
         private static var holdTime: Duration { .milliseconds(5) }
 
@@ -35,7 +26,6 @@ extension ConnectionAdmission {
         mutating func add(_ engine: ExchangeEngine) -> ExchangeEngine? {
             engines.append(engine)
             loads.requests.append(0)
-            isWatching.append(false)
             let engines = engines
             loads = EngineLoads(requests: loads.requests, activeCount: loads.activeCount) {
                 engines[$0].executor.isStuck
@@ -84,50 +74,12 @@ extension ConnectionAdmission {
         }
 
         /// Chooses the engines of exchanges whose turn has come.
-        ///
-        /// - Parameter caller: The engine on whose thread this is called.
-        mutating func grants(_ applicants: [Applicant], by caller: @autoclosure () -> Int) -> [Grant] {
+        mutating func grants(_ applicants: [Applicant]) -> [Grant] {
             if applicants.isEmpty { return [] }
             guard isSpread else {
                 return applicants.map { Grant(exchange: $0.exchange, engine: $0.exchange.home) }
             }
-            let caller = caller()
-            var (grants, waiting, index) = ([Grant](), applicants, 0)
-            while index < waiting.count {
-                let applicant = waiting[index]
-                index += 1
-                let exchange = applicant.exchange
-                if exchange.entrance.isStuck || exchange.executor.isStuck,
-                    let originIndex = queue.originIndex(of: exchange.prepared.queue)
-                {
-                    // The engine of the exchange cannot pass the slot on, so another exchange gets it.
-                    waiting += passOver(applicant, at: originIndex)
-                } else {
-                    var grant = grant(exchange, at: nil, isProbing: false)
-                    offer(&grant, by: caller)
-                    grants.append(grant)
-                }
-            }
-            return grants
-        }
-
-        /// Takes the slot of an exchange whose engine is stuck, and notifies the exchange, which requests a slot again as soon as its
-        /// engine runs, or is replaced by one on another engine. Returns the exchanges whose turn has come as a result.
-        private mutating func passOver(_ applicant: Applicant, at originIndex: OriginIndex, on engine: Int = 0)
-            -> [Applicant]
-        {
-            lost.insert(applicant)
-            let exchange = applicant.exchange
-            defer {
-                exchange.submit { $0.didLoseTurn() }
-                if exchange.mayBeReplaced {
-                    // The task that waits for the exchange is resumed without the lock.
-                    Task<Void, Never>(executorPreference: globalConcurrentExecutor) {
-                        exchange.first.list.placeAnew(exchange)
-                    }
-                }
-            }
-            return queue.release(applicant, at: originIndex, on: engine, isShared: nil)
+            return applicants.map { grant($0.exchange, at: nil, isProbing: false) }
         }
 
         /// Chooses the engine of an exchange that gets a slot.
@@ -144,87 +96,22 @@ extension ConnectionAdmission {
                 limit: min(limits.perOrigin, before + room), mobility: exchange.mobility, engines: loads)
             openCount += queue[spreadAt: originIndex].openCount - before
             loads.requests[choice.engine] += 1
-            var grant = Grant(
-                exchange: exchange, engine: engines[choice.engine], isProbing: isProbing, originIndex: originIndex,
-                opens: choice.opens)
+            var grant = Grant(exchange: exchange, engine: engines[choice.engine], isProbing: isProbing)
             if let closing = choice.closes {
                 grant.closing = (engines[closing], queue.origin(at: originIndex))
             } else if choice.opens, openCount > limits.total {
                 grant.closing = closeIdleConnection()
             }
-            if let closing = grant.closing, loads.isStuck(closing.engine.index) {
-                // The exchange does not wait for an engine that is stuck.
-                closing.engine.closeIdleConnections(to: closing.origin)
-                grant.closing = nil
-            }
             return grant
-        }
-
-        /// Makes a grant an offer, which can be withdrawn, if an engine other than the caller's is on the way of the exchange to its slot.
-        mutating func offer(_ grant: inout Grant, by caller: Int) {
-            guard grant.engine.index != caller || grant.exchange.first.index != caller else { return }
-            lastOffer += 1
-            grant.offer = lastOffer
-            offers[lastOffer] = grant
         }
 
         /// Ends the hold of idle connections if its time is over. Returns the slots that are granted, and the instant for a timer; `nil` if
         /// no timer is needed.
-        mutating func updateHold(now: EngineInstant, on engine: Int) -> ([Grant], EngineInstant?) {
+        mutating func updateHold(now: EngineInstant) -> ([Grant], EngineInstant?) {
             if let holdEnd, now < holdEnd { return ([], nil) }
-            let granted = holdEnd == nil ? [] : grants(queue.endHold(), by: engine)
+            let granted = holdEnd == nil ? [] : grants(queue.endHold())
             holdEnd = queue.isHolding ? now.advanced(by: Self.holdTime) : nil
             return (granted, holdEnd)
-        }
-
-        /// Records that a request waits on an engine. Returns whether the engine must begin to look at the others.
-        mutating func beginWatch(for originIndex: OriginIndex, on engine: Int) -> Bool {
-            if queue.prober(at: originIndex) != nil { probes.insert(originIndex) }
-            return beginWatch(on: engine)
-        }
-
-        /// Indicates whether engines must look at the others, because requests wait, or slots are on their way to other engines.
-        private var mustWatch: Bool { queue.waitingCount > 0 || !offers.isEmpty }
-
-        /// Returns whether an engine must begin to look at the others.
-        mutating func beginWatch(on engine: Int) -> Bool {
-            guard mustWatch, !isWatching[engine] else { return false }
-            isWatching[engine] = true
-            return true
-        }
-
-        /// Looks at all engines from one of them: slots that were not taken by an engine that is stuck go to other exchanges, and the wait
-        /// for a first connection on such an engine ends. Returns the slots that are granted, whether a hold must be ended, and whether
-        /// the engine need not look again.
-        mutating func look(on engine: Int) -> ([Grant], isHolding: Bool, isOver: Bool) {
-            var granted: [Grant] = []
-            for (number, offer) in offers.filter({ $0.value.isStuck }).sorted(by: { $0.key < $1.key }) {
-                offers[number] = nil
-                granted += grants(withdraw(offer), by: engine)
-            }
-            for originIndex in probes {
-                let prober = queue.prober(at: originIndex)
-                if let prober, !prober.exchange.executor.isStuck { continue }
-                probes.remove(originIndex)
-                if prober != nil { granted += grants(queue.giveUpProbe(at: originIndex), by: engine) }
-            }
-            isWatching[engine] = mustWatch
-            if queue.waitingCount == 0 { probes = [] }
-            return (granted, queue.isHolding, !isWatching[engine])
-        }
-
-        /// Releases a slot that was not taken. Returns the exchanges whose turn has come as a result.
-        private mutating func withdraw(_ offer: Grant) -> [Applicant] {
-            guard let originIndex = offer.originIndex else { return [] }
-            let engine = offer.engine.index
-            release(at: originIndex, on: engine)
-            if offer.opens {
-                // The connection was not opened.
-                let before = queue[spreadAt: originIndex].openCount
-                queue[spreadAt: originIndex].willNotOpen(on: engine, streams: queue.streams(at: originIndex))
-                openCount += queue[spreadAt: originIndex].openCount - before
-            }
-            return passOver(Applicant(exchange: offer.exchange), at: originIndex, on: engine)
         }
 
         mutating func release(at originIndex: OriginIndex, on engine: Int) {

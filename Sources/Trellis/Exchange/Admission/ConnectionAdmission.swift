@@ -22,10 +22,10 @@ final class ConnectionAdmission: Sendable {
         ///
         /// - Parameter isProbing: Indicates whether other exchanges wait until the connection of this one shows whether it can be shared.
         case admitted(isProbing: Bool)
-        /// The exchange gets its slot later, through ``ExchangeActor/didGetSlot(on:isProbing:offer:)``.
-        ///
-        /// - Parameter ticket: The number of the exchange in the queue.
-        case waiting(ticket: Int)
+        /// The exchange has a slot, of which ``ExchangeActor/didGetSlot(on:isProbing:)`` tells it.
+        case coming
+        /// The exchange waits, and gets its slot through ``ExchangeActor/didGetSlot(on:isProbing:)``.
+        case waiting
     }
 
     private let limits: ConnectionLimits
@@ -48,7 +48,6 @@ final class ConnectionAdmission: Sendable {
         engine.onIdle { [weak state, index = engine.index] in state?.withLock { $0.closeAllIdle(on: index) } }
         guard let first = state.withLock({ $0.add(engine) }) else { return }
         first.closeIdleConnections(to: nil)
-        watch(forRequestsOn: first)
     }
 
     /// Sets the number of engines that get requests without a connection; at most all engines that were added.
@@ -63,61 +62,42 @@ final class ConnectionAdmission: Sendable {
     // MARK: Slots
 
     /// Requests a slot on the exchange's engine. Returns the index of its origin in the queue.
-    ///
-    /// - Parameter ticket: The earlier number in the queue of an exchange that has lost its turn; `nil` for a new one.
-    func enter(_ exchange: ExchangeActor, ticket: Int? = nil) -> (originIndex: OriginIndex, result: Result) {
+    func enter(_ exchange: ExchangeActor) -> (originIndex: OriginIndex, result: Result) {
         let prepared = exchange.prepared
         let mayShare = prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let applicant = Applicant(exchange: exchange)
         let hint = prepared.wire.url.queueHint
-        let (entry, grant, mustWatch) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?, Bool) in
+        let (entry, grant) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?) in
             let entry = state.queue.enter(
                 applicant, origin: prepared.queue, mayShare: mayShare,
-                priority: prepared.source.priority, ticket: ticket, hint: hint)
-            if !state.lost.isEmpty { state.lost.remove(applicant) }
-            guard state.isSpread else { return (entry, nil, false) }
-            let home = exchange.home
-            guard entry.isAdmitted else {
-                return (entry, nil, state.beginWatch(for: entry.originIndex, on: home.index))
-            }
-            var grant = state.grant(exchange, at: entry.originIndex, isProbing: entry.isProbing)
-            if grant.engine === home, grant.closing == nil { return (entry, nil, false) }
-            state.offer(&grant, by: home.index)
-            return (entry, grant, false)
+                priority: prepared.source.priority, hint: hint)
+            guard state.isSpread, entry.isAdmitted else { return (entry, nil) }
+            let grant = state.grant(exchange, at: entry.originIndex, isProbing: entry.isProbing)
+            return (entry, grant.engine === exchange.home && grant.closing == nil ? nil : grant)
         }
         if entry.originIndex.value != hint { prepared.wire.url.queueHint = entry.originIndex.value }
         guard entry.isAdmitted else {
             if entry.isHolding { updateHold(on: exchange.home) }
-            if mustWatch { watch(on: exchange.home) }
-            return (entry.originIndex, .waiting(ticket: entry.ticket))
+            return (entry.originIndex, .waiting)
         }
         guard let grant else { return (entry.originIndex, .admitted(isProbing: entry.isProbing)) }
         grant.deliver()
-        return (entry.originIndex, .waiting(ticket: entry.ticket))
+        return (entry.originIndex, .coming)
     }
 
     /// Grants slots to the waiting exchanges for which the first connection to their origin has room.
     func didProbe(_ exchange: ExchangeActor, at originIndex: OriginIndex, isShared: Bool) {
         let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
             let applicants = state.queue.probed(Applicant(exchange: exchange), at: originIndex, isShared: isShared)
-            return (state.grants(applicants, by: exchange.home.index), state.queue.isHolding)
+            return (state.grants(applicants), state.queue.isHolding)
         }
-        deliver(grants, by: exchange.home)
+        deliver(grants)
         if isHolding { updateHold(on: exchange.home) }
     }
 
     /// Removes a waiting exchange from the queue; does nothing if the exchange does not wait.
     func leave(_ exchange: ExchangeActor, at originIndex: OriginIndex) {
-        state.withLock { state in
-            state.queue.leave(Applicant(exchange: exchange), at: originIndex)
-            state.lost.remove(Applicant(exchange: exchange))
-        }
-    }
-
-    /// Returns whether an exchange has lost its turn, and has neither entered the queue again nor left it since. The exchange then enters
-    /// the queue again, or does not wait any more.
-    func takeLostTurn(of exchange: ExchangeActor) -> Bool {
-        state.withLock { $0.lost.remove(Applicant(exchange: exchange)) != nil }
+        state.withLock { $0.queue.leave(Applicant(exchange: exchange), at: originIndex) }
     }
 
     /// Releases a slot of an exchange, and grants it to a waiting exchange.
@@ -130,24 +110,15 @@ final class ConnectionAdmission: Sendable {
             if state.isSpread { state.release(at: originIndex, on: engine.index) }
             let applicants = state.queue.release(
                 Applicant(exchange: exchange), at: originIndex, on: engine.index, isShared: isShared)
-            return (state.grants(applicants, by: exchange.home.index), state.queue.isHolding)
+            return (state.grants(applicants), state.queue.isHolding)
         }
-        deliver(grants, by: exchange.home)
+        deliver(grants)
         if isHolding { updateHold(on: exchange.home) }
     }
 
     /// Notifies the exchanges that get slots.
     func deliver(_ grants: [Grant]) {
         for grant in grants { grant.deliver() }
-    }
-
-    /// Notifies the exchanges that get slots, and lets the engine that has granted these look at the other engines until the slots are
-    /// taken: no other request may wait that would lead to a look. Call on the thread of the engine.
-    func deliver(_ grants: [Grant], by engine: ExchangeEngine) {
-        deliver(grants)
-        if grants.contains(where: { $0.offer != nil }), state.withLock({ $0.beginWatch(on: engine.index) }) {
-            watch(on: engine)
-        }
     }
 
     /// Returns the reason why an exchange waits, for errors.

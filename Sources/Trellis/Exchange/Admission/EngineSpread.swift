@@ -170,11 +170,6 @@ struct EngineSpread: Hashable {
     /// Records that an engine closes an idle connection.
     mutating func closeIdle(on engine: Int) { modify(engine) { $0.open -= 1 } }
 
-    /// Records that an engine does not open the connection for which it got a slot. The slot was released before.
-    mutating func willNotOpen(on engine: Int, streams: Int) {
-        modify(engine) { if $0.open > $0.used(streams) { $0.open -= 1 } }
-    }
-
     private mutating func modify(_ engine: Int, _ body: (inout Share) -> Void) {
         while shares.count <= engine { shares.append(Share()) }
         openCount -= shares[engine].open

@@ -294,7 +294,7 @@ final class DirectCall: Sendable {
             } catch {
                 if steps.steps.retriers.isEmpty {
                     // The session would wait for the call that follows a redirect.
-                    if received.status.isRedirect { sending.exchange.latest.recordAbandonment() }
+                    if received.status.isRedirect { sending.exchange.recordAbandonment() }
                     return .failed(ended(with: error))
                 }
                 call.note(prepared.request)
@@ -355,6 +355,6 @@ final class DirectCall: Sendable {
         _ result: Result<StepResponse, any Error>, _ sent: Request?, _ exchange: ExchangeActor?
     ) -> Rest {
         if case .success = result, let exchange { call.note(exchange.prepared.request) }
-        return Rest(actor: makeActor(after: exchange?.latest), result: result, sent: sent)
+        return Rest(actor: makeActor(after: exchange), result: result, sent: sent)
     }
 }

@@ -68,7 +68,7 @@ extension Session {
     /// Makes the call that follows the redirect with which an exchange was answered.
     @inline(never)
     private func follow(_ exchange: ExchangeActor, of request: Request, _ redirect: StepResponse) -> RequestActor {
-        makeRequest(request, .memory, start: exchange.prepared.start, first: exchange.latest, answered: redirect)
+        makeRequest(request, .memory, start: exchange.prepared.start, first: exchange, answered: redirect)
     }
 
     /// Sends a request and returns as soon as the head of its response has come.
