@@ -56,12 +56,6 @@ package final class CallObserver: Sendable {
         if counting.exchange(.over, ordering: .relaxed) == .counted { hub.openCalls.leave() }
     }
 
-    /// Sends the event of the result of the call.
-    func close(with result: consuming RequestEvent.Kind) {
-        tell(result)
-        close()
-    }
-
     /// Sets the number of the latest attempt.
     func begin(attempt number: Int) { attempt.store(number, ordering: .relaxed) }
 

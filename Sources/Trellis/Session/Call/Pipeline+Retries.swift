@@ -7,7 +7,9 @@ extension Pipeline {
     func validated(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result else { return end }
         if call.delivery == .stream, request.steps.waitsForFirstByte { return await withFirstByte(end, of: answer) }
-        guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else { return end }
+        guard call.delivery == .memory, let body = answer.data,
+            let conditions = call.record.withLock({ $0.conditions.first })
+        else { return end }
         let whole = Answer(
             to: answer.sent, response: answer.response, body: body,
             observer: call.observer.map { _ in ValidationRecorder(call) })

@@ -26,6 +26,7 @@ final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
     let context: CallContext
+    /// The last request of the attempt.
     let last: LastRequest
     /// The exchange for whose response equal requests wait; `nil` if none may wait for the next one.
     let cacheLead: CacheLead?
