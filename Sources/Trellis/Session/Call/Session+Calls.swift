@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The creation of calls by the verbs and handles of a session. A call without steps and observers is a single exchange. A call in memory
-/// whose steps do not wait is a ``DirectCall``. Any other call is a ``RequestActor``, whose ``Pipeline`` makes its exchanges.
+/// The creation of calls by the verbs and handles of a session. A verb's call in memory whose steps do not wait is a ``DirectCall``. Any
+/// other call is a ``RequestActor``, whose ``Pipeline`` makes its exchanges; that of a stream without steps begins with its exchange.
 extension Session {
     /// Sends a request and returns its response with the complete body.
     ///
@@ -26,49 +26,27 @@ extension Session {
     ) async throws -> Answer {
         switch try send(make, conditions) {
         case .direct(let call): return try await call.collected()
-        case .call(let call): return try await call.runCollecting(conditions)
-        case .exchange(let exchange, let request): return try await collected(exchange, request, conditions)
+        case .actor(let call): return try await call.runCollecting(conditions)
         }
     }
 
-    /// The first step of a request: a call with its steps, or an exchange alone.
+    /// The call of a verb.
     private enum Sending {
         case direct(DirectCall)
-        case call(RequestActor)
-        /// An exchange alone, without steps and observers.
-        case exchange(ExchangeActor, Request)
+        case actor(RequestActor)
     }
 
-    /// Makes a request, and the call or the exchange that sends it. Separate from the functions that wait, so that a call that waits keeps
-    /// none of these values in its frame.
+    /// Makes a request and its call. Separate from the functions that wait, so that a call that waits keeps none of these values in its
+    /// frame.
     @inline(never)
     private func send(_ make: () throws -> Request, _ conditions: ReadingConditions?) throws -> Sending {
         let start = clock.now()
         let request = try make()
-        guard isSurrounded(request) else {
-            let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
-            return .exchange(makeExchange(prepared, readers: conditions), request)
-        }
-        guard let steps = directSteps(of: request) else { return .call(makeRequest(request, .memory, start: start)) }
-        return .direct(makeDirectCall(request, steps, conditions, start: start))
-    }
-
-    @inline(never)
-    private func collected(
-        _ exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?
-    ) async throws -> Answer {
-        let (body, response) = try await exchange.collected()
-        guard response.status.isRedirect else {
-            return Answer(to: exchange.prepared, response: response, body: body, observer: nil)
-        }
-        let redirect = StepResponse(response: response, content: .data(body), to: exchange.prepared)
-        return try await follow(exchange, of: request, redirect).runCollecting(conditions)
-    }
-
-    /// Makes the call that follows the redirect with which an exchange was answered.
-    @inline(never)
-    private func follow(_ exchange: ExchangeActor, of request: Request, _ redirect: StepResponse) -> RequestActor {
-        makeRequest(request, .memory, start: exchange.prepared.start, first: exchange, answered: redirect)
+        guard let steps = directSteps(of: request) else { return .actor(makeRequest(request, .memory, start: start)) }
+        let limit = preparation.limits(of: request, delivery: .memory).total
+        let call = makeCall(
+            request, nil, .memory, steps, on: engines.first, start: start, limit: limit, isDirect: true)
+        return .direct(DirectCall(call, steps, conditions, session: self))
     }
 
     /// Sends a request and returns as soon as the head of its response has come.
@@ -115,16 +93,6 @@ extension Session {
         // Code of the user's does not run on an engine thread.
         guard let direct = steps.direct, !direct.hasUserCode || !CallingThread.isEngine else { return nil }
         return steps
-    }
-
-    private func makeDirectCall(
-        _ request: Request, _ steps: AttachedSteps, _ conditions: ReadingConditions?, start: EngineInstant
-    ) -> DirectCall {
-        let limit = preparation.limits(of: request, delivery: .memory).total
-        return DirectCall(
-            makeCall(
-                request, nil, .memory, steps, on: engines.first, start: start, limit: limit, isDirect: true),
-            steps, conditions, session: self)
     }
 
     /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
