@@ -36,9 +36,7 @@ struct TestingPageRouterTests {
         let router = MockRouter()
         let job = router.route(.get, "/jobs/1").respond(with: MockResponse(status: 503)).then(.text("done"))
         var configuration = SessionConfiguration()
-        var retry = RetryPolicy(retryLimit: 2)
-        retry.exponentialBackoffScale = .zero
-        configuration.retry = retry
+        configuration.retry = RetryPolicy(retryLimit: 2, exponentialBackoffScale: .zero)
         let session = Session(configuration: configuration, transport: router)
         #expect(try await session.string("https://api.example.com/jobs/1") == "done")
         #expect(job.requests.count == 2)

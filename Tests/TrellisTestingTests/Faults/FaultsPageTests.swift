@@ -7,9 +7,7 @@ private func report(
     _ url: String, transport: (any Transport)? = nil, _ base: SessionConfiguration = .init()
 ) async throws -> String {
     var configuration = base
-    var retry = RetryPolicy(retryLimit: 2)
-    retry.exponentialBackoffScale = .zero
-    configuration.retry = retry
+    configuration.retry = RetryPolicy(retryLimit: 2, exponentialBackoffScale: .zero)
     return try await Session(configuration: configuration, transport: transport).string(url)
 }
 
