@@ -178,7 +178,7 @@ extension SettingsDraft {
         if !hasLog { configuration.eventMonitors.append(RequestLog(level)) }
     }
 
-    /// Runs a closure whose errors are those of a setting.
+    /// Runs a closure whose errors are a setting's.
     func settingErrors<Value>(to key: String, _ body: () throws -> Value) throws(InvalidSetting) -> Value {
         do {
             return try body()

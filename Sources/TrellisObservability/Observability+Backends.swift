@@ -93,7 +93,7 @@ final class LatestTracer: Sendable {
 }
 
 extension Span {
-    /// Adds attributes, which replace those of the same names. Those of a span without attributes are not hashed again.
+    /// Adds attributes, which replace others with the same names. The attributes of a span without attributes are not hashed again.
     func add(_ attributes: SpanAttributes) {
         updateAttributes { own in
             if own.isEmpty { own = attributes } else { own.merge(attributes) }

@@ -56,7 +56,7 @@ final class RequestProfile: Sendable {
         Series(kind: kind, method: method, server: server, template: template ?? "")
     }
 
-    /// The attributes of the beginning of each span, with room for those of the request. To copy them takes a part of the time that it
+    /// The attributes of the beginning of each span, with room for the request's. To copy them takes a part of the time that it
     /// takes to hash their names.
     var startAttributes: SpanAttributes {
         if let known = beginning.load() { return known.attributes }

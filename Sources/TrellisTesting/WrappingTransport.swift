@@ -7,7 +7,7 @@ protocol WrappingTransport: Transport {
 }
 
 extension Transport {
-    /// The transport behind all that are in front of it; the transport itself if it wraps none.
+    /// The innermost transport; the transport itself if it wraps none.
     var innermost: any Transport {
         guard let wrapping = self as? any WrappingTransport else { return self }
         return wrapping.wrapped.innermost

@@ -7,7 +7,7 @@ enum DigestFields {
     enum Scope: Hashable, Sendable {
         /// The complete representation, which is also the content of the response.
         case representation
-        /// The complete representation, of which the response carries a part.
+        /// The complete representation; the response may carry a part of it.
         case partOfRepresentation
         /// The content of the response alone: the part that the caller's request asks for.
         case content
@@ -15,7 +15,7 @@ enum DigestFields {
 
     /// Returns the strongest digest that can be computed and is a digest of the file's bytes; `nil` if there is none.
     ///
-    /// `Repr-Digest` is the digest of the complete representation (RFC 9530, section 3), and `Content-Digest` that of the content
+    /// `Repr-Digest` is the digest of the complete representation (RFC 9530, section 3), and `Content-Digest` the digest of the content
     /// of the message (RFC 9530, section 2).
     static func checksum(_ fields: HTTPFields, of scope: Scope) -> Checksum? {
         guard !Representation.isCoded(fields) else { return nil }

@@ -48,7 +48,7 @@ final class DownloadFile: Sendable {
     // MARK: Checkpoints
 
     /// Returns the checkpoint of the partial file; `nil` if there is none, or it is of another URL. In a folder that others can write to,
-    /// one of theirs could claim that the bytes of the partial file are those of another representation.
+    /// one of theirs could claim that the bytes of the partial file belong to another representation.
     func found(for url: String) -> ResumeData? {
         guard let checkpointPath,
             let file = try? WholeFile.read(path: checkpointPath, limit: 256 << 10, ofThisUserAlone: true),
@@ -161,7 +161,7 @@ final class DownloadFile: Sendable {
         try attributingErrors { () throws(FileError) in try partial.truncate(to: 0) }
     }
 
-    /// Shortens the partial file to `length`, because the bytes behind are unusable.
+    /// Shortens the partial file to `length`, because the bytes after that are unusable.
     func truncate(to length: Int64) throws(TrellisError) {
         guard self.length > length else { return }
         try attributingErrors { () throws(FileError) in try partial.truncate(to: length) }
@@ -203,7 +203,7 @@ final class DownloadFile: Sendable {
         }
     }
 
-    /// Replaces all bytes with those of a file on another file system, and deletes that file.
+    /// Replaces all bytes with the bytes of a file on another file system, and deletes that file.
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, before the next MiB is copied. The other file then
     ///   stays.

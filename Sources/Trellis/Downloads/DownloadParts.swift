@@ -61,7 +61,7 @@ final class DownloadParts: Sendable {
 
     /// Fetches all missing bytes.
     ///
-    /// - Parameter first: A response with the complete representation, of which nothing has been read.
+    /// - Parameter first: A response with the complete representation; nothing of it has been read.
     /// - Throws: ``PartsNotUsable``; the error of the last worker that failed.
     func fetch(beginningWith first: StreamResponse?) async throws {
         let limits = session.configuration.limits

@@ -7,7 +7,7 @@ struct FileName: Hashable, Sendable {
 
     let text: String
 
-    /// Creates the safe part of a name, such as the text behind the last `/` or `\`; `nil` if nothing is left.
+    /// Creates the safe part of a name, such as the text after the last `/` or `\`; `nil` if nothing is left.
     init?(_ suggestion: String) {
         var scalars = suggestion.unicodeScalars[...]
         // A much longer name is not legitimate; only its end is looked at.

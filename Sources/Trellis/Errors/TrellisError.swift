@@ -140,7 +140,7 @@ enum EarlierTraffic: UInt8, Sendable, Comparable {
     case none
     /// Requests with idempotent methods (RFC 9110, section 9.2.2).
     case idempotent
-    /// Requests of which at least one has another method.
+    /// Requests, at least one of them with another method.
     case other
 
     static func < (left: EarlierTraffic, right: EarlierTraffic) -> Bool { left.rawValue < right.rawValue }

@@ -24,12 +24,12 @@ final class EventQueue: Sendable {
     }
 
     private struct State {
-        /// The groups that are full, the oldest first, none of which is empty.
+        /// The groups that are full, the oldest first; none is empty.
         var full: [Group] = []
-        /// The events behind those of the full groups.
+        /// The events after the full groups.
         var newest = Group()
         var count = 0
-        /// The number of events that were dropped, and those of them that the task was not told of.
+        /// The number of events that were dropped, and how many of them the task does not know of.
         var (dropped, untold) = (0, 0)
         /// The number of events that the task has taken together with the one that it handles. They count as not handled.
         var ahead = 0
@@ -126,7 +126,7 @@ final class EventQueue: Sendable {
     private let groupSize: Int
     /// Whether the task rests between events.
     private let isForMonitor: Bool
-    /// The call of all events; `nil` if they are those of several calls.
+    /// The call of all events; `nil` for several calls.
     private let subject: EventSubject?
     private let state = Locked(State())
 

@@ -70,7 +70,7 @@ public struct RequestEvent: Sendable {
         /// The decision about the proxy of a hop, if there are proxies for some requests. The first of its proxies is tried now.
         case proxySelected(ProxyDecision)
         /// A change of the files of ``TLSConfiguration``, which this request is the first to notice. Requests use the new contents from now
-        /// on, or the earlier ones if the new ones cannot be used because of an error. The paths are those of the files that differ from
+        /// on, or the earlier ones if the new ones cannot be used because of an error. The paths name the files that differ from
         /// the contents in use.
         case trustFilesChanged([String], (any Error)?)
         /// The beginning of the wait for a connection slot, with the request completed by the session's defaults.

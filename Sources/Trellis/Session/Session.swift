@@ -107,7 +107,7 @@ public final class Session: Sendable {
     /// The actor of the first engine, which knows the operations of several calls.
     var actor: SessionActor { engines.first.actor }
 
-    /// Returns the bandwidth limits of a request, including those of its session; `nil` if there are none.
+    /// Returns the bandwidth limits of a request, including its session's, if any.
     func flow(of request: Request) -> TransferBandwidth? {
         guard flow != nil || request.extras != nil else { return nil }
         return SessionBandwidth.flow(of: request, in: flow)

@@ -242,7 +242,7 @@ public struct TransportFailure: Error, Sendable {
         set { parts.sentCertificates = newValue }
     }
 
-    /// The reason because of which the body would have to be sent again, if ``reason`` is that this is not possible; `nil` if not known.
+    /// The reason why the body would have to be sent again, if ``reason`` is that it cannot be; `nil` if not known.
     var loss: TrellisError.Reason? {
         get { parts.loss }
         set { parts.loss = newValue }

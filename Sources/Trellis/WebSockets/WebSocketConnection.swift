@@ -52,7 +52,7 @@ actor WebSocketConnection {
     var lastReceived: EngineInstant
     /// The instant at which a frame last got room after a wait, because the network has taken bytes.
     var lastRoom: EngineInstant
-    /// The same as ``lastReceived`` without the answers to pings, so that the time between two pings does not grow by that of an answer.
+    /// The same as ``lastReceived`` without the answers to pings, so that an answer does not lengthen the time between two pings.
     var quietSince: EngineInstant
     /// The value of ``quietSince`` before the bytes that are being parsed.
     var earlierQuietSince: EngineInstant

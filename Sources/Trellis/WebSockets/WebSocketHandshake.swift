@@ -31,7 +31,7 @@ struct WebSocketHandshake: Sendable {
         self.compression = compression
     }
 
-    /// Adds the fields of the handshake to those of a request, and removes what the request has of them.
+    /// Adds the fields of the handshake to a request, and removes what the request has of them.
     func add(to fields: inout HTTPFields) {
         fields[.connection] = "Upgrade"
         fields[.upgrade] = "websocket"

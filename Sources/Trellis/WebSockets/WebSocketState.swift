@@ -4,7 +4,7 @@ struct WebSocketState: Hashable, Sendable {
     enum Phase: Hashable, Sendable {
         /// Messages pass in both directions.
         case open
-        /// This side has sent a Close frame, and waits for that of the server.
+        /// This side has sent a Close frame, and waits for the server's.
         case closing
         /// The closing handshake is over, or the connection has failed; the server, which ends the connection (section 7.1.1), has not done
         /// so yet.

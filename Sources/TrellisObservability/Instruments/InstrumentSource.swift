@@ -30,10 +30,10 @@ final class InstrumentSource: Sendable {
         known = keeps ? Locked(Known()) : nil
     }
 
-    /// Indicates whether the instruments of another source are those of the same factory, as far as factories have an identity.
+    /// Indicates whether the instruments of another source come from the same factory, as far as factories have an identity.
     func hasFactory(of other: InstrumentSource) -> Bool { known === other.known }
 
-    /// Returns the instruments of a series, or those of the series that takes its place.
+    /// Returns the instruments of a series, or of the series that replaces it.
     func instruments(of series: Series) -> SeriesInstruments {
         if let found = known?.withLock({ $0.series[series] }) { return found }
         let series = bounds.bounded(series)

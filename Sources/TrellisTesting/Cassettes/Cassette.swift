@@ -131,7 +131,7 @@ extension Cassette {
         return response
     }
 
-    /// Returns the fields of an informational head, or of trailers, without what the scrubbers remove: to them, the fields are those of a
+    /// Returns the fields of an informational head, or of trailers, without what the scrubbers remove: to them, the fields belong to a
     /// response.
     func scrubbed(_ fields: [HARDocument.Field], status: Int) -> [HARDocument.Field] {
         scrubbed(HARDocument.Response(status: status, headers: fields)).headers

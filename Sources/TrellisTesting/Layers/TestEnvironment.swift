@@ -9,7 +9,7 @@ struct TestEnvironment: Sendable {
     var clock: TestClock?
     var server: LoopbackServer?
     var proxy: FaultProxy?
-    /// The changes of the session's configuration, of which the server's comes first.
+    /// The changes of the session's configuration; the server's comes first.
     var serverChange: TestLayer.SessionChange = { _ in }
     var changes: [TestLayer.SessionChange] = []
     var session = TestSession()

@@ -57,7 +57,7 @@ package enum BodyRedaction {
     }
 
     /// Returns the beginning of a body without secrets, for a message. The rest of a text that is no JSON from some byte on stays as it is,
-    /// because the message is about such bodies. There is an ellipsis behind a multipart body of which a part is left out.
+    /// because the message is about such bodies. An ellipsis follows a multipart body that lacks a part.
     ///
     /// - Parameter type: The `Content-Type` of the body; empty if it has none.
     static func excerpt(_ text: String, type: String) -> String {

@@ -1,7 +1,7 @@
 import CurlEngine
 
 extension Request {
-    /// Returns the options of curl for the way to the server and for the trust in the peers on it; those of the session for what the
+    /// Returns the options of curl for the way to the server and for the trust in the peers on it; the session's for what the
     /// request leaves open.
     func cURLRoute(_ options: CURLDescriptionOptions) -> CURLSettings {
         var settings = CURLSettings()

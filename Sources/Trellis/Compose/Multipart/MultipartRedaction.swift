@@ -169,7 +169,7 @@ struct MultipartRedaction {
     }
 
     /// Returns whether a `Content-Disposition` names a part whose content is a secret. A name that another reader may read otherwise counts
-    /// as that of a secret, and so does a missing one, which a part of a form must have (RFC 7578, section 4.2).
+    /// as a secret's, and so does a missing one, which a part of a form must have (RFC 7578, section 4.2).
     static func namesSecret(_ disposition: String) -> Bool {
         // A field in several lines has line breaks.
         var scanner = FieldScanner(disposition.replacing(byte: "\r", with: " ").replacing(byte: "\n", with: " "))

@@ -184,7 +184,7 @@ struct FoundAddresses: Sendable {
     var server: [IPAddress]?
     /// The addresses of the proxy that is connected first; `nil` if the resolver was not asked.
     var proxy: [IPAddress]?
-    /// The addresses of the HTTP proxy behind a SOCKS proxy; `nil` if the resolver was not asked.
+    /// The addresses of the HTTP proxy after a SOCKS proxy; `nil` if the resolver was not asked.
     var secondProxy: [IPAddress]?
     /// The only address of the server that a SOCKS proxy is asked for; `nil` if there is no choice.
     var choice: IPAddress?

@@ -63,7 +63,7 @@ public enum AddressFamily: String, Sendable, Hashable, CaseIterable {
 
 /// A Unix domain socket, which has a path in the file system or a name in Linux's abstract namespace.
 public struct UnixSocket: Sendable, Hashable, CustomStringConvertible {
-    /// The largest number of bytes in a path or name: the system has room for 108, of which one is zero.
+    /// The largest number of bytes in a path or name: the system has room for 108, with a zero at the end.
     static let maximumLength = 107
 
     /// The path, or the name without its leading zero byte.

@@ -45,9 +45,9 @@ final class HARFile: Sendable {
     /// The folder of the file.
     var folder: String { FileSystem.folder(of: path) }
 
-    /// Writes the entries that were added. Returns the failure because of which the file is not complete; `nil` if it is.
+    /// Writes the entries that were added. Returns the failure that left the file incomplete, if any.
     ///
-    /// - Parameter count: The number of events that the recorder has lost, which the comment of the document tells.
+    /// - Parameter count: The number of events that the recorder has lost, which the comment of the document names.
     @discardableResult
     func write(droppedEventCount count: Int = 0) -> FileFailure? {
         writer.withLock { writer in

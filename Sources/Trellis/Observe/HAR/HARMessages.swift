@@ -153,7 +153,7 @@ package enum HARMessages {
         return beginning
     }
 
-    /// Returns the items of the query of a URL, decoded as those of a form.
+    /// Returns the items of the query of a URL, decoded as a form's.
     static func items(of url: String) -> [HARDocument.Field] {
         guard let mark = url.firstIndex(ofByte: "?") else { return [] }
         let query = url[url.utf8.index(after: mark)...].prefix(beforeBytes: "#")

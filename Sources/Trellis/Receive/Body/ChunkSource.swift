@@ -157,7 +157,7 @@ final class ChunkReader: Sendable {
 
 extension ChunkSource {
     /// Returns an error about the body, completed with the request, the response and the metrics of the call. An error that names a request
-    /// is that of the transfer, and any other than a ``TrellisError`` is the user's: neither is changed.
+    /// is the transfer's, and any other than a ``TrellisError`` is the user's: neither is changed.
     func completed(_ error: any Error, reading response: Response) -> any Error {
         guard var error = error as? TrellisError, error.url == nil else { return error }
         error.method = response.request?.method

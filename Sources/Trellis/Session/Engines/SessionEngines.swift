@@ -124,7 +124,7 @@ final class SessionEngines: Sendable {
         }
     }
 
-    /// Returns the engine on which a request to an origin begins: that of the calling task, if the task prefers an executor of the session,
+    /// Returns the engine on which a request to an origin begins: the calling task's, if the task prefers an executor of the session,
     /// and otherwise the one with an idle connection or with least to do.
     ///
     /// - Parameter origin: The queue of the request; `nil` if it is not known yet.

@@ -2,7 +2,7 @@ import CurlEngine
 
 extension RequestPreparation {
     /// Returns the HTTP versions of a transfer. A connection that switches protocols is one of HTTP/1.1, even if an adapter has set another
-    /// version (RFC 9113, section 8.6), and so is that of a request with trailers, which libcurl sends over HTTP/1.1 only.
+    /// version (RFC 9113, section 8.6), and so is the version of a request with trailers, which libcurl sends over HTTP/1.1 only.
     func version(
         of request: Request, _ url: WireURL, _ delivery: Delivery, isAlternative: Bool
     ) throws(TrellisError) -> TransferOptions.Version {

@@ -6,7 +6,7 @@ struct NameLookups {
     var server: String?
     /// The name of the proxy that is connected first.
     var proxy: String?
-    /// The name of the HTTP proxy behind a SOCKS proxy that wants its address.
+    /// The name of the HTTP proxy after a SOCKS proxy that wants its address.
     var secondProxy: String?
     /// The versions of IP that can be used.
     let family: AddressFamily

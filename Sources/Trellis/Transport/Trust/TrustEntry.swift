@@ -38,7 +38,7 @@ final class TrustEntry: Sendable {
         var failure: TrellisError?
         /// The change that no request has told yet.
         var change: Change?
-        /// The reason why the last change was not used, which is told once.
+        /// The reason why the last change was not used, which is reported once.
         var refusal: TrellisError.Reason?
         var keyLog: KeyLogFile?
     }

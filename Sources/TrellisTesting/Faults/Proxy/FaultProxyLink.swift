@@ -161,7 +161,7 @@ final class FaultProxyLink {
         return count
     }
 
-    /// Ends the connection. Its sockets are closed when the record was published, so that the record tells the end before the client can
+    /// Ends the connection. Its sockets are closed when the record was published, so that the record has the end before the client can
     /// know of it.
     func end(_ end: FaultProxy.Connection.End) {
         guard !isOver else { return }

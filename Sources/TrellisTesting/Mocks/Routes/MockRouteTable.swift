@@ -17,7 +17,7 @@ final class MockRouteTable: Sendable {
     /// The problems of the routes that were not requested as often as they expect.
     var unused: [TestProblem] { state.withLock { $0.routes }.compactMap(\.unused) }
 
-    /// Returns the reaction to a request: that of the first route that matches and has a response left.
+    /// Returns the reaction to a request: of the first route that matches and has a response left.
     func reaction(to recorded: RecordedRequest) -> MockTransport.Reaction {
         let routes = state.withLock { $0.routes }
         let request = RoutedRequest(recorded)
