@@ -65,7 +65,7 @@ extension SessionSetting {
         text("proxy.exceptions", "The hosts that are reached directly, in the form of `no_proxy`") {
             $0.proxy.exceptions = ProxyExceptions($1)
         },
-        text("proxy.script", "The URL or the path of a PAC script, in place of proxy.url", isSecret: true) {
+        text("proxy.script", "The URL or the path of a PAC script, instead of proxy.url", isSecret: true) {
             guard !$1.isEmpty else { throw SettingProblem("it is empty") }
             $0.proxy.script = try $1.utf8.contains("://".utf8) ? .url($1) : .file($1)
         },
@@ -85,7 +85,7 @@ extension SessionSetting {
         ) { $0.configuration.route.addressFamily = $1 },
         text(
             "resolver.url",
-            "The URL of the server for DNS over HTTPS, in place of the system's names; asked through the proxy",
+            "The URL of the server for DNS over HTTPS, instead of the system's names; asked through the proxy",
             isSecret: true
         ) { $0.resolver.url = $1 },
         texts("resolver.bootstrap", "The addresses of that server") { $0.resolver.bootstrap = $1 },

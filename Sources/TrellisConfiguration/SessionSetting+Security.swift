@@ -28,10 +28,10 @@ extension SessionSetting {
         text("tls.tls13CipherSuites", "The cipher suites of TLS 1.3, as OpenSSL's list") {
             $0.configuration.tls.tls13CipherSuites = $1
         },
-        text("tls.clientCertificateFile", "The own certificate, as PEM or PKCS#12") {
+        text("tls.clientCertificateFile", "The client's certificate, as PEM or PKCS#12") {
             $0.tls.certificate = .path($1)
         },
-        text("tls.clientKeyFile", "The key of the own certificate as PEM; empty if it is with the certificate") {
+        text("tls.clientKeyFile", "The key of the client's certificate as PEM; empty if it is with the certificate") {
             $0.tls.key = $1.isEmpty ? nil : .path($1)
         },
         text("tls.clientPassphrase", "The passphrase of the key", isSecret: true) { draft, text in
