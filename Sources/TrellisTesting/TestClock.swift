@@ -81,8 +81,8 @@ public final class TestClock: Clock {
         try await state.wait { $0.elapsed >= deadline.elapsed }
     }
 
-    /// Moves the clock, and returns when everything that is due has happened: before the move and after it, waits until every call of the
-    /// clock's sessions waits for the clock, for its peer or for another call, or has a result.
+    /// Moves the clock, and returns when everything that is due has happened. Before and after the move, it waits until every call of the
+    /// clock's sessions has a result, or waits for the clock, its peer or another call.
     ///
     /// The peer of a call is at work while the closure of a ``MockTransport``, ``MockRouter`` or ``InProcessTransport`` runs, unless the
     /// closure waits for a clock or a ``LoopbackServer/Gate``. Nothing is known of a peer on a socket: wait for its event first. A step

@@ -14,9 +14,9 @@ extension Request {
     /// Whether the request goes over the wire at most once for each exchange. The default is `false`.
     ///
     /// Otherwise, a request with an idempotent method or an `Idempotency-Key` whose kept connection is closed before the first byte of the
-    /// response goes over another connection (RFC 9112, section 9.3.1), and a request that is answered with 417 is repeated without its
-    /// expectation. A request that was not sent, or that an HTTP/2 server has refused unprocessed, still goes over another
-    /// connection. Retriers, hedging and redirects are not affected.
+    /// response goes over another connection (RFC 9112, section 9.3.1). A request that is answered with 417 is repeated without its
+    /// expectation. A request that was not sent, or that an HTTP/2 server has refused unprocessed, still goes over another connection.
+    /// Retriers, hedging and redirects are not affected.
     public var isSentOnce: Bool {
         get { extras?.extras.isSentOnce ?? false }
         set { changeExtras { $0.isSentOnce = newValue } }

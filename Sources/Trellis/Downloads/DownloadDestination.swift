@@ -1,7 +1,7 @@
 /// The destination of a download.
 ///
-/// The bytes are written to a partial file in the same folder, `.NAME.trellis-part`, which gets its final name when it is
-/// complete and has been checked: at the destination there is no file, the old file, or the new file, and never a part.
+/// The bytes are written to a partial file in the same folder, `.NAME.trellis-part`, which gets its final name when it is complete and has
+/// been checked. At the destination there is no file, the old one or the new one, never a part.
 public struct DownloadDestination: Sendable {
     /// Options for the handling of existing files and missing folders, and for durability.
     public struct Options: OptionSet, Sendable, Hashable {

@@ -25,11 +25,11 @@ public struct RequestLog: EventMonitor {
         case calls
         /// All events.
         case verbose
-        /// All events, with the fields of each request that is sent, the session's default fields included, and of each head that
-        /// is received. Secrets are `REDACTED`: the values of fields whose names mark them as secrets, such as `Authorization` and
-        /// `Cookie`, and of fields that no compression table may hold (`indexingStrategy`), and the secrets in the URLs of fields
-        /// such as `Location`, `Referer` and `Link`. The fields that are only added on the wire are not written: `Host`,
-        /// `Accept-Encoding`, the default `Accept` (`*/*`), and those that frame a body.
+        /// All events, with the fields of each request that is sent, the session's default fields included, and of each head that is
+        /// received. Secrets are `REDACTED`: the values of fields whose names mark them as secrets, such as `Authorization` and `Cookie`;
+        /// of fields that no compression table may hold (`indexingStrategy`); and secrets in the URLs of fields such as `Location` and
+        /// `Link`. The fields that are only added on the wire are not written: `Host`, `Accept-Encoding`, the default `Accept` (`*/*`), and
+        /// those that frame a body.
         case headers
         /// All events, with fields, and with the bodies that are sent from memory or received, up to a number of bytes of each.
         ///

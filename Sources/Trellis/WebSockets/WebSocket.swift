@@ -89,7 +89,7 @@ public final class WebSocket: Sendable {
     /// after ``WebSocketOptions/closeTimeout``, also in a cancelled task. Later calls wait for the same end.
     ///
     /// Messages that the server has sent before it received the Close frame can still be read, but the connection does not wait for their
-    /// reader: if more of them arrive than are kept, the messages end before the first one that is dropped, with the error
+    /// reader. If more arrive than are kept, the messages end before the first one that is dropped, with
     /// ``TrellisError/WebSocketFailure/dropped``.
     ///
     /// - Parameters:

@@ -19,9 +19,9 @@ public struct WebSocketOptions: Sendable, Hashable {
     /// set.
     public var closeTimeout: Duration
     /// The time that the whole conversation may take, from the call that opens the connection, handshake included: `nil`, the default, if
-    /// there is no limit. Then all calls that wait, and later ones, throw an error of kind ``TrellisError/Kind/totalTimeout``, the messages
-    /// that wait for their reader (at most 32, or 256 KiB) can still be read before it, and the connection is closed with the code 1001
-    /// within ``closeTimeout``. In a sequence of connections the limit applies to each one, whose end counts as a failure.
+    /// there is no limit. Then all calls that wait, and later ones, throw an error of kind ``TrellisError/Kind/totalTimeout``; the messages
+    /// that wait for their reader (at most 32, or 256 KiB) can still be read before it. The connection is closed with the code 1001 within
+    /// ``closeTimeout``. In a sequence of connections the limit applies to each one, whose end counts as a failure.
     public var totalTimeout: Duration?
 
     /// Creates settings; values that are not given have their defaults.

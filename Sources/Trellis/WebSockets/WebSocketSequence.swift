@@ -14,12 +14,12 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// A connection is opened when it is requested. The next iteration closes the one before, and waits: for
-/// ``ReconnectionPolicy/initialDelay`` after a connection that was closed with the code 1000 or none, with a random part after 1001
-/// (so that the clients of a server that restarts do not all return at once), and with the backoff after one that was lost, could not be
-/// opened, or was closed with another code. A connection on which the server has sent a message begins a new count of failures. Errors that
-/// no new connection can correct end the sequence, such as a status that is not transient or an untrusted certificate, and so does the last
-/// of ``ReconnectionPolicy/maximumFailures`` failures in a row. Leaving the loop closes the connection.
+/// A connection is opened when it is requested. The next iteration closes the one before, and waits. After the code 1000 or none, it waits
+/// for ``ReconnectionPolicy/initialDelay``; after 1001 with a random part, so that the clients of a server that restarts do not all return
+/// at once. After a loss, a failure to connect or another code, it waits with the backoff. A connection on which the server has sent a
+/// message begins a new count of failures. Errors that no new connection can correct end the sequence, such as a status that is not
+/// transient or an untrusted certificate, and so does the last of ``ReconnectionPolicy/maximumFailures`` failures in a row. Leaving the
+/// loop closes the connection.
 public struct WebSocketSequence: AsyncSequence, Sendable {
     /// An open connection.
     public typealias Element = WebSocket

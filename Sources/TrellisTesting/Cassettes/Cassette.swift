@@ -27,11 +27,11 @@ public struct Cassette: Sendable {
     /// The changes of requests and responses before they are written, and of requests before they are compared, in this order. The default
     /// removes what is known to be a secret (``Scrubber/secrets``).
     public var scrubbers: [Scrubber] = [.secrets]
-    /// Whether every credential in use is removed from the whole recording, wherever it stands: the values that requests were sent with in
-    /// `Authorization` (with the password of `Basic`), in other secret fields, cookies and secret query items, and the values that
-    /// responses set in secret fields and cookies. Plain, JSON-escaped and percent-encoded forms are found, in exchanges before and after
-    /// the use, and ``CassetteTransport/finish()`` fails if one is left in the file. Values of fewer than eight bytes are removed from
-    /// their fields only.
+    /// Whether every credential in use is removed from the whole recording, wherever it stands. These are the values in `Authorization`
+    /// (with the password of `Basic`), in other secret fields, cookies and secret query items, and the values that responses set in secret
+    /// fields and cookies. Plain, JSON-escaped and percent-encoded forms are found, in exchanges before and after the use, and
+    /// ``CassetteTransport/finish()`` fails if one is left in the file. Values of fewer than eight bytes are removed from their fields
+    /// only.
     ///
     /// A replay does not know which values become credentials later. If the URL of a request has the value of a cookie that a later
     /// response sets, such as a user's name, its recording is found only with a ``Scrubber/text(_:replacement:)`` for the value.

@@ -88,8 +88,8 @@ extension Session {
     /// `.trellis(…)` of `TrellisTestTraits`.
     ///
     /// The session uses the test's transport and its clock (``TestLayer/clock``). If the test has a server, the session uses libcurl,
-    /// trusts the server, and resolves all names to it, and the URL of the server, or of the proxy in front of it, is the base URL, so
-    /// that `session.data("users")` suffices. ``TestLayer/session(_:)`` changes its configuration. Without a transport and a server, its
+    /// trusts the server, and resolves all names to it. Its base URL is the server's, or the one of the proxy in front of it, so that
+    /// `session.data("users")` suffices. ``TestLayer/session(_:)`` changes its configuration. Without a transport and a server, its
     /// requests fail, and are problems of the test (``NoNetworkTransport``).
     public static var current: Session? {
         guard let environment = TestEnvironment.current else { return nil }

@@ -6,9 +6,8 @@ import FoundationEssentials
 /// certificate, or use ``PublicKeysTrustEvaluator``. One certificate alone is an error, unless the creator allows it: when it expires or
 /// its key is lost, no client can reach the server before it is updated.
 ///
-/// Pinned certificates are no authorities here. To trust a self-signed certificate, or an authority that the system does not know, tell so
-/// to the session's ``TLSConfiguration``, which can trust the authorities of a file alone: then the handshake itself accepts no other
-/// chain.
+/// Pinned certificates are no authorities here. To trust a self-signed certificate, or an authority that the system does not know, name it
+/// in the session's ``TLSConfiguration``. It can trust the authorities of a file alone, and the handshake then accepts no other chain.
 public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     /// The certificates. One of them has to occur in the chain.
     public let certificates: Set<Certificate>

@@ -12,8 +12,8 @@ extension Session {
     /// A page is requested when the loop asks for it; leaving the loop requests no further one. Every page has the method, the fields, the
     /// limits and the steps of the first request, and its status and content type are checked.
     ///
-    /// A link to another origin gets no credentials, as a redirect to another origin gets none: fields such as `Authorization` and
-    /// `Cookie`, default query items, and the additions of adapters are left out, and so they are on the pages after it.
+    /// A link to another origin gets no credentials, as with a redirect. Fields such as `Authorization` and `Cookie`, default query items
+    /// and the additions of adapters are left out, there and on later pages.
     ///
     /// For the head of each page, use ``Response/links`` and
     /// ``response(_:from:decoder:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,HTTPFields,_,_,_)``.

@@ -2,9 +2,9 @@
 public struct CacheKey: Sendable, Hashable, HashedKey {
     /// The URL without fragment and user information, with its scheme and its host in lower case.
     public let url: String
-    /// The text that separates the responses to a URL that must not answer each other's requests: a digest of the request's secret fields
-    /// in the cache of one user, of the route to the server, and of a `Host` of the request's own. Empty for a request without secrets
-    /// that goes to the host of its URL, and names it.
+    /// The text that separates responses to a URL that must not answer each other's requests. It is a digest of the request's secret fields
+    /// (in the cache of one user), of the route to the server, and of a `Host` field. Empty for a request without secrets that goes to the
+    /// host of its URL, and names it.
     public let partition: String
     /// The hash of both texts, for the several tables of a cache: the hash of a URL takes longer than all else of a search.
     let number: Int

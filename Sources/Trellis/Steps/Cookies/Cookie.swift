@@ -22,9 +22,8 @@ public struct Cookie: Sendable, Hashable {
 
     /// The name; may be empty, in which case the value alone is sent.
     public let name: String
-    /// The value, with its quotes if it was received with any. Octets that are not UTF-8, for example of Latin-1, are
-    /// represented in the value, in ``name`` and in ``path`` as U+EF80 (0x80) to U+EFFF (0xFF), and are sent to the server and
-    /// written to files as the original octets.
+    /// The value, with its quotes if it was received with any. Octets that are not UTF-8, for example of Latin-1, are U+EF80 (0x80) to
+    /// U+EFFF (0xFF) in the value, in ``name`` and in ``path``. They are sent and written to files as the original octets.
     public internal(set) var value: String
     /// The host, or the domain without a leading dot: in lower case and ASCII, IPv6 addresses in brackets.
     public let domain: String

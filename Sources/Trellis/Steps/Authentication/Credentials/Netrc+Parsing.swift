@@ -7,10 +7,9 @@ extension Netrc {
     /// A `#` at the beginning of a token begins a comment, to the end of the line. `account` is ignored, and so are macros, which
     /// end with an empty line.
     ///
-    /// A value may stand on the line after its keyword. If a value is missing, readers differ in the text that they use in its
-    /// place, and curl sends one machine's password, or the next keyword, to another machine: so a `#`, and a `machine` or
-    /// `default` that begins a line, is an error in the place of a value. A value that is one of these must be in double
-    /// quotes.
+    /// A value may stand on the line after its keyword. If a value is missing, readers differ in what they take for it: curl sends one
+    /// machine's password, or the next keyword, to another machine. So a `#`, and a `machine` or `default` that begins a line, is an error
+    /// instead of a value. A value that is one of these must be in double quotes.
     ///
     /// - Throws: ``AuthenticationError/malformedNetrc(line:)`` for quotes that do not end in their line, and for such a missing
     ///   value.
