@@ -55,12 +55,10 @@ public protocol CacheStorage: Sendable {
 protocol ImmediateCacheStorage: CacheStorage {
     /// Returns the same as ``CacheStorage/entries(for:)``.
     func entriesAtOnce(for key: CacheKey) -> [CacheEntry]
-    /// Stores an entry whose body is complete: what ``CacheStorage/makeWriter(for:_:length:)`` and its writer do.
-    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws
+    /// Stores an entry whose body is complete: what ``CacheStorage/makeWriter(for:_:length:)`` and its writer do. Returns the entry.
+    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry
     /// Does the same as ``CacheStorage/remove(_:for:)``.
     func removeAtOnce(_ entry: CacheEntry, for key: CacheKey)
-    /// Does the same as ``CacheStorage/removeEntries(for:)``.
-    func removeEntriesAtOnce(for key: CacheKey)
 }
 
 /// The number of the entries of a ``CacheStorage``, and of their bytes.

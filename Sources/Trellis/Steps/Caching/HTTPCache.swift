@@ -143,6 +143,24 @@ public final class HTTPCache: Sendable {
         }
     }
 
+    /// Removes a response that was stored although an invalidation or a newer response of its variant had come. Those of later requests
+    /// stay: one of them may have taken its place since. If the storage fails, no response of the key is used until all of them have been
+    /// removed. Returns the failure; `nil` if there was none.
+    func removeLate(_ head: CachedHead, for key: CacheKey) async -> (any Error)? {
+        do {
+            for entry in try await storage.entries(for: key)
+            where entry.variant.hasSameBytes(as: head.variant)
+                && entry.head.stored.requestTime <= head.stored.requestTime
+            {
+                try await storage.remove(entry, for: key)
+            }
+            return nil
+        } catch {
+            invalidKeys.insert(key)
+            return error
+        }
+    }
+
     /// Returns whether the stored responses of a key may be used. Those that could not be removed before are removed if that is possible,
     /// unless there are too many of them.
     func mayUse(_ key: CacheKey) async -> Bool {

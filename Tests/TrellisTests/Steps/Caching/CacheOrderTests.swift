@@ -11,18 +11,22 @@ import TrellisTesting
 struct CacheOrderTests {
     private typealias World = CacheWorld
 
-    /// A storage in memory whose first entry waits before it becomes visible, or which removes nothing.
+    /// A storage in memory whose first entry waits before or after it becomes visible, or which removes nothing.
     private struct SlowStorage: MemoryBackedStorage {
-        /// Is opened when the first entry is about to become visible.
+        /// Is opened when the first entry waits.
         let isReached = LoopbackServer.Gate()
         /// The gate at which the first entry waits.
         let gate = LoopbackServer.Gate()
+        /// Indicates whether the first entry is visible while it waits.
+        var isVisible = false
         /// Indicates whether no body can be read, and nothing is removed.
         var isBroken = false
         let memory = MemoryCacheStorage()
         private let count = Locked(0)
 
-        init(isBroken: Bool = false) { self.isBroken = isBroken }
+        init(isVisible: Bool = false, isBroken: Bool = false) {
+            (self.isVisible, self.isBroken) = (isVisible, isBroken)
+        }
 
         func entries(for key: CacheKey) -> [CacheEntry] {
             memory.entries(for: key).map { entry in
@@ -34,12 +38,12 @@ struct CacheOrderTests {
             let writer = try memory.makeWriter(for: key, head, length: length)
             let isFirst = count.next() == 1
             guard isFirst, !isBroken else { return writer }
-            return ProbedWriter(
-                writer: writer,
-                willCommit: { [isReached, gate] in
-                    isReached.open()
-                    try await gate.opened()
-                })
+            let wait: @Sendable () async throws -> Void = { [isReached, gate] in
+                isReached.open()
+                try await gate.opened()
+            }
+            return isVisible
+                ? ProbedWriter(writer: writer, didCommit: wait) : ProbedWriter(writer: writer, willCommit: wait)
         }
         func remove(_ entry: CacheEntry, for key: CacheKey) {
             if !isBroken { memory.remove(entry, for: key) }
@@ -83,7 +87,34 @@ struct CacheOrderTests {
         #expect(try await world.get() == ["3", "trellis; hit; ttl=60"])
     }
 
+    /// The newer response takes the place of the older one, which is about to be found out of date.
+    @Test func aNewerResponseStaysInPlaceOfAnOlderOne() async throws {
+        let storage = SlowStorage(isVisible: true)
+        let world = counting(storage)
+        let old = Task { try await world.get()[0] }
+        try await storage.isReached.opened()
+        world.pass(1)
+        #expect(try await world.get(Request(World.url).withCacheMode(.reload))[0] == "2")
+        storage.gate.open()
+        #expect(try await old.value == "1")
+        #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
+    }
+
     // MARK: Removals
+
+    /// The URL is invalidated just after the response has become visible, and a response to a later request is stored.
+    @Test func aRemovalOfALateResponseLeavesALaterOne() async throws {
+        let storage = SlowStorage(isVisible: true)
+        let world = counting(storage)
+        let old = Task { try await world.get() }
+        try await storage.isReached.opened()
+        try await world.cache.remove(World.url)
+        world.pass(1)
+        #expect(try await world.get()[0] == "2")
+        storage.gate.open()
+        #expect(try await old.value == ["1", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
+        #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
+    }
 
     /// The response is removed while it is about to become visible: neither its status nor the statistics say that it is stored.
     @Test func aResponseThatIsRemovedWhileItIsStoredIsNotSaidToBeStored() async throws {
@@ -107,14 +138,14 @@ struct CacheOrderTests {
         let invalidate = Locked<@Sendable (CacheKey) -> Void>({ _ in })
 
         func entriesAtOnce(for key: CacheKey) -> [CacheEntry] { memory.entriesAtOnce(for: key) }
-        func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws {
-            try memory.storeAtOnce(head, body, for: key)
+        func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry {
+            let entry = try memory.storeAtOnce(head, body, for: key)
             stored.withLock { $0.append(key) }
             let invalidate = invalidate.withLock { $0 }
             invalidate(key)
+            return entry
         }
         func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { memory.removeAtOnce(entry, for: key) }
-        func removeEntriesAtOnce(for key: CacheKey) { memory.removeEntriesAtOnce(for: key) }
     }
 
     /// The same for a call without a task of its own.
@@ -127,6 +158,23 @@ struct CacheOrderTests {
         #expect(storage.stored.withLock { $0.count } == 1)
         #expect(try await world.storedCount == 0)
         #expect(world.cache.statistics.storedCount == 0)
+    }
+
+    /// The same, while a response to a later request takes the place of the one that is removed.
+    @Test func aRemovalAtOnceLeavesALaterResponse() async throws {
+        let storage = ContestedStorage()
+        let world = counting(storage)
+        let exchanges = world.cache.exchanges
+        storage.invalidate.withLock {
+            $0 = { [memory = storage.memory] key in
+                exchanges.invalidate(key)
+                for entry in memory.entries(for: key) {
+                    _ = try? memory.storeAtOnce(entry.head, Data("other".utf8), for: key)
+                }
+            }
+        }
+        #expect(try await world.get()[0] == "1")
+        #expect(try await world.get() == ["other", "trellis; hit; ttl=60"])
     }
 
     // MARK: Cancellation

@@ -153,8 +153,9 @@ final class DirectCacheTurn: HeadValidator {
             ticket.settle(.notStored)
             return
         }
+        let entry: CacheEntry
         do {
-            try immediate.storage.storeAtOnce(head, body, for: ticket.key)
+            entry = try immediate.storage.storeAtOnce(head, body, for: ticket.key)
         } catch {
             if cache.recordFailure(error) { observer?.tell(.cacheFailed(error)) }
             status.detail = "storage"
@@ -164,7 +165,7 @@ final class DirectCacheTurn: HeadValidator {
         let ended = ticket.end(storing: variant)
         // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
         guard ended?.isLatest != false else {
-            immediate.storage.removeEntriesAtOnce(for: ticket.key)
+            immediate.storage.removeAtOnce(entry, for: ticket.key)
             status.detail = "storage"
             ended?.settle(.left)
             return

@@ -92,7 +92,7 @@ final class CacheRecording: Sendable {
         // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
         guard ticket.isLatest(head.variant) else {
             state.withLock { $0 = .refused }
-            if let failure = await cache.removeInvalid(ticket.key) { tell(failure) }
+            if let failure = await cache.removeLate(head, for: ticket.key) { tell(failure) }
             return ticket.settle(.left)
         }
         state.withLock { $0 = .stored }

@@ -165,12 +165,15 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
 
     private func free(_ count: Int) { state.withLock { $0.sizeInWriters -= count } }
 
-    private func commit(_ body: Data, _ key: CacheKey, _ head: CachedHead) {
+    @discardableResult
+    private func commit(_ body: Data, _ key: CacheKey, _ head: CachedHead) -> CacheEntry {
         let body = MemoryBody(data: body)
         let size = size(of: head, body, key)
-        state.withLock { state in
+        return state.withLock { state in
             state.number += 1
-            add(CacheEntry(number: state.number, head: head, body: body, size: size), key, &state)
+            let entry = CacheEntry(number: state.number, head: head, body: body, size: size)
+            add(entry, key, &state)
+            return entry
         }
     }
 }
@@ -178,14 +181,13 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
 extension MemoryCacheStorage {
     func entriesAtOnce(for key: CacheKey) -> [CacheEntry] { entries(for: key) }
 
-    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws {
+    @discardableResult
+    func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry {
         guard body.count <= maximumBodySize else { throw TooLarge() }
-        commit(body, key, head)
+        return commit(body, key, head)
     }
 
     func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { remove(entry, for: key) }
-
-    func removeEntriesAtOnce(for key: CacheKey) { removeEntries(for: key) }
 }
 
 extension MemoryCacheStorage {

@@ -23,11 +23,12 @@ extension MemoryBackedStorage {
     var usage: CacheUsage { memory.usage }
 }
 
-/// A writer that calls closures before it writes and before its entry becomes visible.
+/// A writer that calls closures before it writes, and before and after its entry becomes visible.
 struct ProbedWriter: CacheWriter {
     let writer: any CacheWriter
     var willWrite: @Sendable (Data) -> Void = { _ in }
     var willCommit: @Sendable () async throws -> Void = {}
+    var didCommit: @Sendable () async throws -> Void = {}
 
     func write(_ bytes: Data) async throws {
         willWrite(bytes)
@@ -36,6 +37,7 @@ struct ProbedWriter: CacheWriter {
     func commit() async throws {
         try await willCommit()
         try await writer.commit()
+        try await didCommit()
     }
     func discard() async { await writer.discard() }
 }
