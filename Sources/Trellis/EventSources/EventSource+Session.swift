@@ -16,7 +16,9 @@ extension Session {
     ///     an error of kind ``TrellisError/Kind/bodyTooLarge``.
     ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
-    ///   - timeout: The limit on the whole call, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeout: The limit on each connection, from its request to the end of its stream, ``Timeouts/total``; if `nil`, the one of
+    ///     `timeouts` or the request, and otherwise none. A stream that reaches it counts as lost. To limit the time of the whole
+    ///     sequence, cancel the task that reads it.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is

@@ -1,6 +1,7 @@
 /// A cache of responses in ``SessionConfiguration/cache``; ``HTTPCache`` is the framework's.
 ///
-/// A cache may wrap another one:
+/// A cache may wrap another one. It then passes ``open()`` and ``close()`` on, whose defaults do nothing: without `close()`, the
+/// next process reads the complete folder of a ``DiskCacheStorage``.
 ///
 /// ```swift
 /// struct CacheForReports: ResponseCaching {
@@ -10,6 +11,10 @@
 ///         guard request.path.hasPrefix("/reports") else { return try await next(request) }
 ///         return try await cache.response(to: request, context: context, next: next)
 ///     }
+///
+///     func open() async throws { try await cache.open() }
+///
+///     func close() async { await cache.close() }
 /// }
 /// ```
 public protocol ResponseCaching: Sendable {
@@ -24,7 +29,8 @@ public protocol ResponseCaching: Sendable {
     /// - Throws: Any error, which its caller gets.
     func open() async throws
 
-    /// Writes what the storage has in memory alone. `SessionService` calls this after the session has ended. The default does nothing.
+    /// Writes what the storage has in memory alone. `SessionService` calls this after the session has ended. The default does nothing: a
+    /// cache that wraps another one calls its `close()`.
     func close() async
 }
 

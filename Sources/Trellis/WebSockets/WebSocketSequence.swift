@@ -124,7 +124,8 @@ extension Session {
     ///   - reconnection: The rules for opening the connection again.
     ///   - query: Items that are added to the query of the URL, percent-encoded and in this order; none unless given.
     ///   - headers: Fields that replace the request's fields of the same name; none unless given.
-    ///   - timeout: The limit on each handshake, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session.
+    ///   - timeout: The limit on each handshake, ``Timeouts/total``; if `nil`, the one of `timeouts`, the request or the session. An open
+    ///     connection has no limit. To limit the time of the whole sequence, cancel the task that reads it.
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     /// - Returns: The open connections, one after the other.

@@ -31,6 +31,10 @@ struct ResponseCachingTests {
             guard request.url.contains("/reports") else { return try await next(request) }
             return try await cache.response(to: request, context: context, next: next)
         }
+
+        func open() async throws { try await cache.open() }
+
+        func close() async { await cache.close() }
     }
 
     private let transport = MockTransport { _ in
@@ -61,6 +65,8 @@ struct ResponseCachingTests {
         let storage = DiskCacheStorage(directory: "/proc/none")
         var configuration = SessionConfiguration()
         configuration.cache = HTTPCache(storage: storage)
+        await #expect(throws: FileFailure.self) { try await configuration.cache?.open() }
+        configuration.cache = CacheForReports(cache: HTTPCache(storage: storage))
         await #expect(throws: FileFailure.self) { try await configuration.cache?.open() }
         configuration.cache = FirstResponses()
         try await configuration.cache?.open()
