@@ -48,6 +48,8 @@ struct CassetteCredentialTests {
     @Test(arguments: [
         #"s3cret/+"key"#, "s3cret%2F%2B%22key", "s3cret%2f%2b%22key", #"s3cret/+\"key"#, #"s3cret\/+\"key"#,
         #"s3cret/+\\\"key"#, #"s3cret\\/+\\\"key"#, "s3cret/%2B%22key", "s3cret/%2b%22key",
+        #"s3cret\/\u002B\u0022key"#, #"\u0073\u0033cret/\u002b\"key"#, #"s3cret/\\u002B\\u0022key"#,
+        #"s3cret\u00252F%2B%22key"#,
     ]) func aTokenIsFoundInEveryForm(_ form: String) async throws {
         let fields: HTTPFields = [.authorization: #"Bearer s3cret/+"key"#]
         let text = try await record([request("/a"), request("/b", fields)]) { _ in .text("before \(form) after") }

@@ -10,8 +10,6 @@ struct UsedCredentials: Sendable {
     static let minimumLength = 8
 
     private var values: Set<TextBytes> = []
-    /// The forms of the credentials, longer ones first.
-    private var forms: [String] = []
 
     /// The number of credentials.
     var count: Int { values.count }
@@ -61,46 +59,15 @@ struct UsedCredentials: Sendable {
     }
 
     private mutating func add(_ value: String) {
-        guard value.utf8.count >= Self.minimumLength, !value.hasSameBytes(as: BodyRedaction.mark),
-            values.insert(TextBytes(value)).inserted
-        else { return }
-        let known = Set(forms.map { TextBytes($0) })
-        forms += Self.forms(of: value).filter { !known.contains($0) }.map(\.text)
-        forms.sort { $0.utf8.count > $1.utf8.count }
-    }
-
-    /// Returns a text as it stands in bodies, in JSON, in JSON within JSON, in URLs and in forms.
-    private static func forms(of value: String) -> Set<TextBytes> {
-        let escaped = String(ScrubbedText.quoted(value).dropFirst().dropLast())
-        let slashes = ScrubbedText.replacing("/", with: "\\/", in: escaped)
-        let twice = [escaped, slashes].map { String(ScrubbedText.quoted($0).dropFirst().dropLast()) }
-        // A query that the session encodes keeps slashes and question marks.
-        let encoded = ["", "/?"].flatMap { kept in
-            ["0123456789ABCDEF", "0123456789abcdef"].map { percentEncoded(value, keeping: kept, $0) }
-        }
-        let form = encoded.map { ScrubbedText.replacing("%20", with: "+", in: $0) }
-        return Set(([value, escaped, slashes] + encoded + twice + form).map { TextBytes($0) })
-    }
-
-    /// Returns a text in which every byte is percent-encoded that is neither unreserved (RFC 3986, section 2.3) nor kept.
-    private static func percentEncoded(_ text: String, keeping kept: String, _ digits: String) -> String {
-        let digits = Array(digits.utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: bytes.append(byte)
-            case _ where kept.utf8.contains(byte): bytes.append(byte)
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        guard value.utf8.count >= Self.minimumLength, !value.hasSameBytes(as: BodyRedaction.mark) else { return }
+        values.insert(TextBytes(value))
     }
 
     // MARK: Scrubbing
 
     /// Returns a request without the credentials.
     func scrubbed(_ request: HARDocument.Request) -> HARDocument.Request {
-        guard !forms.isEmpty else { return request }
+        guard !values.isEmpty else { return request }
         var request = request
         request.url = scrubbed(request.url)
         scrub(&request.headers)
@@ -113,7 +80,7 @@ struct UsedCredentials: Sendable {
 
     /// Returns a recording without the credentials.
     func scrubbed(_ entry: HARDocument.Entry) -> HARDocument.Entry {
-        guard !forms.isEmpty else { return entry }
+        guard !values.isEmpty else { return entry }
         var entry = entry
         entry.request = scrubbed(entry.request)
         scrub(&entry.response.headers)
@@ -145,7 +112,7 @@ struct UsedCredentials: Sendable {
         let bodies = encoded.compactMap { text, encoding in
             text.flatMap { HARMessages.bytes(of: $0, encoding: encoding) }
         }
-        return ([bytes] + bodies).contains { body in forms.contains { body.firstRange(of: $0.utf8) != nil } }
+        return ([bytes] + bodies).contains { !places(in: [UInt8]($0)).isEmpty }
     }
 
     private func scrub(_ fields: inout [HARDocument.Field]) {
@@ -153,19 +120,153 @@ struct UsedCredentials: Sendable {
     }
 
     private func scrubbed(_ text: String) -> String {
-        forms.reduce(text) { ScrubbedText.replacing($1, with: BodyRedaction.mark, in: $0) }
+        scrubbed([UInt8](text.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? text
     }
 
     private func scrubbed(_ text: String, encoding: String?) -> String {
         guard let encoding else { return scrubbed(text) }
-        guard var bytes = HARMessages.bytes(of: text, encoding: encoding) else { return text }
-        var isChanged = false
-        for form in forms {
-            while let range = bytes.firstRange(of: form.utf8) {
-                bytes.replaceSubrange(range, with: BodyRedaction.mark.utf8)
-                isChanged = true
+        guard let bytes = HARMessages.bytes(of: text, encoding: encoding) else { return text }
+        return scrubbed([UInt8](bytes)).map { Data($0).base64EncodedString() } ?? text
+    }
+
+    /// Returns bytes without the credentials; `nil` if there are none.
+    private func scrubbed(_ bytes: [UInt8]) -> [UInt8]? {
+        let places = places(in: bytes)
+        guard !places.isEmpty else { return nil }
+        var (result, end) = ([UInt8](), 0)
+        for place in places {
+            result += bytes[end..<place.lowerBound]
+            result += BodyRedaction.mark.utf8
+            end = place.upperBound
+        }
+        return result + bytes[end...]
+    }
+
+    // MARK: Searching
+
+    /// Returns the places of the credentials in order: as they are, in JSON, in JSON within JSON, in URLs and in forms.
+    private func places(in bytes: [UInt8]) -> [Range<Int>] {
+        let plain = DecodedBytes(bytes)
+        let once = plain.withoutEscapesOfJSON()
+        let forms = [plain, once, once?.withoutEscapesOfJSON()].compactMap(\.self)
+        let decoded =
+            forms
+            + forms.flatMap { form in
+                [form.withoutPercentEncoding(plusIsBlank: false), form.withoutPercentEncoding(plusIsBlank: true)]
+            }.compactMap(\.self)
+        let found = decoded.flatMap { form in values.flatMap { form.places(of: $0.text) } }
+        var places: [Range<Int>] = []
+        for place in found.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = places.last, place.lowerBound < last.upperBound {
+                places[places.count - 1] = last.lowerBound..<max(last.upperBound, place.upperBound)
+            } else {
+                places.append(place)
             }
         }
-        return isChanged ? bytes.base64EncodedString() : text
+        return places
+    }
+}
+
+/// Bytes without an encoding that they have, with the places at which they stand in the encoded ones.
+private struct DecodedBytes {
+    private var bytes: [UInt8]
+    /// The indices behind the characters that were decoded, and their places.
+    private var shifts: [(index: Int, place: Int)] = []
+
+    /// Creates bytes without an encoding.
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Returns the bytes without the escapes of JSON's strings (RFC 8259, section 7), of which a writer may use any for any character;
+    /// `nil` if there are none.
+    func withoutEscapesOfJSON() -> DecodedBytes? {
+        guard bytes.contains(UInt8(ascii: "\\")) else { return nil }
+        return decoded { index in
+            guard bytes[index] == UInt8(ascii: "\\"), index + 1 < bytes.count else { return nil }
+            let byte = bytes[index + 1]
+            if byte != UInt8(ascii: "u") { return ([Self.escapes[byte] ?? byte], 2) }
+            guard let unit = unit(at: index) else { return nil }
+            if UTF16.isLeadSurrogate(unit), let next = unitOfEscape(at: index + 6), UTF16.isTrailSurrogate(next) {
+                return (Array(String(decoding: [unit, next], as: UTF16.self).utf8), 12)
+            }
+            return (Array(String(decoding: [unit], as: UTF16.self).utf8), 6)
+        }
+    }
+
+    /// Returns the bytes without percent-encoding (RFC 3986, section 2.1); `nil` if they have none.
+    ///
+    /// - Parameter plusIsBlank: Indicates whether a plus sign stands for a blank, as in forms.
+    func withoutPercentEncoding(plusIsBlank: Bool) -> DecodedBytes? {
+        guard bytes.contains(plusIsBlank ? UInt8(ascii: "+") : UInt8(ascii: "%")) else { return nil }
+        return decoded { index in
+            if plusIsBlank, bytes[index] == UInt8(ascii: "+") { return ([UInt8(ascii: " ")], 1) }
+            guard bytes[index] == UInt8(ascii: "%"), let value = number(index + 1..<index + 3) else { return nil }
+            return ([UInt8(value)], 3)
+        }
+    }
+
+    /// Returns the places of a text in the encoded bytes.
+    func places(of text: String) -> [Range<Int>] {
+        var (found, rest) = ([Range<Int>](), bytes[...])
+        while let range = rest.firstRange(of: text.utf8) {
+            found.append(place(of: range.lowerBound)..<place(of: range.upperBound))
+            rest = rest[range.upperBound...]
+        }
+        return found
+    }
+
+    /// Returns the place of the byte at an index, which begins a character, or the end of the last one.
+    private func place(of index: Int) -> Int {
+        var (low, high) = (0, shifts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if shifts[middle].index <= index { low = middle + 1 } else { high = middle }
+        }
+        return low == 0 ? index : shifts[low - 1].place + index - shifts[low - 1].index
+    }
+
+    private static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "b"): 8, UInt8(ascii: "t"): 9, UInt8(ascii: "n"): 10, UInt8(ascii: "f"): 12, UInt8(ascii: "r"): 13,
+    ]
+
+    /// Returns the code unit of an escape such as `\u0026`; `nil` if there is no other than a backslash at the index.
+    private func unit(at index: Int) -> UInt16? { number(index + 2..<index + 6).map { UInt16($0) } }
+
+    private func unitOfEscape(at index: Int) -> UInt16? {
+        guard index + 1 < bytes.count, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u") else {
+            return nil
+        }
+        return unit(at: index)
+    }
+
+    /// Returns the number of hexadecimal digits; `nil` if they are none.
+    private func number(_ range: Range<Int>) -> Int? {
+        guard range.upperBound <= bytes.count else { return nil }
+        var number = 0
+        for byte in bytes[range] {
+            guard let value = byte.hexValue else { return nil }
+            number = number << 4 | Int(value)
+        }
+        return number
+    }
+
+    /// Returns the decoded bytes.
+    ///
+    /// - Parameter decode: Returns the bytes that an encoded character at an index stands for, and its length; `nil` if there is none.
+    private func decoded(_ decode: (Int) -> (bytes: [UInt8], length: Int)?) -> DecodedBytes {
+        var (result, index, shift) = (DecodedBytes([]), 0, 0)
+        while index < bytes.count {
+            if let character = decode(index) {
+                result.bytes += character.bytes
+                index += character.length
+                result.shifts.append((result.bytes.count, place(of: index)))
+            } else {
+                result.bytes.append(bytes[index])
+                index += 1
+                guard shift < shifts.count, shifts[shift].index <= index else { continue }
+                result.shifts.append((result.bytes.count, place(of: index)))
+            }
+            while shift < shifts.count, shifts[shift].index <= index { shift += 1 }
+        }
+        return result
     }
 }
