@@ -46,8 +46,8 @@ struct DataRequestTests {
         }
     }
 
-    /// Steps make no difference.
-    @Test(arguments: ["c", "sc"], [true, false])
+    /// Steps make no difference, and neither does a call after the cancellation.
+    @Test(arguments: ["c", "sc", "cr", "scr", "crs"], [true, false])
     func whatWasNotSentIsNoExchange(_ calls: String, _ hasSteps: Bool) async throws {
         let scripted = Scripted.narrow
         var request = Request("http://localhost/")
