@@ -146,6 +146,20 @@ public struct ArgumentTranslator {
         return name == "." || name == ".." ? nil : name
     }
 
+    // MARK: Names
+
+    /// Returns the names of all options, of the tool and of curl, that take a value, or that take none.
+    public static func names(takingValue takesValue: Bool) -> [String] {
+        OptionTable.options.filter { $0.takesValue == takesValue }.flatMap(\.names)
+    }
+
+    /// Returns the other names of an option, such as `-k` of `--insecure`.
+    public static func otherNames(of name: String) -> [String] {
+        OptionTable.options.filter { option in
+            if case .own(name) = option.meaning { true } else { option.names.contains(name) }
+        }.flatMap(\.names).filter { $0 != name }
+    }
+
     // MARK: Suggestions
 
     /// Returns the failure about an unknown option, with the most similar one if there is one.

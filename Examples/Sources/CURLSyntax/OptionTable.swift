@@ -30,15 +30,10 @@ enum OptionTable {
     /// All names that begin with two dashes.
     static let longNames = options.flatMap(\.names).filter { $0.utf8.starts(with: "--".utf8) }
 
-    /// The names of the tool's options, as its parser knows them.
-    static var ownNames: Set<String> {
-        Set(options.compactMap { if case .own(let name) = $0.meaning { name } else { nil } })
-    }
-
     private static let byName = Dictionary(
         options.flatMap { option in option.names.map { ($0, option) } }, uniquingKeysWith: { first, _ in first })
 
-    private static let options = own + renamed + usual + translated + kept
+    static let options = own + renamed + usual + translated + kept
 
     // MARK: The tool's options
 

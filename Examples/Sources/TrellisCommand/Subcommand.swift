@@ -10,7 +10,7 @@ protocol Subcommand: ParsableCommand {
 /// The commands of the tool besides the sending of a request.
 enum Subcommands {
     /// The commands, whose names begin with that of the tool, as the parser's messages show them.
-    private static var all: [any Subcommand.Type] {
+    static var all: [any Subcommand.Type] {
         #if Gateway
         [GatewayCommand.self, ConversationOptions.self]
         #else
@@ -27,6 +27,14 @@ enum Subcommands {
             arguments = arguments.dropFirst() + ["--help"]
             if arguments.count == 1 { Options.exit(withError: CleanExit.helpRequest(Options.self)) }
         }
+        do {
+            if let text = try generated(for: arguments) {
+                try? await StandardOutput.write(text)
+                return ExitStatus.done
+            }
+        } catch {
+            Options.end(with: error)
+        }
         #if !Gateway
         if arguments.first == "gateway" {
             Options.exit(withError: ValidationError("This trellis was built without the gateway (the trait Gateway)."))
@@ -35,6 +43,15 @@ enum Subcommands {
         guard let type = all.first(where: { $0.configuration.commandName == "trellis \(arguments.first ?? "")" })
         else { return nil }
         return await run(type, arguments)
+    }
+
+    /// Returns the text that is generated from the options: a manual page, or what a shell completes; `nil` if none was asked for.
+    private static func generated(for arguments: [String]) throws -> String? {
+        switch arguments.first {
+        case "--generate-manual": try Manual.page()
+        case "--generate-completion-script": try CompletedCommand.script(for: arguments.dropFirst().first)
+        default: nil
+        }
     }
 
     private static func run<Command: Subcommand>(_ type: Command.Type, _ arguments: [String]) async -> CInt {

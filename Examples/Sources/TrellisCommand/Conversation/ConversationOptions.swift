@@ -64,7 +64,7 @@ struct ConversationOptions: Subcommand {
         help: ArgumentHelp("Seconds for everything, more than 0; no limit unless given.", valueName: "S"))
     var deadline: Double?
 
-    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"), completion: .file())
     var cacert: String?
 
     @Flag(help: "Do not verify the server: anyone on the way can read and change everything.")
@@ -77,7 +77,7 @@ struct ConversationOptions: Subcommand {
     @Option(
         help: ArgumentHelp(
             "Keep the hosts that ask for https in this file, in the format of curl, and use wss for their ws URLs.",
-            valueName: "FILE"))
+            valueName: "FILE"), completion: .file())
     var hsts: String?
 
     @Option(

@@ -80,7 +80,7 @@ struct GatewayCommand: Subcommand {
         help: ArgumentHelp("Seconds for which responses go on after SIGTERM.", valueName: "S"))
     var drain: Double = 60
 
-    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"), completion: .file())
     var cacert: String?
 
     @Flag(

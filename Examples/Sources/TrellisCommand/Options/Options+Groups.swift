@@ -50,7 +50,8 @@ struct BodyOptions: ParsableArguments {
     var get = false
 
     @Option(
-        help: ArgumentHelp("Send this file as the body, with PUT unless a method is given.", valueName: "FILE|-"))
+        help: ArgumentHelp("Send this file as the body, with PUT unless a method is given.", valueName: "FILE|-"),
+        completion: .file())
     var uploadFile: String?
 }
 
@@ -121,26 +122,27 @@ struct CredentialOptions: ParsableArguments {
     var auth: AuthenticationOption?
 
     @Option(
-        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE")
-    )
+        help: ArgumentHelp(
+            "Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE"),
+        completion: .file())
     var cookieJar: String?
 
     @Option(
         help: ArgumentHelp(
             "Read cookies from this file, and do not change it; '' for none, but those of redirects.", valueName: "FILE"
-        ))
+        ), completion: .file())
     var cookieFile: String?
 
     @Flag(help: "Take names and passwords from the file .netrc in the home folder.")
     var netrc = false
 
-    @Option(help: ArgumentHelp("Take names and passwords from this file.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("Take names and passwords from this file.", valueName: "FILE"), completion: .file())
     var netrcFile: String?
 }
 
 /// Whom the request trusts.
 struct TLSOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"), completion: .file())
     var cacert: String?
 
     @Flag(help: "Do not verify the server: anyone on the way can read and change everything.")

@@ -10,7 +10,7 @@ struct OutputOptions: ParsableArguments {
             "Write the body to this file, which appears, or is replaced, when it is whole: that of any status, also the page of "
                 + "a 404, unless --validate or --fail is given. In a folder (FOLDER/) the file has the name that the server suggests, "
                 + "and replaces none, and no page of an error is kept. Interrupted transfers are resumed.",
-            valueName: "FILE|FOLDER"))
+            valueName: "FILE|FOLDER"), completion: .file())
     var output: String?
 
     @Flag(help: "Resume an earlier --output to the same file.")
@@ -51,7 +51,8 @@ struct OutputOptions: ParsableArguments {
     var createDirs = false
 
     @Option(
-        help: ArgumentHelp("Write the heads of all responses to this file; - is standard output.", valueName: "FILE|-"))
+        help: ArgumentHelp("Write the heads of all responses to this file; - is standard output.", valueName: "FILE|-"),
+        completion: .file())
     var dumpHeader: String?
 
     @Option(

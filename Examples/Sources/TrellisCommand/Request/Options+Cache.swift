@@ -7,7 +7,7 @@ struct CacheOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Keep responses in this folder, and use them as RFC 9111 allows it. Several runs may share the folder at the same time.",
-            valueName: "DIR"))
+            valueName: "DIR"), completion: .directory)
     var cache: String?
 
     @Option(

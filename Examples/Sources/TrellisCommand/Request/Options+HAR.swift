@@ -13,7 +13,7 @@ struct RecordingOptions: ParsableArguments {
             "Record what goes over the wire in this file, with a MiB of each body, in the format of the network panels of browsers "
                 + "(HAR 1.2). The file is replaced. Fields that libcurl adds, such as Host, are not in it. Secrets are REDACTED "
                 + "unless --show-secrets is given.",
-            valueName: "FILE"))
+            valueName: "FILE"), completion: .file())
     var har: String?
 
     func validate() throws {

@@ -3,7 +3,7 @@ import Trellis
 
 /// The options about sockets, addresses and names.
 struct NameOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"))
+    @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"), completion: .file())
     var unixSocket: String?
 
     @Option(

@@ -6,10 +6,10 @@ struct TrustOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The client's certificate, in PEM or PKCS#12. Without --key, the key is in the same file.",
-            valueName: "FILE"))
+            valueName: "FILE"), completion: .file())
     var cert: String?
 
-    @Option(help: ArgumentHelp("The key of --cert, in PEM.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("The key of --cert, in PEM.", valueName: "FILE"), completion: .file())
     var key: String?
 
     @Option(

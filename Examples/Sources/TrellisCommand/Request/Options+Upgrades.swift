@@ -6,14 +6,14 @@ struct UpgradeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Keep the hosts that ask for https in this file, in the format of curl, and use https for their http URLs.",
-            valueName: "FILE"))
+            valueName: "FILE"), completion: .file())
     var hsts: String?
 
     @Option(
         help: ArgumentHelp(
             "Keep the alternative services of servers in this file, in the format of curl, and use those with HTTP/3, where the "
                 + "running libcurl has it.",
-            valueName: "FILE"))
+            valueName: "FILE"), completion: .file())
     var altSvc: String?
 }
 
