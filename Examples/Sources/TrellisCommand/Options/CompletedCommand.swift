@@ -25,6 +25,8 @@ struct CompletedCommand: ParsableCommand {
         var script = completionScript(for: shell)
         guard let mark = passages[shell.rawValue], let place = script.firstRange(of: mark.place) else { return script }
         script.insert(contentsOf: mark.passage, at: place.lowerBound)
+        // fish knows no dots in the names for its own parser, and would ask it forever.
+        if shell == .fish { script.replace("'tlsv1.3' '", with: "'") }
         return script
     }
 
