@@ -65,12 +65,12 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
 }
 
 extension Reading {
-    /// Returns a function that decodes the body of a response whose status is not accepted as `type`.
-    static func errorReader<Body: Decodable & Sendable>(
-        _ type: Body.Type, _ decoder: some DataDecoder
-    ) -> ErrorReader {
-        { answer, error in
-            guard let body = answer.body, !body.isEmpty, let value = try? decoder.decode(type, from: body) else {
+    /// Creates a reading that decodes the body as a value, and that of a response whose status is not accepted as an error type.
+    init<Value, Failure: Decodable & Sendable>(
+        _ type: Value.Type, orError errorType: Failure.Type, _ decoder: some DataDecoder, validation: Validation
+    ) where Serializer == DecodableResponseSerializer<Value> {
+        self.init(serializer: Serializer(type, decoder: decoder), validation: validation) { answer, error in
+            guard let body = answer.body, !body.isEmpty, let value = try? decoder.decode(errorType, from: body) else {
                 return nil
             }
             return ErrorResponse(body: value, response: answer.response, error: error)

@@ -43,10 +43,7 @@ extension DataRequest {
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> Value {
-        try await value(
-            Reading(
-                serializer: DecodableResponseSerializer(type, decoder: decoder), validation: validation,
-                errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
+        try await value(Reading(type, orError: errorType, decoder, validation: validation))
     }
 
     /// Returns the value that a serializer makes of the response.
@@ -90,10 +87,7 @@ extension DataRequest {
     public func response<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         of type: Value.Type, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> DataResponse<Value> {
-        try await dataResponse(
-            Reading(
-                serializer: DecodableResponseSerializer(type, decoder: decoder), validation: validation,
-                errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
+        try await dataResponse(Reading(type, orError: errorType, decoder, validation: validation))
     }
 
     private func dataResponse<Serializer>(

@@ -28,8 +28,9 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
-            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
+            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation())
+        ) { try await $0.value(of: $1) }
     }
 
     /// Sends a request and decodes its response, or throws it as the server's own error type if the status is not accepted.
@@ -52,12 +53,10 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
-        let serializer = DecodableResponseSerializer(type, decoder: decoder)
-        return try await read(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
-            Reading(
-                serializer: serializer, validation: Validation(),
-                errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
+        try await read(
+            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            Reading(type, orError: errorType, decoder, validation: Validation())
+        ) { try await $0.value(of: $1) }
     }
 
     /// Sends a request and reads its response as text.
@@ -79,18 +78,16 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
-            Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
+            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation())
+        ) { try await $0.value(of: $1) }
     }
 
-    private func read<Serializer>(
-        _ make: () throws -> Request, _ reading: Reading<Serializer>
-    ) async throws -> Serializer.Value {
-        let request = Result { try make() }
-        return try await readOnPool {
-            try await answer(request.get(), reading.conditions)
-        } _: {
-            try await reading.value(of: $0)
-        }
+    /// Sends a request, and reads its response on the cooperative pool.
+    func read<Serializer, Value: Sendable>(
+        _ request: Request, _ reading: Reading<Serializer>,
+        _ body: @escaping @Sendable (Reading<Serializer>, Answer) async throws -> Value
+    ) async throws -> Value {
+        try await readOnPool({ try await answer(request, reading.conditions) }) { try await body(reading, $0) }
     }
 }

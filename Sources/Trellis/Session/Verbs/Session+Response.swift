@@ -28,8 +28,9 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
-            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
+            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation())
+        ) { try await $0.dataResponse(of: $1) }
     }
 
     /// Sends a request, decodes its response, and returns the value with the head, or throws the body as the server's own error type if
@@ -54,20 +55,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
-            Reading(
-                serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation(),
-                errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
-    }
-
-    private func read<Serializer>(
-        _ make: () throws -> Request, _ reading: Reading<Serializer>
-    ) async throws -> DataResponse<Serializer.Value> {
-        let request = Result { try make() }
-        return try await readOnPool {
-            try await answer(request.get(), reading.conditions)
-        } _: {
-            try await reading.dataResponse(of: $0)
-        }
+            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            Reading(type, orError: errorType, decoder, validation: Validation())
+        ) { try await $0.dataResponse(of: $1) }
     }
 }
