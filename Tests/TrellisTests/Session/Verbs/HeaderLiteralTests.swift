@@ -40,7 +40,7 @@ struct HeaderLiteralTests {
             }
         ),
         ("upload(Data)", { _ = try await $0.upload(Data([1]), to: $1, headers: ["X-Trace": "1"]) }),
-        ("upload(fileAt:)", { _ = try await $0.upload(fileAt: "/dev/null", to: $1, headers: ["X-Trace": "1"]) }),
+        ("upload(fileAt:)", { _ = try await $0.upload(fileAt: #filePath, to: $1, headers: ["X-Trace": "1"]) }),
         ("upload(chunks)", { _ = try await $0.upload(chunks, length: 0, to: $1, headers: ["X-Trace": "1"]) }),
         ("upload(multipart:)", { _ = try await $0.upload(multipart: form, to: $1, headers: ["X-Trace": "1"]) }),
         (
@@ -53,7 +53,7 @@ struct HeaderLiteralTests {
         ),
         (
             "uploadRequest(fileAt:)",
-            { _ = try await $0.uploadRequest(fileAt: "/dev/null", to: $1, headers: ["X-Trace": "1"]).string() }
+            { _ = try await $0.uploadRequest(fileAt: #filePath, to: $1, headers: ["X-Trace": "1"]).string() }
         ),
         (
             "uploadRequest(chunks)",
