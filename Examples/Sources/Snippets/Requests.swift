@@ -14,8 +14,9 @@ enum RequestsPage {
     }
 
     static func chat(_ session: Session) async throws {
-        let chat = Request("wss://example.com/chat", headers: ["X-Room": "7"])
-        try await session.withWebSocket(chat) { socket in try await socket.send("hello") }
+        try await session.withWebSocket("wss://example.com/chat", headers: ["X-Room": "7"]) { socket in
+            try await socket.send("hello")
+        }
     }
 
     static func sendAValue(_ newUser: User, _ session: Session) async throws {

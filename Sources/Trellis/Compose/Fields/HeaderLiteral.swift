@@ -8,8 +8,8 @@ public import HTTPTypes
 /// ```
 ///
 /// Names that are repeated are sent repeatedly. A name that is not a token (RFC 9110, section 5.1) makes sending the request an error of
-/// kind ``TrellisError/Kind/invalidRequest``. ``Request``, every verb and every handle take this type beside `HTTPFields`, whose literals
-/// have typed names: `[.accept: "application/json"]`.
+/// kind ``TrellisError/Kind/invalidRequest``. ``Request``, every verb, every handle and the parts of forms take this type beside
+/// `HTTPFields`, whose literals have typed names: `[.accept: "application/json"]`.
 public struct HeaderLiteral: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, Sendable {
     /// The fields.
     public let fields: HTTPFields

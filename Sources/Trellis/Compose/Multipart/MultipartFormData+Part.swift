@@ -24,6 +24,12 @@ extension MultipartFormData {
             self.headers = headers
         }
 
+        /// Creates a part with fields by text or as a list: see ``HeaderLiteral``.
+        @_disfavoredOverload
+        public init(_ body: RequestBody, name: String? = nil, fileName: String? = nil, headers: HeaderLiteral) {
+            self.init(body, name: name, fileName: fileName, headers: headers.fields)
+        }
+
         /// The file name that is sent, if any.
         var effectiveFileName: String? {
             if let fileName { return fileName }

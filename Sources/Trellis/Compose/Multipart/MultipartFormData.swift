@@ -94,3 +94,32 @@ public struct MultipartFormData: Sendable {
         append(Part(body, name: name, fileName: fileName, headers: headers))
     }
 }
+
+/// Parts with their fields by text or as a list: `headers: ["X-Trace": "1"]`, see ``HeaderLiteral``. Everything else is as in the method of
+/// the same name that takes `HTTPFields`.
+extension MultipartFormData {
+    /// Adds bytes in memory.
+    @_disfavoredOverload
+    public mutating func append(
+        _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil, headers: HeaderLiteral
+    ) {
+        append(data, withName: name, fileName: fileName, mimeType: mimeType, headers: headers.fields)
+    }
+
+    /// Adds a file, which is read while it is sent.
+    @_disfavoredOverload
+    public mutating func append(
+        fileAt path: some FilePathConvertible, withName name: String, fileName: String? = nil, mimeType: String? = nil,
+        headers: HeaderLiteral
+    ) {
+        append(fileAt: path, withName: name, fileName: fileName, mimeType: mimeType, headers: headers.fields)
+    }
+
+    /// Adds any kind of request body as a part.
+    @_disfavoredOverload
+    public mutating func append(
+        _ body: RequestBody, withName name: String, fileName: String? = nil, headers: HeaderLiteral
+    ) {
+        append(body, withName: name, fileName: fileName, headers: headers.fields)
+    }
+}

@@ -95,4 +95,18 @@ struct HeaderLiteralTests {
         #expect(request["X-Trace"] == "1")
         await session.shutdown()
     }
+
+    @Test func thePartsOfAFormTakeFieldsByText() {
+        var form = MultipartFormData()
+        form.append(Data([1]), withName: "a", headers: ["X-Trace": "1"])
+        form.append(fileAt: #filePath, withName: "b", headers: ["X-Trace": "1"])
+        form.append(.string("x"), withName: "c", headers: ["X-Trace": "1"])
+        form.append(.init(.string("x"), name: "d", headers: ["X-Trace": "1"]))
+        let values = form.parts.map { part in part.headers["X-Trace"] ?? "none" }
+        #expect(values == ["1", "1", "1", "1"])
+
+        let part = MultipartFormData.Part(.string("x"), name: "a", headers: ["no token": "1"])
+        let error = #expect(throws: TrellisError.self) { try part.head(in: .form) }
+        #expect(error?.reason == .invalidRequest(.headerField("no token")))
+    }
 }
