@@ -437,10 +437,18 @@ class Site:
         for _, title, members in self.sections:
             items = "".join(
                 f'<dt><a href="{urllib.parse.quote(member.path)}">{escape(member.title)}</a></dt>'
-                f'<dd>{"".join(part.get("text", part.get("code", "")) for part in member.data.get("abstract", []))}</dd>'
+                f"<dd>{self.abstract(member, page)}</dd>"
                 for member in members
             )
             yield f'<h2 id="{self.anchor(title)}"><a class="anchor" href="#{self.anchor(title)}">{escape(title)}</a></h2><dl class="cards">{items}</dl>'
+
+    @staticmethod
+    def abstract(member, page):
+        """The abstract of an article as another page shows it, with the links that it has."""
+        references, page.references = page.references, member.references | page.references
+        text = page.quiet(member.data.get("abstract", []))
+        page.references = references
+        return text
 
     def plain(self, path, title, content):
         """A page that is in no archive."""
