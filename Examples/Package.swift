@@ -31,6 +31,7 @@ let package = Package(
         .executable(name: "service-example", targets: ["ServiceExample"]),
         .executable(name: "in-process-example", targets: ["InProcessExample"]),
         .executable(name: "otlp-exporter", targets: ["OTLPExporter"]),
+        .executable(name: "fetch-list", targets: ["FetchList"]),
     ],
     traits: [
         .trait(name: "Gateway", description: "The command trellis gateway, which needs the server of Hummingbird."),
@@ -122,6 +123,11 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: settings),
+        // Programs as users of the pages write them: the client of a service, a chat, a program that was moved from AsyncHTTPClient, each
+        // with the tests of its author, and a downloader.
+        .target(name: "Programs", dependencies: [trellis], swiftSettings: settings),
+        .executableTarget(name: "FetchList", dependencies: [trellis], swiftSettings: settings),
+        .testTarget(name: "ProgramTests", dependencies: ["Programs", trellis, testing], swiftSettings: settings),
         // The server to which the tests of the client send requests.
         .executableTarget(name: "FixtureServer", dependencies: [testing], swiftSettings: settings),
         // Runs the programs, which are in the folder of the tests' own executable.
@@ -129,6 +135,8 @@ let package = Package(
             name: "ClientTests",
             dependencies: [
                 "TrellisCommand", "CURLSyntax", "FixtureServer", "ServiceExample", "InProcessExample", "OTLPExporter",
+                "FetchList",
+                testing,
             ],
             swiftSettings: settings),
     ]

@@ -12,7 +12,9 @@ enum Programs {
     /// The client.
     static let trellis = "\(folder)/trellis"
 
-    private static let own = ["trellis", "fixture-server", "service-example", "in-process-example", "otlp-exporter"]
+    private static let own = [
+        "trellis", "fixture-server", "service-example", "in-process-example", "otlp-exporter", "fetch-list",
+    ]
 
     /// The path of a program: its name if that is one, or its place if the package has it. Another one is to be looked up.
     static func path(of name: String) -> String? {
