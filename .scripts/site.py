@@ -17,6 +17,7 @@ MAXIMUM_WORDS = 1500
 HERE = pathlib.Path(__file__).resolve().parent
 PREFIX = "/documentation/"
 errors, pages, generated = [], {}, {}
+products = {}  # the types of the products beside the core, by their names
 escape = html.escape
 
 
@@ -76,6 +77,7 @@ class Page:
         self.is_article = data["kind"] == "article" and not self.is_generated
         self.group = None
         self.words = 0
+        self.is_in_link = False
         self.headings = []
         names = self.url.removeprefix(PREFIX).split("/")
         self.module = names[0]
@@ -138,13 +140,19 @@ class Page:
             return escape(item["text"])
         if kind == "codeVoice":
             self.words += 1
-            return f"<code>{escape(item['code'])}</code>"
+            code, product = f"<code>{escape(item['code'])}</code>", products.get(item["code"])
+            # docc links to the products that a module depends on, and so not from the core's pages to those of the test kit.
+            is_linked = product and self.module == "trellis" and not self.is_in_link
+            return f'<a href="{self.root}{urllib.parse.quote(product.path)}">{code}</a>' if is_linked else code
         if kind == "reference":
             self.words += 1
             if not item.get("isActive", True):
                 self.error(f"an inactive link: {item['identifier']}")
+            self.is_in_link = True
             override = item.get("overridingTitleInlineContent")
-            return self.link(item["identifier"], self.inline(override) if override else None)
+            text = self.inline(override) if override else None
+            self.is_in_link = False
+            return self.link(item["identifier"], text)
         if kind == "image":
             reference = self.references[item["identifier"]]
             name = reference["variants"][0]["url"].lstrip("/")
@@ -309,6 +317,10 @@ class Site:
             images = pathlib.Path(archive, "images")
             if images.is_dir():
                 shutil.copytree(images, self.folder / "images", dirs_exist_ok=True)
+        for page in pages.values():
+            is_type = page.metadata.get("symbolKind") in ("class", "struct", "enum", "protocol") and page.url.count("/") == PREFIX.count("/") + 1
+            if is_type and page.module != "trellis":
+                products[page.title] = page
         self.modules = [page for page in pages.values() if page.role == "collection" and page.metadata.get("symbolKind") == "module"]
         self.home = self.modules[0]
         self.sections, self.reference = [], []
