@@ -13,7 +13,7 @@ import TrellisTesting
             .init(201, headers: [("Content-Type", "application/json")], body: request.body)
         case "/lines": .text(String(decoding: request.body, as: UTF8.self).uppercased())
         case "/big": .init(body: Data(count: 3 << 20))
-        case "/loop": .init(302, headers: [("Location", "/loop\(request.query ?? "")?x")])
+        case "/loop": .init(302, headers: [("Location", "/loop?\(request.query ?? "")x")])
         default: .init(404)
         }
     }

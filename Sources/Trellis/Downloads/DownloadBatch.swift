@@ -25,8 +25,8 @@ public struct DownloadOutcome: Sendable {
 ///
 /// The downloads start when the first outcome is requested, each in its turn, even if its progress or the batch's is
 /// read before. They do not wait for the loop: outcomes that it has not taken yet are kept. A failed download does not stop the
-/// others. Leaving the loop, or cancelling its task, ends the downloads that are running and those that have not started; the
-/// sequence then ends.
+/// others. Leaving the loop, or cancelling its task, ends the downloads that are running and those that have not started. In a
+/// cancelled task the sequence ends when they have ended, and have kept what they received.
 public struct DownloadBatch: AsyncSequence, Sendable {
     /// The outcome of a download.
     public typealias Element = DownloadOutcome
@@ -123,8 +123,7 @@ private final class DownloadBatchWork: Sendable {
         return await withTaskCancellationHandler {
             await withContinuation { continuation in
                 let outcome = state.withLock { state -> DownloadOutcome?? in
-                    if state.isCancelled { return .some(nil) }
-                    if let outcome = state.outcomes.popFirst() { return outcome }
+                    if !state.isCancelled, let outcome = state.outcomes.popFirst() { return outcome }
                     if state.running.isEmpty { return .some(nil) }
                     state.reader = continuation
                     return nil
@@ -149,22 +148,28 @@ private final class DownloadBatchWork: Sendable {
     }
 
     private func end(_ outcome: DownloadOutcome) {
-        let reader = state.withLock { state in
+        let (reader, isCancelled) = state.withLock { state -> (CheckedContinuation<DownloadOutcome?, Never>?, Bool) in
             state.running.remove(outcome.index)
+            // A cancelled iterator waits for all of them.
+            if state.isCancelled, !state.running.isEmpty { return (nil, true) }
             if state.reader == nil { state.outcomes.append(outcome) }
             defer { state.reader = nil }
-            return state.reader
+            return (state.reader, state.isCancelled)
         }
         // The next download starts before the iterator is resumed, which may take its time.
         fill()
-        reader?.resume(returning: outcome)
+        reader?.resume(returning: isCancelled ? nil : outcome)
     }
 
+    /// Ends the downloads. An iterator that waits is resumed when the last of them has ended, and so has kept what it received: a program
+    /// may exit then.
     func cancel() {
-        let (running, next, reader) = state.withLock { state in
+        let (running, next, reader) = state.withLock {
+            state -> (Set<Int>, Int, CheckedContinuation<DownloadOutcome?, Never>?) in
             state.isCancelled = true
+            guard state.running.isEmpty else { return (state.running, state.next, nil) }
             defer { state.reader = nil }
-            return (state.running, state.next, state.reader)
+            return ([], state.next, state.reader)
         }
         for index in running { downloads[index].end(CancellationError()) }
         for download in downloads[next...] { download.leaveBatch() }
