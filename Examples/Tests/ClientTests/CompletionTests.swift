@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: [
         ("trellis --cach", ["--cache", "--cache-mode"]), ("trellis --data-u", ["--data-urlencode"]),
         ("trellis http://h/ --http 2", ["2", "2-only", "2-prior-knowledge"]), ("trellis --vers", ["--version"]),
-        ("trellis w", ["ws"]), ("trellis ws --bin", ["--binary"]), ("trellis ws --cacert /etc/passw", ["/etc/passwd"]),
+        ("trellis w", ["ws"]), ("trellis ws --bin", ["--binary"]), ("trellis ws --cacert /etc/hostn", ["/etc/hostname"]),
         ("trellis http://ws --bin", [""]),
     ])
     func bashCompletes(_ line: String, _ wanted: [String]) async throws {

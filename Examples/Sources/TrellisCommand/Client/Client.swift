@@ -21,7 +21,8 @@ struct Client {
         cacheWarning = options.caching.cache.map { CacheWarning(directory: $0) }
         upgrades = UpgradeStores(options.upgrades)
         wire =
-            options.tools.verbose || options.tools.timing || options.places.dumpHeader != nil
+            options.tools.verbose || options.tools.timing || options.places.dumpHeader != nil || options.showsHead
+                || options.places.writeOut != nil
             ? WireMonitor(
                 isVerbose: options.tools.verbose, showsSecrets: options.tools.showSecrets,
                 leavesOutAccept: options.removedNames.contains(.accept)) : nil
@@ -64,7 +65,7 @@ struct Client {
                 after: elapsed)
         }
         if Terminal.output.isTerminal, options.streaming.stream == nil, options.places.output == nil {
-            return await run(with: TerminalOutput(), after: elapsed)
+            return await run(with: TerminalOutput(showsEveryHead: options.showsHead), after: elapsed)
         }
         let output = PlainOutput(
             to: sink, showsProgress: options.streaming.stream == nil && !options.tools.silent,
@@ -128,8 +129,10 @@ struct Client {
             stream = response
             outcome.take(response.response)
             await wire?.settle(response.response.callID)
+            let heads =
+                await wire?.heads.dropLast(response.response.cacheStatus?.isFromCache == true ? 0 : 1).joined() ?? ""
             try await dumpHeads()
-            try await output.begin(response.response)
+            try await output.begin(response.response, after: heads)
             try await validate(response, output: &output)
             if try await deliver(response, to: &output, counting: &outcome.bodySize) {
                 outcome.take(try await response.finalResponse())

@@ -2,8 +2,8 @@ import Trellis
 
 /// An output for a response, which arrives part by part.
 protocol Output: Sendable {
-    /// Receives the head of the response.
-    mutating func begin(_ head: Response) async throws
+    /// Receives the head of the response, after the heads of the earlier responses on the way to it, each with an empty line.
+    mutating func begin(_ head: Response, after earlier: String) async throws
 
     /// Receives bytes of the body. Returns `false` if no more bytes are needed.
     mutating func chunk(_ bytes: Data) async throws -> Bool

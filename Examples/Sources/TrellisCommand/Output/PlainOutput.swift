@@ -25,11 +25,11 @@ struct PlainOutput: Output {
         try await sink.write(shown)
     }
 
-    mutating func begin(_ head: Response) async throws {
+    mutating func begin(_ head: Response, after earlier: String) async throws {
         if showsHead {
             var lines = ["HTTP/\(head.version) \(head.status)"]
             for field in head.headers { lines.append("\(field.name.rawName): \(field.value)") }
-            try await write(Data((lines.joined(separator: "\n") + "\n\n").utf8))
+            try await write(Data((earlier + lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
         }
         guard showsProgress else { return }
         // The length of an encoded body differs from that of the decoded body.

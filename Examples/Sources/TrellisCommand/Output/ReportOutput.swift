@@ -31,7 +31,7 @@ struct ReportOutput: Output {
         if hasItems { items = [] } else { (count, body) = (0, Data()) }
     }
 
-    func begin(_ head: Response) {}
+    func begin(_ head: Response, after earlier: String) {}
 
     mutating func chunk(_ bytes: Data) async throws -> Bool {
         try await sink?.write(bytes)

@@ -7,6 +7,8 @@ struct TerminalOutput: Output, @unchecked Sendable {
     private static let largestJSON = 4 << 20
 
     private let terminal = Terminal.output
+    /// Whether the heads of earlier responses are shown too.
+    let showsEveryHead: Bool
     /// The JSON text received so far; `nil` if the body is shown as it arrives.
     private var json: Data?
     private var type = ""
@@ -16,8 +18,11 @@ struct TerminalOutput: Output, @unchecked Sendable {
     private var text = TerminalText()
     private var endsLine = true
 
-    mutating func begin(_ head: Response) async throws {
-        var text = terminal.styled("HTTP/\(head.version) ", .faint)
+    init(showsEveryHead: Bool) { self.showsEveryHead = showsEveryHead }
+
+    mutating func begin(_ head: Response, after earlier: String) async throws {
+        var text =
+            (showsEveryHead ? TerminalText.shown(earlier) : "") + terminal.styled("HTTP/\(head.version) ", .faint)
         text += terminal.styled("\(head.status)", style(of: head.status))
         for field in head.headers {
             text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + TerminalText.shown(field.value)

@@ -7,8 +7,9 @@ actor WireMonitor: EventMonitor {
     private let showsSecrets: Bool
     private let leavesOutAccept: Bool
     private let terminal = Terminal.error
-    /// The heads of all responses, for `--dump-header`.
-    private var heads = ""
+    /// The heads of all responses, for `--dump-header` and `--include`.
+    private(set) var heads: [String] = []
+    private var bodySizes: [UInt64: Int64] = [:]
     /// The request of each call that has not been sent yet.
     private var requests: [UInt64: Request] = [:]
     /// The time from each call to its last request on the wire.
@@ -24,9 +25,12 @@ actor WireMonitor: EventMonitor {
 
     /// Returns the heads since the last time.
     func takeHeads() -> String {
-        defer { heads = "" }
-        return heads
+        defer { heads = [] }
+        return heads.joined()
     }
+
+    /// Returns the number of bytes of the last body that a call has sent; `nil` if it has sent none.
+    func bodySize(of callID: UInt64) -> Int64? { bodySizes[callID] }
 
     /// Returns the time from a call to its last request on the wire.
     func start(of callID: UInt64) -> Duration { starts[callID] ?? .zero }
@@ -48,7 +52,9 @@ actor WireMonitor: EventMonitor {
         case .proxySelected(let decision):
             if decision.proxies.contains(where: { $0 != .direct }) { remark("Proxy: \(decision)") }
         case .connected(let connection): begin(event, on: connection)
-        case .requestSent(let size): if size > 0 { remark("Sent a body of \(size.inBytes)") }
+        case .requestSent(let size):
+            bodySizes[event.callID] = Int64(size)
+            if size > 0 { remark("Sent a body of \(size.inBytes)") }
         case .informational(let head), .head(let head): show(head)
         case .upgraded(let request): remark("The host asks for https: \(shown(request.url))")
         case .redirected(let redirect): remark("Redirected to \(shown(redirect.to))")
@@ -88,7 +94,7 @@ actor WireMonitor: EventMonitor {
     private func show(_ head: ResponseHead) {
         let status = "HTTP/\(head.version.rawValue) \(head.status)"
         let lines = [status] + head.headers.map { "\($0.name.rawName): \($0.value)" }
-        heads += lines.map { "\($0)\r\n" }.joined() + "\r\n"
+        heads.append(lines.map { "\($0)\r\n" }.joined() + "\r\n")
         guard isVerbose else { return }
         line("<", status, .green)
         for field in head.headers { line("<", "\(field.name.rawName): \(shown(field))", .green) }

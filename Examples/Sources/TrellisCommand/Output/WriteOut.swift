@@ -24,7 +24,8 @@ struct WriteOut {
     /// - Parameters:
     ///   - size: The number of bytes of the body, decoded.
     ///   - path: The file of the body, if any.
-    func texts(on outcome: Outcome, size: Int64, path: String?) -> (output: String, errors: String) {
+    ///   - sent: The number of bytes of the request's body.
+    func texts(on outcome: Outcome, size: Int64, path: String?, sent: Int64) -> (output: String, errors: String) {
         var texts = (output: "", errors: ""), goesToOutput = true
         for piece in template.pieces {
             let text: String
@@ -34,6 +35,7 @@ struct WriteOut {
                 continue
             case .text(let plain): text = plain
             case .header(let name): text = HTTPField.Name(name).flatMap { outcome.response?.headers[$0] } ?? ""
+            case .variable("size_upload"): text = "\(sent)"
             case .variable(let name): text = value(of: name, outcome, size, path) ?? ""
             }
             if goesToOutput { texts.output += text } else { texts.errors += text }
@@ -62,7 +64,7 @@ struct WriteOut {
         case "num_headers": response.map { "\($0.headers.count)" }
         case "num_retries": "\(max(0, metrics.attemptCount - 1))"
         case "size_download": "\(size)"
-        case "size_upload", "size_request": "\(metrics.bytesSent)"
+        case "size_request": "\(metrics.bytesSent)"
         case "speed_download": "\(metrics.total.inSeconds > 0 ? Int64(Double(size) / metrics.total.inSeconds) : 0)"
         case "time_queue": metrics.queued.microseconds
         case "time_namelookup": opened.microseconds
@@ -87,7 +89,8 @@ extension Client {
     /// Prints the text of `--write-out`, if it was asked for.
     func writeOut(_ outcome: Outcome, size: Int64, path: String? = nil) async {
         guard let argument = options.places.writeOut, let writeOut = try? WriteOut(argument) else { return }
-        let texts = writeOut.texts(on: outcome, size: size, path: path)
+        let sent = await wire?.bodySize(of: outcome.metrics.callID) ?? 0
+        let texts = writeOut.texts(on: outcome, size: size, path: path, sent: sent)
         if !texts.output.isEmpty { try? await StandardOutput.write(texts.output) }
         if !texts.errors.isEmpty { Terminal.error.print(texts.errors, terminator: "") }
     }

@@ -7,8 +7,8 @@ import Testing
     /// The arguments, in which U is the URL of the server and F a file that contains `a b`, and lines that the output has.
     private static let commands: [(String, [String])] = [
         ("-s U/request", ["GET /request"]), ("-sS U/request", ["GET /request"]), ("-L U/redirect/1", ["GET /request"]),
-        ("-k U/request", ["GET /request"]), ("-i U/request", ["HTTP/1.1 200 OK"]),
-        ("-I U/request", ["HTTP/1.1 200 OK"]),
+        ("-k U/request", ["GET /request"]), ("-i U/request", ["HTTP/1.1 200 OK\r"]),
+        ("-I U/request", ["HTTP/1.1 200 OK\r"]),
         ("-XPOST U/request", ["POST /request"]), ("-X DELETE U/request", ["DELETE /request"]),
         ("--request PUT --url U/request", ["PUT /request"]), ("-Hx-a:1 U/request", ["x-a: 1"]),
         ("-H X-A;  U/request", ["X-A: "]), ("-A me U/request", ["User-Agent: me"]),
@@ -33,7 +33,8 @@ import Testing
         ("--http2 U/request", ["GET /request"]),
         ("-r 0-3 U/request", ["Range: bytes=0-3"]), ("-x http://127.0.0.1:1 --noproxy * U/request", ["GET /request"]),
         ("--limit-rate 1M U/request", ["GET /request"]), ("--max-redirs 5 U/redirect/2", ["GET /request"]),
-        ("-w %{http_code}\\n U/", ["hello world200"]), ("-D - U/request", ["HTTP/1.1 200 OK\r"]),
+        ("-w %{http_code}\\n U/", ["hello world200"]), ("-w \\n%{size_upload}\\n -d a=1 U/", ["3"]),
+        ("-D - U/request", ["HTTP/1.1 200 OK\r"]),
         ("-sSLf -o - U/request", ["GET /request"]), ("--tlsv1.2 U/request", ["GET /request"]),
     ]
 

@@ -8,14 +8,16 @@ import Testing
         let run = try await client([option, "\(url)/"])
         #expect(run.status == 0)
         #expect(run.lines.first?.hasPrefix("HTTP/1.1 200") == true)
-        #expect(run.lines.filter { $0 == "Content-Length: 11" }.count == 1)
-        #expect(run.lines.suffix(2) == ["", "hello world"])
+        #expect(run.lines.filter { $0 == "Content-Length: 11\r" }.count == 1)
+        #expect(run.lines.suffix(2) == ["\r", "hello world"])
     }
 
     @Test func theHeadHasEveryField() async throws {
         let run = try await client(["-i", "\(url)/repeated"])
         #expect(
-            run.lines.starting(with: "X-", "Set-") == ["X-One: 1", "Set-Cookie: a=1", "X-Two: 2", "Set-Cookie: b=2"])
+            run.lines.starting(with: "X-", "Set-") == [
+                "X-One: 1\r", "Set-Cookie: a=1\r", "X-Two: 2\r", "Set-Cookie: b=2\r",
+            ])
     }
 
     @Test(arguments: ["-I", "--head"])
@@ -23,7 +25,18 @@ import Testing
         let run = try await client([option, "\(url)/"])
         #expect(run.status == 0)
         #expect(run.text.hasPrefix("HTTP/1.1 200"))
-        #expect(run.lines.last == "")
+        #expect(run.lines.last == "\r")
+    }
+
+    @Test(arguments: ["-i", "-I"]) func theHeadOfEachHopIsThere(_ option: String) async throws {
+        let run = try await client([option, "-L", "\(url)/redirect/2"])
+        #expect(
+            run.lines.starting(with: "HTTP/", "Location") == [
+                "HTTP/1.1 302 Status\r", "Location: ../redirect/1\r", "HTTP/1.1 302 Status\r", "Location: /request\r",
+                "HTTP/1.1 200 OK\r",
+            ])
+        let hints = try await client([option, "\(url)/hints"])
+        #expect(hints.lines.starting(with: "HTTP/") == ["HTTP/1.1 103 Early Hints\r", "HTTP/1.1 200 OK\r"])
     }
 
     @Test(arguments: [
