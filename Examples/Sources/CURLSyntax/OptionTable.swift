@@ -52,7 +52,8 @@ enum OptionTable {
             "--key", "--pass", "--pin", "--proxy", "--proxy-user", "--no-proxy", "--unix-socket",
             "--abstract-unix-socket", "--resolve", "--connect-to", "--interface", "--doh", "--hsts", "--alt-svc",
             "--stream", "--limit", "--connections", "--checksum", "--cancel-after", "--report", "--har",
-            "--upload-file", "--netrc-file", "--dump-header", "--write-out", "--limit-rate", "--repeat",
+            "--upload-file", "--netrc-file", "--proto", "--stderr", "--dump-header", "--write-out", "--limit-rate",
+            "--repeat",
             "--concurrency", "--generate-completion-script")
 
     /// The options of curl that have another name here.

@@ -15,11 +15,13 @@ enum Main {
         }
         var options = Options.parseOrEnd(Array(CommandLine.arguments.dropFirst()))
         options.askForPassword()
+        options.redirectMessages()
         let interruption = Interruption()
         let work = Task { [options] in
             let client = Client(options)
             let status = await client.run()
             client.warnOfLosses()
+            if options.credentials.cookieJar == "-" { await ShownJar.print() }
             return status
         }
         interruption.whenItHappens { work.cancel() }

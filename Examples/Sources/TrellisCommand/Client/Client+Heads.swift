@@ -1,3 +1,4 @@
+import CURLSyntax
 import Glibc
 import TerminalKit
 import Trellis
@@ -36,10 +37,37 @@ extension Client {
     }
 }
 
+/// The file of `--cookie-jar -`, which is printed at the end.
+enum ShownJar {
+    private static let folder: String = {
+        var name = Array("\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/trellis-XXXXXX\0".utf8CString)
+        return mkdtemp(&name).map { String(cString: $0) } ?? "."
+    }()
+
+    static let path = "\(folder)/cookies"
+
+    /// Prints the cookies, and removes the file.
+    static func print() async {
+        if let text = try? FormText.contents(of: path) { try? await StandardOutput.write(text) }
+        for name in [path, "\(path).lock"] { unlink(name) }
+        rmdir(folder)
+    }
+}
+
 extension Options {
     /// Returns the failure of a response whose body was printed or written, for `--fail-with-body`.
     func refusal(of response: Response) -> RequestFailure {
         RequestFailure("unacceptable_status", "the status of the response is \(response.status.code)")
+    }
+
+    /// Sends messages to the place of `--stderr`. Without the option, or if the file cannot be written, nothing changes.
+    func redirectMessages() {
+        guard let path = tools.stderr else { return }
+        guard path != "-" else { return _ = dup2(STDOUT_FILENO, STDERR_FILENO) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { return Terminal.error.print("trellis: \(path): \(systemError())") }
+        dup2(descriptor, STDERR_FILENO)
+        close(descriptor)
     }
 
     /// Asks for the password of `--user` if there is none and somebody is there to answer. Ctrl-C ends the process.

@@ -8,7 +8,8 @@ struct BodyOptions: ParsableArguments {
         name: [.customShort("d"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "The raw body: POST unless a method is given. A file or standard input (@-) is streamed as it is; several texts are joined "
-                + "by &. A pipe or a file on standard input is the body of a POST, PUT or PATCH without another one. The type is that of a form (application/x-www-form-urlencoded) unless -H gives one.",
+                + "by &. A pipe or a file on standard input is the body of a POST, PUT or PATCH without another one. The type is "
+                + "that of a form (application/x-www-form-urlencoded) unless -H gives one.",
             valueName: "STRING|@FILE|@-"))
     var data: [BodyArgument] = []
 
@@ -123,7 +124,8 @@ struct CredentialOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE"),
+            "Read and keep cookies in this file, in the format of curl and Netscape; -: print them at the end.",
+            valueName: "FILE|-"),
         completion: .file())
     var cookieJar: String?
 
@@ -142,6 +144,15 @@ struct CredentialOptions: ParsableArguments {
 
 /// Whom the request trusts.
 struct TLSOptions: ParsableArguments {
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The schemes that may be used, also by redirects: '=https' for that one alone, or names to add (+) and to take away (-) "
+                + "from http and https.",
+            valueName: "SCHEMES"),
+        transform: SchemesArgument.init)
+    var proto: SchemesArgument?
+
     @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"), completion: .file())
     var cacert: String?
 

@@ -91,6 +91,11 @@ struct ToolOptions: ParsableArguments {
     var showError = false
 
     @Option(
+        help: ArgumentHelp("Write messages to this file; - is standard output.", valueName: "FILE|-"),
+        completion: .file())
+    var stderr: String?
+
+    @Option(
         help: ArgumentHelp("Send the request N times, and print how long that took.", valueName: "N"))
     var `repeat`: Int?
 
@@ -119,6 +124,40 @@ struct RateArgument: Sendable {
     init(_ argument: String) throws {
         do { bytes = try ByteCount.bytes(argument, "--limit-rate") } catch { throw ValidationError("\(error)") }
         guard bytes > 0 else { throw ValidationError("it must be more than 0") }
+    }
+}
+
+/// The argument of `--proto`.
+struct SchemesArgument: Sendable {
+    private(set) var schemes = known
+    private static let known: Set<String> = ["http", "https"]
+
+    init(_ argument: String) throws {
+        for item in argument.split(separator: ",") {
+            let mark = item.first { "=+-".contains($0) && item.first == $0 }
+            let name = (mark == nil ? item : item.dropFirst()).lowercasedASCII()
+            // curl knows more schemes, which are not used here.
+            let names: Set<String> = name == "all" ? Self.known : Self.known.intersection([name])
+            switch mark {
+            case "=": schemes = names
+            case "-": schemes.subtract(names)
+            default: schemes.formUnion(names)
+            }
+        }
+        guard !schemes.isEmpty else { throw ValidationError("it leaves no scheme: http and https are known") }
+    }
+}
+
+/// The refusal of each request and redirect whose scheme `--proto` does not name.
+struct SchemeRequirement: RequestStep {
+    let schemes: Set<String>
+
+    func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+        guard schemes.contains(where: { request.url.hasScheme($0) }) else {
+            let target = ShownRequest.url(request.url)
+            throw RequestFailure("unsupported", "nothing was sent to \(target): --proto does not allow its scheme")
+        }
+        return try await next(request)
     }
 }
 

@@ -49,6 +49,7 @@ extension Options {
             let limit = BandwidthLimit(bytesPerSecond: rate.bytes)
             configuration.bandwidth = BandwidthLimits(upload: limit, download: limit)
         }
+        if let proto = tls.proto { configuration.steps.network.append(SchemeRequirement(schemes: proto.schemes)) }
         try pinning.apply(to: &configuration, isInsecure: tls.insecure)
         return configuration
     }

@@ -40,7 +40,8 @@ extension Options {
     private func cookieStorage() async throws -> (any CookieStorage)? {
         // Nothing is kept in /dev/null, and nothing is read from there.
         let jar = credentials.cookieJar.map { path -> any CookieStorage in
-            path == "/dev/null" ? CookieJar() as any CookieStorage : CookieFile(path: path)
+            path == "/dev/null"
+                ? CookieJar() as any CookieStorage : CookieFile(path: path == "-" ? ShownJar.path : path)
         }
         guard let file = credentials.cookieFile, file != credentials.cookieJar else { return jar }
         guard !file.isEmpty, file != "/dev/null" else { return jar ?? CookieJar() }

@@ -88,6 +88,32 @@ import Testing
         #expect(shown.lines.starting(with: "Cookie") == ["Cookie: a=1"], "\(shown.text)")
     }
 
+    @Test func cookiesArePrintedAtTheEnd() async throws {
+        let run = try await client(["-s", "\(url)/cookies", "-c", "-"])
+        #expect(run.status == 0 && run.lines.first == "GET /cookies")
+        #expect(run.lines.contains("#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t1"), "\(run.text)")
+    }
+
+    /// As in `curl --proto '=https' --tlsv1.2 -sSf https://… | sh`.
+    @Test func aSchemeMayBeRefused() async throws {
+        for schemes in ["=https", "-http", "=https,ftp", "-all,https"] {
+            let run = try await client(["--proto", schemes, "-sSf", "\(url)/"])
+            #expect(run.status == 1 && run.text == "" && run.errors.contains("--proto"), "\(schemes): \(run.errors)")
+        }
+        for schemes in ["=http", "http", "=http,https", "-https", "+ftp"] {
+            #expect(try await client(["--proto", schemes, "\(url)/"]).text == "hello world", "\(schemes)")
+        }
+        try await expectUsageError(["--proto", "=ftp", "\(url)/"], saying: "it leaves no scheme")
+    }
+
+    @Test func messagesGoToAFile() async throws {
+        let folder = try TemporaryFolder()
+        let run = try await client(["--stderr", "messages", "-v", "\(url)/"], in: folder)
+        #expect(run.text == "hello world" && run.errors == "")
+        #expect(try folder.text(of: "messages").contains("> GET / HTTP/1.1"))
+        #expect(try await client(["--stderr", "-", "-v", "\(url)/"]).text.contains("> GET / HTTP/1.1"))
+    }
+
     @Test func theNetrcHasThePassword() async throws {
         let folder = try TemporaryFolder()
         try folder.write("machine 127.0.0.1 login ada password pw\n", to: ".netrc")
