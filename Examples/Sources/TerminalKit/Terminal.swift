@@ -48,7 +48,8 @@ public struct Terminal: Sendable {
     }
 }
 
-/// A style of text, as the parameter of an SGR sequence (ECMA-48, section 8.3.117).
+/// A style of text, as the parameter of an SGR sequence (ECMA-48, section 8.3.117). Blue is missing, which is hard to read on black, and so
+/// is yellow, which is hard to read on white.
 public enum Style: String, Sendable {
     /// Bold text.
     case bold = "1"
@@ -58,10 +59,6 @@ public enum Style: String, Sendable {
     case red = "31"
     /// Green text.
     case green = "32"
-    /// Yellow text.
-    case yellow = "33"
-    /// Blue text.
-    case blue = "34"
     /// Magenta text.
     case magenta = "35"
     /// Cyan text.

@@ -64,7 +64,7 @@ extension Options {
     /// Prints the warnings on standard error, each on a line.
     func printWarnings() {
         guard !isSilent else { return }
-        for warning in warnings { Terminal.error.print(Terminal.error.styled("trellis: ", .yellow) + warning) }
+        for warning in warnings { Terminal.error.print(Terminal.error.styled("trellis: ", .magenta) + warning) }
     }
 }
 

@@ -41,7 +41,7 @@ struct JSONPrinter {
                     text += ": "
                 case UInt8(ascii: "\""):
                     let string = token(end: endOfString())
-                    text += terminal.styled(string, nextByte() == UInt8(ascii: ":") ? .blue : .green)
+                    text += terminal.styled(string, nextByte() == UInt8(ascii: ":") ? .cyan : .green)
                 default: text += terminal.styled(token(end: endOfWord()), .magenta)
                 }
             }

@@ -70,7 +70,7 @@ struct TerminalOutput: Output, @unchecked Sendable {
         defer { isFirst = false }
         if isFirst, bytes.prefix(4096).contains(0) {
             let note = "[\(type.isEmpty ? "a binary body" : TerminalText.shown(type)), not shown: > FILE keeps it]\n"
-            try await StandardOutput.write(terminal.styled(note, .yellow))
+            try await StandardOutput.write(terminal.styled(note, .magenta))
             return false
         }
         try await StandardOutput.write(text.shown(charset?.utf8(bytes) ?? Array(bytes)))
@@ -81,9 +81,9 @@ struct TerminalOutput: Output, @unchecked Sendable {
     private func style(of status: HTTPResponse.Status) -> Style {
         switch status.kind {
         case .successful: .green
-        case .redirection: .blue
+        case .redirection: .cyan
         case .clientError, .serverError: .red
-        default: .yellow
+        default: .magenta
         }
     }
 }

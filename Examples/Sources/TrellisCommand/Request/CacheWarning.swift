@@ -27,7 +27,7 @@ final class CacheWarning: EventMonitor {
 
     private func tell(_ text: String) {
         guard !isPrinted.exchange(true, ordering: .relaxed) else { return }
-        Terminal.error.print(Terminal.error.styled("trellis: ", .yellow) + text)
+        Terminal.error.print(Terminal.error.styled("trellis: ", .magenta) + text)
     }
 
     /// Creates a folder, and the folders that lead to it, as the storage does. Returns the reason why it cannot be used; `nil` if it can.

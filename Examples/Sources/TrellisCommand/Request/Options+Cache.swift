@@ -31,7 +31,7 @@ extension Client {
         guard let status = outcome.response?.cacheStatus ?? outcome.metrics.cacheStatus,
             status.detail == CacheMode.onlyIfCached.rawValue
         else { return nil }
-        return Terminal.error.styled("trellis: ", .yellow) + title
+        return Terminal.error.styled("trellis: ", .magenta) + title
             + "no stored response can be used, and nothing was sent (only-if-cached)"
     }
 

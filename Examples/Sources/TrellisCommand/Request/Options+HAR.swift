@@ -57,6 +57,6 @@ extension Client {
         guard let path = options.recording.har, let count = recorder?.droppedEventCount, count > 0 else { return }
         let events = count == 1 ? "1 event was" : "\(count) events were"
         Terminal.error.print(
-            Terminal.error.styled("trellis: ", .yellow) + "the recording \(path) is not complete: \(events) lost")
+            Terminal.error.styled("trellis: ", .magenta) + "the recording \(path) is not complete: \(events) lost")
     }
 }

@@ -32,6 +32,26 @@ import Testing
         #expect(!left.contains { $0.contains("50 %") }, "\(left)")
     }
 
+    @Test(arguments: [80, 120]) func anUploadHasALine(columns: Int) async throws {
+        let file = try folder.write(Data(count: 1_000_000), to: "upload")
+        let terminal = try await terminal(
+            columns: columns, showing: "sent ", ["-T", file, "--limit-rate", "100K", "\(url)/request"])
+        let line = terminal["shown"][0].text
+        #expect(line.contains(#/^sent [━─]+ \d+ %  .* KiB of 976\.6 KiB  .*/s  .* left$/#), "\(line)")
+        #expect(line.count < columns && terminal["status"] == 130)
+    }
+
+    @Test func eachSavedFileHasALine() async throws {
+        let run = try await python(
+            "body_terminal.py",
+            [Programs.trellis, "\(url)/bytes/100", "\(url)/bytes/2000", "\(url)/nope", "-o", "\(folder.path)/many/"])
+        let lines = run.report.text.split(whereSeparator: \.isNewline)
+        for (name, size) in [("100", "100 B"), ("2000", "2.0 KiB")] {
+            #expect(lines.contains { $0.hasPrefix("\(folder.path)/many/\(name)  \(size)  200  ") }, "\(lines)")
+        }
+        #expect(lines.count { $0.hasPrefix("trellis: nope: ") } == 1, "\(lines)")
+    }
+
     @Test func aSizeBeyondAllBoundsDoesNotEndTheProcess() async throws {
         let terminal = try await terminal(
             columns: 80, showing: "52560000:00 min left", ["\(url)/huge", "-o", folder["a"]])
