@@ -19,6 +19,10 @@
 public protocol RequestStep: Sendable {
     /// Returns the response to a request: the response of `next`, or another one.
     ///
+    /// - Parameters:
+    ///   - request: The request, with the changes of the steps outside of this one.
+    ///   - context: The call.
+    ///   - next: The steps inside of this one, and the rest of the call. A step may call it once, several times or not at all.
     /// - Throws: The errors of `next`; an error of the step itself reaches the caller unchanged, unless a retrier asks for
     ///   another attempt.
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse

@@ -48,6 +48,12 @@ public struct StepResponse: Sendable {
     }
 
     /// Creates a step's own response to a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request that gets the response.
+    ///   - status: The status.
+    ///   - headers: The fields; none by default.
+    ///   - body: The body; empty by default.
     public init(
         to request: Request, status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), body: Data = Data()
     ) {

@@ -68,6 +68,10 @@ extension LoopbackServer {
 
         /// Writes one piece at a time, at even intervals. Ends early when the peer or the server goes away.
         ///
+        /// - Parameters:
+        ///   - text: The text, which is written as UTF-8.
+        ///   - bytesAtOnce: The size of a piece in bytes.
+        ///   - interval: The pause after each piece.
         /// - Throws: ``LoopbackServer/Interruption``.
         public func writeSlowly(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
             var rest = Array(text.utf8)[...]

@@ -59,6 +59,11 @@ extension LoopbackServer {
         }
 
         /// Returns a response with text, as UTF-8.
+        ///
+        /// - Parameters:
+        ///   - text: The text.
+        ///   - status: The status code. The default is 200.
+        ///   - type: The `Content-Type`.
         public static func text(
             _ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8"
         ) -> Response {

@@ -74,6 +74,11 @@ public struct MockResponse: Sendable {
     /// `TransportFailure` with that failure, any other error with a failure of kind `other`.
     ///
     /// The closure decides when the body continues: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+    ///
+    /// - Parameters:
+    ///   - status: The status code. The default is 200.
+    ///   - headers: The fields of the head; none by default.
+    ///   - body: The closure that writes the body.
     public init(status: Int = 200, headers: HTTPFields = HTTPFields(), writing body: @escaping BodyWriter) {
         self.init(ResponseHead(status: .init(code: status), headers: headers), .writer(body))
     }

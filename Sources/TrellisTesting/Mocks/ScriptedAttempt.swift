@@ -146,6 +146,11 @@ public final class ScriptedAttempt: Sendable {
     }
 
     /// Reports the final head.
+    ///
+    /// - Parameters:
+    ///   - status: The status code. The default is 200.
+    ///   - headers: The fields of the head; none by default.
+    ///   - version: The version of HTTP; 1.1 by default.
     public func receiveHead(status: Int = 200, headers: HTTPFields = HTTPFields(), version: HTTPVersion = .http1_1) {
         state.update { $0.hasSentHead = true }
         received()?.transportDidReceiveHead(

@@ -88,6 +88,12 @@ public struct MultipartFormData: Sendable {
     /// ```swift
     /// form.append(.stream(chunks, length: 1_000_000), withName: "log", fileName: "today.log")
     /// ```
+    ///
+    /// - Parameters:
+    ///   - body: The content; its content type is the type of the part.
+    ///   - name: The name of the form's field.
+    ///   - fileName: The file name of the part; without one, a file's own name.
+    ///   - headers: Further fields of the part.
     public mutating func append(
         _ body: RequestBody, withName name: String, fileName: String? = nil, headers: HTTPFields = HTTPFields()
     ) {

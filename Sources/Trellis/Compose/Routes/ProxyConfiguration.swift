@@ -10,11 +10,11 @@
 /// ```
 ///
 /// If a rule names several proxies, they are tried in order. The next one gets the request if the connection to a proxy, or its tunnel,
-/// fails before anything was sent to the server. If something was sent, it gets only requests with an idempotent method. A body that can be
-/// read only once goes through the first proxy, or not at all. A proxy that has failed is tried last for ``coolDown``; if there was a
-/// connection to it, so that the server beyond it may be the cause, only for requests to the same origin. If all fail, ``Proxy/direct``
-/// among them, none counts as failed: the cause may be this machine's network. ``RequestEvent/Kind/proxySelected(_:)`` reports the decision
-/// for each hop, and for each further proxy.
+/// fails before anything was sent to the server. It also gets a request with an idempotent method for which no connection can be made any
+/// more. A body that can be read only once goes through the first proxy, or not at all. A proxy that has failed is tried last for
+/// ``coolDown``; if there was a connection to it, so that the server beyond it may be the cause, only for requests to the same origin. If
+/// all fail, ``Proxy/direct`` among them, none counts as failed: the cause may be this machine's network.
+/// ``RequestEvent/Kind/proxySelected(_:)`` reports the decision for each hop, and for each further proxy.
 public struct ProxyConfiguration: Sendable {
     /// The function of ``selecting(_:)``.
     public typealias Selection = @Sendable (URLOrigin) async throws -> [Proxy]

@@ -55,6 +55,12 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
 
 extension ResponseSerializer {
     /// Returns a serializer that decodes the body as a `Decodable` value.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - decoder: The decoder; JSON by default.
+    ///   - preprocessor: A change of the bytes before they are decoded; none by default.
+    ///   - emptyBodies: The responses that may have no body.
     public static func decodable<Decoded>(
         _ type: Decoded.Type, decoder: some DataDecoder = .json, preprocessor: some DataPreprocessor = .passthrough,
         emptyBodies: EmptyBodyRule = .standard

@@ -25,6 +25,10 @@ public struct Authentication: Sendable, RedactedDescription {
 
     /// Sends a name and a password with each request to an origin (RFC 7617): a ``BasicAuthentication``.
     ///
+    /// - Parameters:
+    ///   - username: The name of the user.
+    ///   - password: The password.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public static func basic(
         _ username: String, _ password: String, origin: some URLConvertible
@@ -41,6 +45,10 @@ public struct Authentication: Sendable, RedactedDescription {
 
     /// Answers the Digest challenges of an origin (RFC 7616): a ``DigestAuthentication``, which never sends the password.
     ///
+    /// - Parameters:
+    ///   - username: The name of the user.
+    ///   - password: The password.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public static func digest(
         _ username: String, _ password: String, origin: some URLConvertible
@@ -50,6 +58,10 @@ public struct Authentication: Sendable, RedactedDescription {
 
     /// Answers the challenges of an origin, by Digest or else by Basic: a ``PasswordAuthentication``.
     ///
+    /// - Parameters:
+    ///   - username: The name of the user.
+    ///   - password: The password.
+    ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public static func password(
         _ username: String, _ password: String, origin: some URLConvertible

@@ -24,6 +24,10 @@ public protocol CacheStorage: Sendable {
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
     ///
+    /// - Parameters:
+    ///   - entry: The entry as it was read.
+    ///   - key: The key of the entry.
+    ///   - head: The new head.
     /// - Throws: Any error; the entry keeps its head.
     func update(_ entry: CacheEntry, for key: CacheKey, to head: CachedHead) async throws
 

@@ -84,6 +84,11 @@ public final class FaultProxy: Sendable {
 
     /// Creates a proxy in front of a server on IP.
     ///
+    /// - Parameters:
+    ///   - server: The server.
+    ///   - toxics: The toxics.
+    ///   - seed: The seed of the random numbers for probabilities, jitter and sizes.
+    ///   - clock: The clock of all delays; `nil`, the default, for real time.
     /// - Throws: ``LoopbackServer/SystemError`` when the system refuses.
     public convenience init(
         to server: LoopbackServer, toxics: [Toxic] = [], seed: UInt64 = 0, clock: TestClock? = nil

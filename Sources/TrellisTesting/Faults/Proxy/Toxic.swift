@@ -55,6 +55,11 @@ public struct Toxic: Sendable, Hashable {
     }
 
     /// Returns a toxic that delays bytes: without a direction, a request's and its response's.
+    ///
+    /// - Parameters:
+    ///   - delay: The delay of all bytes.
+    ///   - jitter: The most that a random time adds to the delay or takes from it.
+    ///   - direction: The direction of the bytes; `nil`, the default, for both.
     public static func latency(
         _ delay: Duration, jitter: Duration = .zero, of direction: Direction? = nil
     ) -> Toxic {
@@ -81,6 +86,12 @@ public struct Toxic: Sendable, Hashable {
     public static func reset(after time: Duration = .zero) -> Toxic { Toxic(.reset(after: time)) }
 
     /// Returns a toxic that divides the stream into pieces. The size, in bytes, must be positive.
+    ///
+    /// - Parameters:
+    ///   - size: The size of a piece in bytes.
+    ///   - variation: The most bytes by which a random piece is larger or smaller.
+    ///   - pause: The pause after each piece.
+    ///   - direction: The direction of the bytes; `nil`, the default, for both.
     public static func slicer(
         size: Int, variation: Int = 0, pause: Duration = .zero, of direction: Direction? = nil
     ) -> Toxic {
