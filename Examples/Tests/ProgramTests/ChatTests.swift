@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Programs
 
-@Suite(.timeLimit(.minutes(1))) struct ChatTests {
+@Suite(.timeLimit(.minutes(15))) struct ChatTests {
     /// A server that is busy, then breaks off before the first word, and then answers and leaves the connection open, or breaks off.
     private func model(breaksOff: Bool) throws -> LoopbackServer {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 1000\r\n\r\n"

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Programs
 
-@Suite(.timeLimit(.minutes(1))) struct FromAsyncHTTPClientTests {
+@Suite(.timeLimit(.minutes(15))) struct FromAsyncHTTPClientTests {
     private static func respond(to request: LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response {
         switch request.path {
         case "/item": .json(#"{"name":"cup"}"#)

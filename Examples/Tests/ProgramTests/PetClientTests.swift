@@ -6,7 +6,7 @@ import TrellisTesting
 @testable import Programs
 
 /// The tests that the author of `PetClient` writes for it.
-@Suite(.timeLimit(.minutes(1))) struct PetClientTests {
+@Suite(.timeLimit(.minutes(15))) struct PetClientTests {
     private let router = MockRouter(baseURL: "https://pets.example.com/v2/")
 
     private func client(_ transport: any Transport, clock: TestClock? = nil) -> PetClient {

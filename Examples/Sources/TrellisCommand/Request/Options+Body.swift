@@ -34,7 +34,8 @@ extension Options {
     /// never reads it: the input of a loop or of a service is not meant for it. `--no-stdin` protects that input from a POST.
     var readsPipedInput: Bool {
         let name = method ?? commandTarget.method.map { Self.usualMethod($0) ?? $0 }
-        guard bodyOptions.isEmpty, !content.get, !content.noStdin, urls.count == 1, let name, ["POST", "PUT", "PATCH"].contains(name)
+        guard bodyOptions.isEmpty, !content.get, !content.noStdin, urls.count == 1, let name,
+            ["POST", "PUT", "PATCH"].contains(name)
         else { return false }
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else { return false }
