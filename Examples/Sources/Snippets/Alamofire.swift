@@ -16,6 +16,7 @@ struct AlamofirePage {
     let filter: Filter
 
     func send() async throws -> User {
+        // Trellis
         let user = try await session.request(url, method: .post, parameters: newUser, encoder: .json)
             .validate()
             .decode(User.self)
