@@ -3,10 +3,10 @@ public import FoundationEssentials
 /// A serializer that returns the body as text.
 ///
 /// The encoding is the requested one; otherwise, the first of these in which the bytes are text: the encoding of a byte order
-/// mark, the `charset` of the response, UTF-8, and ISO-8859-1, in which any bytes are text. A byte order mark is not part of the
-/// text.
+/// mark, the `charset` of the response, in `text/html` that of a `<meta>` element in the first 1,024 bytes (WHATWG HTML, section
+/// 13.2.3), UTF-8, and windows-1252, in which any bytes are text. A byte order mark is not part of the text.
 ///
-/// The encodings of the WHATWG Encoding Standard are supported, and UTF-32. The C library converts the legacy ones, such as GBK, Shift_JIS
+/// The encodings of the WHATWG Encoding Standard are supported under its labels, by which ISO-8859-1 is windows-1252, and UTF-32. The C library converts the legacy ones, such as GBK, Shift_JIS
 /// and windows-1251, with U+FFFD for each byte that begins no character. Another `charset` is an error unless there is a byte order mark:
 /// in any other encoding the text would be another one.
 public struct StringResponseSerializer: ResponseSerializer {
@@ -46,7 +46,8 @@ public struct StringResponseSerializer: ResponseSerializer {
             throw answer.error(.serializationFailed(.text(encoding: "\(encoding)")))
         }
         let type = response.headers[.contentType].flatMap { MediaType($0) }
-        if let text = TextDecoding.text(data, charset: type?.charset) { return text }
+        let charset = type?.charset ?? (type?.essence == "text/html" ? HTMLCharset.label(in: data) : nil)
+        if let text = TextDecoding.text(data, charset: charset) { return text }
         throw answer.error(.serializationFailed(.text(encoding: type?.charset ?? "")))
     }
 }

@@ -4,7 +4,7 @@ import FoundationEssentials
 /// The conversion of bytes to text in the encodings of the web. FoundationEssentials supports few of them.
 enum TextDecoding {
     /// Returns the text in the first of these encodings in which the bytes are text: the encoding of the byte order mark (which the
-    /// WHATWG Encoding Standard puts before the charset of the response), the charset, UTF-8, ISO-8859-1; `nil` if the charset is not
+    /// WHATWG Encoding Standard puts before the charset of the response), the charset, UTF-8, windows-1252; `nil` if the charset is not
     /// supported and there is no byte order mark, because the bytes would become other text in any other encoding.
     ///
     /// In a legacy charset of the standard, such as GBK, any bytes are text: U+FFFD takes the place of a byte that begins no character.
@@ -18,7 +18,7 @@ enum TextDecoding {
         for case .some(let encoding) in candidates {
             if let text = text(data, in: encoding) { return text }
         }
-        return latin1(data)
+        return windows1252(data)
     }
 
     /// Returns the text in one encoding, without its byte order mark; `nil` if the bytes are not text in that encoding.
@@ -109,8 +109,11 @@ extension String.Encoding {
         case "utf-32be", "csutf32be": self = .utf32BigEndian
         case "utf-32le", "csutf32le": self = .utf32LittleEndian
         case "us-ascii", "ascii", "ansi_x3.4-1968", "iso646-us", "csascii": self = .ascii
-        case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "l1", "csisolatin1": self = .isoLatin1
-        case "windows-1252", "cp1252", "x-cp1252", "cswindows1252": self = .windowsCP1252
+        // The standard reads ISO-8859-1 as windows-1252, which has characters in place of 32 controls that no text has.
+        case "iso-8859-1", "iso8859-1", "iso88591", "iso_8859-1", "iso_8859-1:1987", "iso-ir-100", "latin1", "l1",
+            "csisolatin1", "ibm819",
+            "cp819", "windows-1252", "cp1252", "x-cp1252", "cswindows1252":
+            self = .windowsCP1252
         default: return nil
         }
     }

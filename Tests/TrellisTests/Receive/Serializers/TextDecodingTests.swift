@@ -21,7 +21,8 @@ struct TextDecodingTests {
         Row("héllo", "text/plain; charset=utf-8", "héllo"),
         Row("héllo", "text/plain; charset=UTF8", "héllo"),
         Row([0x68, 0xE9], "text/plain; charset=iso-8859-1", "hé"),
-        Row([0x68, 0xE9, 0x80], #"text/plain; charset="Latin1""#, "hé\u{80}"),
+        // The standard reads ISO-8859-1 as windows-1252.
+        Row([0x68, 0xE9, 0x80], #"text/plain; charset="Latin1""#, "hé€"),
         Row([0x80, 0x99, 0xE9, 0x81], "text/plain; charset=windows-1252", "€™é\u{81}"),
         Row([0x9F, 0xA0, 0xFF], "text/plain; charset=cp1252", "Ÿ\u{A0}ÿ"),
         Row("hello", "text/plain; charset=us-ascii", "hello"),
@@ -55,9 +56,9 @@ struct TextDecodingTests {
         Row([0xEF, 0xBB, 0xBF, 0x68], nil, "h"),
         Row([0xFF, 0xFE, 0x68, 0], nil, "h"),
         Row([0xFE, 0xFF, 0, 0x68], "text/plain; charset=utf-8", "h"),
-        // A missing encoding: UTF-8, or ISO-8859-1 where the bytes are not UTF-8.
+        // A missing encoding: UTF-8, or windows-1252 where the bytes are not UTF-8.
         Row("héllo", nil, "héllo"), Row("héllo", "text/plain", "héllo"),
-        Row("héllo", "nonsense", "héllo"), Row([0x68, 0xE9], nil, "hé"),
+        Row("héllo", "nonsense", "héllo"), Row([0x68, 0xE9, 0x93], nil, "hé“"),
         // A byte order mark tells the encoding of a text whose declared one is unknown, and nothing is the same in any.
         Row([0xEF, 0xBB, 0xBF, 0xC3, 0xA9], "text/plain; charset=klingon", "é"),
         Row("", "text/plain; charset=klingon", ""),
@@ -109,6 +110,34 @@ struct TextDecodingTests {
         let name = charset.filter { $0 != "\"" }
         #expect(error?.reason == .serializationFailed(.text(encoding: name)))
         #expect(error?.kind == .serialization)
+    }
+
+    /// WHATWG HTML, section 13.2.3.2. The byte 0xCF is П in windows-1251, and Ï in windows-1252.
+    @Test(
+        arguments: [
+            ("<meta charset=windows-1251>", true), ("<!DOCTYPE html><html><META CharSet = 'Windows-1251' />", true),
+            (#"<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">"#, true),
+            (#"<meta content="text/html; charset=windows-1251" http-equiv=content-type>"#, true),
+            ("<!-- <meta charset=koi8-r> --><meta charset=windows-1251>", true),
+            ("<!--><meta charset=windows-1251>", true), ("<<meta charset=windows-1251>", true),
+            ("<meta charset=klingon><meta charset=windows-1251>", true),
+            ("<meta charset=windows-1251 charset=koi8-r>", true),
+            ("<a =\"<meta charset=koi8-r>\"><meta\ncharset=cp1251>", true),
+            ("<a title='<meta charset=windows-1251>'>", false), ("</meta charset=windows-1251>", false),
+            ("<meta charset=utf-8>", false), ("<meta charset=utf-16>", false), ("<metal charset=windows-1251>", false),
+            ("<meta content='text/html; charset=windows-1251'>", false), ("<!-- <meta charset=windows-1251>", false),
+            (String(repeating: " ", count: 1020) + "<meta charset=windows-1251>", false), ("<meta charset=", false),
+            ("<", false),
+            ("<meta charset='windows-1251", false),
+        ] as [(String, Bool)])
+    func theEncodingOfHTMLIsFound(_ head: String, _ isFound: Bool) async throws {
+        func text(_ type: String) async throws -> String {
+            String(
+                try await Answer.test(type: type, body: Data(head.utf8 + [0xCF])).read(.string).dropFirst(head.count))
+        }
+        #expect(try await text("text/html") == (isFound ? "П" : "Ï"))
+        #expect(try await text("Text/HTML; charset=koi8-r") == "о")
+        #expect(try await text("text/plain") == "Ï")
     }
 
     @Test func aSliceIsReadFromItsOwnStart() {
