@@ -37,6 +37,15 @@ struct CacheSafetyTests {
         #expect(try await world.storedCount == 0)
     }
 
+    /// The URL of a response that no server has sent is as free of credentials as that of any other.
+    @Test func theResponseToARequestThatMustNotBeSentHasNoCredentials() async throws {
+        let world = World { _ in World.response("one") }
+        let request = Request("http://ada:s3cret@localhost/a").withCacheMode(.onlyIfCached)
+        let response = try await world.session.data(request).1
+        #expect(response.status == .gatewayTimeout && response.url == World.url)
+        #expect(world.transport.requests.isEmpty)
+    }
+
     /// RFC 3986, section 6.2.3: an empty query may name another resource than none.
     @Test func anEmptyQuerySeparatesResponses() async throws {
         let world = World { request in World.response(request.url) }
