@@ -69,7 +69,7 @@ import TrellisTesting
         let (lines, source) = AsyncStream.makeStream(of: String.self)
         for line in ["hello", "bye"] { source.yield(line) }  // no end of the input
         let (replies, sink) = AsyncStream.makeStream(of: String.self)
-        try await talk(lines, with: server.url(scheme: "ws"), in: Session()) { sink.yield($0) }
+        try await talk(lines, with: server.url(scheme: "ws"), in: Session(clock: TestClock())) { sink.yield($0) }
         sink.finish()
         #expect(await Array(replies) == ["you said: hello"])
     }
@@ -83,7 +83,7 @@ import TrellisTesting
         let lines = AsyncStream<String> {
             $0.yield("hello"); $0.finish()
         }
-        try await talk(lines, with: server.url(scheme: "ws"), in: Session()) { _ in }
+        try await talk(lines, with: server.url(scheme: "ws"), in: Session(clock: TestClock())) { _ in }
         var iterator = codes.makeAsyncIterator()
         #expect(await iterator.next() == .normalClosure)
     }
@@ -93,7 +93,7 @@ import TrellisTesting
         let (lines, source) = AsyncStream.makeStream(of: String.self)
         defer { source.finish() }
         let error = await #expect(throws: TrellisError.self) {
-            try await talk(lines, with: server.url(scheme: "ws"), in: Session()) { _ in }
+            try await talk(lines, with: server.url(scheme: "ws"), in: Session(clock: TestClock())) { _ in }
         }
         #expect(error?.kind == .webSocket)
     }

@@ -9,7 +9,8 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(15))) struct PetClientTests {
     private let router = MockRouter(baseURL: "https://pets.example.com/v2/")
 
-    private func client(_ transport: any Transport, clock: TestClock? = nil) -> PetClient {
+    /// A client whose clock stands still unless a test moves it, however slow the machine is.
+    private func client(_ transport: any Transport, clock: TestClock = TestClock()) -> PetClient {
         PetClient(tokens: Tokens(access: "old", refresh: "first"), key: "key", transport: transport, clock: clock)
     }
 
@@ -96,7 +97,8 @@ import TrellisTesting
         for mode in [CassetteMode.all, .none] {
             let transport = CassetteTransport(Cassette(path: file, mode: mode))
             let tokens = Tokens(access: "old-secret", refresh: "first-secret")
-            let client = PetClient(baseURL: server.url("/v2/"), tokens: tokens, key: "key", transport: transport)
+            let client = PetClient(
+                baseURL: server.url("/v2/"), tokens: tokens, key: "key", transport: transport, clock: TestClock())
             #expect(try await client.pet(7)?.name == "Tom")
             try await transport.finish()
         }
