@@ -78,6 +78,6 @@ extension CurlEngine {
     func didMakeConnection(for transfer: Transfer) {
         guard configuration.connectionObserver != nil, let multi, let easy = transfer.easy else { return }
         unsafe multi.sockets.observed.didConnect(
-            ObjectIdentifier(easy), from: transfer.localPort, to: transfer.options.url.text)
+            ObjectIdentifier(easy), from: transfer.connection.localPort, to: transfer.options.url.text)
     }
 }

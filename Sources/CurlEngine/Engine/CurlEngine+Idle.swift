@@ -23,7 +23,7 @@ extension CurlEngine {
 
     /// Returns whether other streams use the connection of a transfer; `nil` if the connection carries one request at a time.
     private func hasOtherStreams(_ transfer: Transfer) -> Bool? {
-        transfer.hadStreams ? streams.isUsed(port: transfer.localPort) : nil
+        transfer.connection.hadStreams ? streams.isUsed(port: transfer.connection.localPort) : nil
     }
 
     /// Finds the socket of a transfer that is about to leave its connection, if that becomes idle and libcurl has not named its socket.
@@ -41,7 +41,9 @@ extension CurlEngine {
         easy.socket = -1
         let found = easy.findSocket()
         // libcurl may find the connection of the handle's last transfer.
-        guard found >= 0, transfer.localPort <= 0 || ccurl_socket_port(found) == transfer.localPort else {
+        guard found >= 0,
+            transfer.connection.localPort <= 0 || ccurl_socket_port(found) == transfer.connection.localPort
+        else {
             easy.socket = named
             return
         }
@@ -61,9 +63,12 @@ extension CurlEngine {
         guard let multi, hasOthers != true else { return }
         let isOpen = unsafe multi.sockets.didEndTransfer(
             on: easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
-            to: transfer.options.pool, isHTTP1: transfer.isHTTP1 && !transfer.hadStreams, isExclusive: hasOthers == nil,
-            streamPort: hasOthers == nil ? 0 : transfer.localPort, now: lastUse)
-        if isOpen, hasOthers != nil { streams.didBecomeIdle(transfer.options.pool, port: transfer.localPort) }
+            to: transfer.options.pool, isHTTP1: transfer.isHTTP1 && !transfer.connection.hadStreams,
+            isExclusive: hasOthers == nil,
+            streamPort: hasOthers == nil ? 0 : transfer.connection.localPort, now: lastUse)
+        if isOpen, hasOthers != nil {
+            streams.didBecomeIdle(transfer.options.pool, port: transfer.connection.localPort)
+        }
         if unsafe multi.sockets.hasRetired { endRetired(multi, on: easy.socket) }
     }
 
@@ -72,7 +77,7 @@ extension CurlEngine {
 
     /// Returns the socket of a transfer that is about to leave its connection; `nil` if the connection is not observed.
     func observedSocket(of transfer: Transfer) -> ObservedSocket? {
-        guard transfer.sendingReport != .none else { return nil }
+        guard transfer.reports.sending != .none else { return nil }
         if transfer.hasTakenConnection, let handshake = transfer.handshake {
             return (handshake.socket, handshake.socketGeneration)
         }

@@ -160,7 +160,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     private func apply(_ transfer: Transfer) {
         guard transfer.isUnderWay else {
             if transfer.isCancelled { leaveGates(transfer) }
-            if transfer.heldEnd != nil {
+            if transfer.receiving.heldEnd != nil {
                 finishHeld(transfer)
             } else if transfer.failure != nil, !transfer.isCancelled {
                 // The transfer was never passed to libcurl.
@@ -177,10 +177,10 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
             willLeave(transfer)
             remove(transfer, hasFailed: false)
             // Only streams can end without their connection.
-            if transfer.hadStreams, let easy { didUse(easy, for: transfer) }
+            if transfer.connection.hadStreams, let easy { didUse(easy, for: transfer) }
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
-        } else if transfer.mustFinishEarly {
+        } else if transfer.receiving.mustFinishEarly {
             end(transfer, CURLE_OK)
         } else if transfer.handshake != nil {
             advanceConnectOnly(transfer)
@@ -193,17 +193,17 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     }
 
     func end(_ transfer: Transfer, _ code: CURLcode) {
-        if transfer.mustWaitForStream, !transfer.isCancelled, transfer.mayWaitForStream() {
+        if transfer.place.mustWait, !transfer.isCancelled, transfer.mayWaitForStream() {
             return waitForStream(transfer)
         }
         var end = transfer.end(code)
         lastUse = now
         if transfer.lookup != .none { endLookup(transfer, code: code, failure: end.failure) }
-        if transfer.streamUse != .none { streams.didEnd(transfer) }
+        if transfer.place.use != .none { streams.didEnd(transfer) }
         let (easy, socket) = (transfer.easy, observedSocket(of: transfer))
         willLeave(transfer)
         remove(transfer, hasFailed: code != CURLE_OK)
-        if transfer.mustStartAgain { return startAgain(transfer) }
+        if transfer.repetition.mustStartAgain { return startAgain(transfer) }
         if let socket { end.report.isConnectionKept = isKept(socket, after: transfer) }
         if case .stream = transfer.options.body { transfer.upload.discard() }
         if let easy {
@@ -213,7 +213,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {
             // libcurl has finished the transfer, but the reader has not taken all decoded bytes.
-            transfer.heldEnd = end
+            transfer.receiving.heldEnd = end
         } else {
             report(end, of: transfer)
         }
@@ -225,7 +225,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
         transfer.prepareToStartAgain()
-        if transfer.descriptor == .ofOtherEngine { return startWithDescriptorOfOthers(transfer) }
+        if transfer.repetition.descriptor == .ofOtherEngine { return startWithDescriptorOfOthers(transfer) }
         unsafe starting.append(transfer)
     }
 
@@ -243,9 +243,9 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         // While the easy handle is there, it is known whether libcurl has the addresses.
         if transfer.lookup != .none { endLookup(transfer) }
         remove(transfer, hasFailed: true)
-        transfer.mustWaitForStream = false
-        transfer.hasOpenedSocket = false
-        transfer.appliedPause = 0
+        transfer.place.mustWait = false
+        transfer.connection.hasOpenedSocket = false
+        transfer.pauses.applied = 0
         streams.wait(transfer)
     }
 
@@ -264,7 +264,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
         let features = LibcurlFeatures.current
         if transfer.options.version == .http2PriorKnowledge, !features.canReusePriorKnowledge { return true }
         // Until its stream is reset, the server would send further.
-        return transfer.hadStreams && (hasFailed || transfer.isCancelled) && !features.resetsStreamsAtOnce
+        return transfer.connection.hadStreams && (hasFailed || transfer.isCancelled) && !features.resetsStreamsAtOnce
     }
 
     // MARK: Loop
@@ -295,7 +295,7 @@ package final class CurlEngine: EngineTimerTarget, @unchecked Sendable {
 
     /// Records that the source of the request body has no more bytes for now.
     func sendingHasStalled(_ transfer: Transfer) {
-        guard transfer.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
+        guard transfer.connection.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
         unsafe stalled.insert(transfer)
     }
 

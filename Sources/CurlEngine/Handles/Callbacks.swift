@@ -53,7 +53,7 @@ enum Callbacks {
     /// The callback for the fields behind a chunked body, called when the body has ended.
     static let trailers: ccurl_trailer_callback = { list, context in
         guard let list = unsafe list else { return CURL_TRAILERFUNC_ABORT }
-        for line in unsafe withTransfer(context, { $0?.trailerLines ?? [] }) {
+        for line in unsafe withTransfer(context, { $0?.sending.trailerLines ?? [] }) {
             guard
                 let longer = unsafe line.withUnsafeBufferPointer({
                     unsafe curl_slist_append(list.pointee, $0.baseAddress)

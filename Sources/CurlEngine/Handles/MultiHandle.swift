@@ -133,7 +133,7 @@ final class MultiHandle {
         }
         easy.runningIndex = unsafe running.count
         unsafe running.append(easy)
-        if transfer.descriptor == .ofIdleConnection { replaceIdleConnection() }
+        if transfer.repetition.descriptor == .ofIdleConnection { replaceIdleConnection() }
         return nil
     }
 
@@ -182,8 +182,8 @@ final class MultiHandle {
 
     /// Passes the paused directions of a transfer to libcurl.
     func applyPause(_ transfer: Transfer) {
-        guard let easy = transfer.easy, transfer.appliedPause != transfer.wantedPause else { return }
-        transfer.appliedPause = transfer.wantedPause
+        guard let easy = transfer.easy, transfer.pauses.applied != transfer.wantedPause else { return }
+        transfer.pauses.applied = transfer.wantedPause
         // Code 43 means that there is no connection yet. The pause is then applied at the first bytes.
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
@@ -213,7 +213,7 @@ final class MultiHandle {
         hasSentEnd = true
         for _ in 0..<2 where transfer.mustSendEndFirst { action(socket, CURL_CSELECT_OUT) }
         // The end of a pause makes libcurl look for bytes that it has read off the socket already; these actions have replaced that.
-        if transfer.appliedPause & 1 == 0 { action(socket, CURL_CSELECT_IN | CURL_CSELECT_OUT) }
+        if transfer.pauses.applied & 1 == 0 { action(socket, CURL_CSELECT_IN | CURL_CSELECT_OUT) }
     }
 
     private func action(_ descriptor: Int32, _ bits: Int32) {
@@ -242,7 +242,7 @@ final class MultiHandle {
     func readConnections(_ ports: Set<Int32>) -> Bool {
         guard !ports.isEmpty else { return false }
         let users = unsafe running.filter { easy in
-            easy.transfer.map { $0.streamUse == .streaming && ports.contains($0.streamPort) } ?? false
+            easy.transfer.map { $0.place.use == .streaming && ports.contains($0.place.port) } ?? false
         }
         let sockets = Set(users.map { $0.findSocket() }).filter { $0 >= 0 }
         for socket in sockets { action(socket, CURL_CSELECT_IN) }
@@ -295,7 +295,7 @@ final class MultiHandle {
     /// Returns the handles that use the connection, by its local port or else by its socket.
     private func users(of cut: CallWatch.Cut) -> [EasyHandle] {
         // libcurl has not named the socket of a reused connection that was taken in this same call.
-        let senders = unsafe running.filter { cut.port > 0 && $0.transfer?.localPort == cut.port }
+        let senders = unsafe running.filter { cut.port > 0 && $0.transfer?.connection.localPort == cut.port }
         guard senders.isEmpty else { return senders }
         let users = unsafe running.filter { $0.socket == cut.socket }
         // The number of a socket that was closed since may already belong to another socket.

@@ -43,7 +43,7 @@ extension CurlEngine {
     /// engines.
     func endLookup(_ transfer: Transfer, code: CURLcode = CURLE_OK, failure: EngineFailure? = nil) {
         guard transfer.lookup == .leading else { return lookups.leave(transfer) }
-        let isResolved = transfer.hasOpenedSocket && transfer.hasCompleteLookup
+        let isResolved = transfer.connection.hasOpenedSocket && transfer.hasCompleteLookup
         let isUnresolved = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY
         // The failure of a request that was sent before is not the lookup's alone.
         let failure = isUnresolved && transfer.attempts == 0 ? failure : nil
@@ -58,7 +58,7 @@ extension CurlEngine {
         // The timer is not set while a transfer is in libcurl, from where this one may have come to its gate.
         if idleTimer == nil { setIdleTimer() }
         if transfer.lookup != .none { endLookup(transfer) }
-        if transfer.streamUse != .none { streams.didEnd(transfer) }
+        if transfer.place.use != .none { streams.didEnd(transfer) }
     }
 
     /// Returns the reason why a transfer is not connected yet; `nil` if no gate is the reason.

@@ -12,9 +12,9 @@ extension Transfer {
 
     /// Counts a request for a tunnel, and ends the transfer if there were too many.
     func didAskForTunnel() {
-        tunnelRequests += 1
-        tunnelChallenges = []
-        guard tunnelRequests >= Self.tunnelLimit, failure == nil, let proxy = options.route.proxy else { return }
+        tunnel.count += 1
+        tunnel.challenges = []
+        guard tunnel.count >= Self.tunnelLimit, failure == nil, let proxy = options.route.proxy else { return }
         failure = EngineFailure(
             kind: .proxy(name: proxy.name, .refused(status: 407, hasCredentials: true)), message: "")
         // No callback can end a transfer that has no response, but a connection that is over does.
@@ -24,7 +24,7 @@ extension Transfer {
     /// Reads a line of the head of a response to a request for a tunnel.
     func readTunnelLine(_ line: UnsafeRawBufferPointer) {
         guard options.route.proofs != nil, easy?.watchesTunnel == true, line.count <= Self.longestChallenge,
-            tunnelChallenges.count < Self.challengeLimit
+            tunnel.challenges.count < Self.challengeLimit
         else { return }
         let text = unsafe String(decoding: line, as: UTF8.self)
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
@@ -32,7 +32,7 @@ extension Transfer {
         else { return }
         var value = text.utf8[colon...].dropFirst().drop { $0 <= 0x20 }
         while let last = value.last, last <= 0x20 { value = value.dropLast() }
-        tunnelChallenges.append(String(Substring(value)))
+        tunnel.challenges.append(String(Substring(value)))
     }
 
     /// Starts a transfer again whose request for a tunnel was refused, if the proxy asks for a proof that can be made. What was sent
@@ -40,13 +40,13 @@ extension Transfer {
     ///
     /// - Returns: The failure of the transfer; `nil` if it starts again.
     func considerChallenge(_ failure: EngineFailure?) -> EngineFailure? {
-        guard let proofs = options.route.proofs, !isCancelled, !hasReadBody,
+        guard let proofs = options.route.proofs, !isCancelled, !sending.hasBegun,
             case .proxy(_, .refused(let status, _))? = failure?.kind, status == 401 || status == 407
         else { return failure }
-        let isFirst = tunnelRefusals == 0
-        tunnelRefusals += 1
-        guard proofs.canAnswer(tunnelChallenges, after: tunnelProof, isFirst: isFirst) else { return failure }
-        mustStartAgain = true
+        let isFirst = tunnel.refusals == 0
+        tunnel.refusals += 1
+        guard proofs.canAnswer(tunnel.challenges, after: tunnel.proof, isFirst: isFirst) else { return failure }
+        repetition.mustStartAgain = true
         return nil
     }
 }
@@ -57,10 +57,10 @@ extension EasyHandle {
     func proveTunnel() -> Bool {
         guard let transfer, let route, let proofs = route.proofs else { return true }
         let url = transfer.options.url
-        transfer.tunnelProof = proofs.proof(for: route.parts.connectTo ?? "\(url.host):\(url.port)")
+        transfer.tunnel.proof = proofs.proof(for: route.parts.connectTo ?? "\(url.host):\(url.port)")
         // The log is off if the last connection has ended after its tunnel was open.
         watchTunnel(true)
-        return setProxyAuthorization(transfer.tunnelProof?.field) || setProxyAuthorization(nil)
+        return setProxyAuthorization(transfer.tunnel.proof?.field) || setProxyAuthorization(nil)
     }
 }
 

@@ -20,15 +20,15 @@ extension StreamGate {
     /// Returns whether a transfer is passed to libcurl for a connection of its own. Only a place that is free is taken: others might keep
     /// their places for long.
     func admitsToOwnConnection(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
-        guard transfer.ownConnection == .wanted else {
-            return transfer.ownConnection == .granted && transfer.streamUse == .reserved
+        guard transfer.place.ownConnection == .wanted else {
+            return transfer.place.ownConnection == .granted && transfer.place.use == .reserved
         }
         guard !hasExcess(origin), budget.beginAtOnce(origin.limitName, for: places(of: origin)) else {
-            transfer.ownConnection = .unavailable
+            transfer.place.ownConnection = .unavailable
             return false
         }
-        transfer.ownConnection = .granted
-        transfer.streamUse = .reserved
+        transfer.place.ownConnection = .granted
+        transfer.place.use = .reserved
         origin.reserved += 1
         origin.pass(transfer)
         return true
@@ -38,7 +38,7 @@ extension StreamGate {
 extension EasyHandle {
     /// Makes libcurl open a connection for the transfer if the transfer has a place for one of its own.
     func makeOwnConnection(for transfer: Transfer) {
-        guard transfer.ownConnection == .granted, transfer.streamUse == .reserved else { return }
+        guard transfer.place.ownConnection == .granted, transfer.place.use == .reserved else { return }
         set(CURLOPT_FRESH_CONNECT, 1)
         closeAfterwards()
     }

@@ -244,14 +244,14 @@ final class SharedOrigin {
 
     /// Gives a transfer that need not wait its place in the order of arrival, for the case that libcurl has no stream for it.
     func pass(_ transfer: Transfer) {
-        if transfer.streamTicket == 0 { transfer.streamTicket = line.takeTicket() }
+        if transfer.place.ticket == 0 { transfer.place.ticket = line.takeTicket() }
     }
 
     /// Adds a transfer to the waiting ones. A transfer that has waited before, or was passed to libcurl, keeps its place.
     func enter(_ transfer: Transfer) {
-        transfer.streamUse = .waiting
-        let ticket = transfer.streamTicket == 0 ? nil : transfer.streamTicket
-        transfer.streamTicket = line.enter(transfer, rank: transfer.options.rank, ticket: ticket)
+        transfer.place.use = .waiting
+        let ticket = transfer.place.ticket == 0 ? nil : transfer.place.ticket
+        transfer.place.ticket = line.enter(transfer, rank: transfer.options.rank, ticket: ticket)
     }
 
     /// Removes and returns the first waiting transfer; `nil` if none waits.
@@ -259,7 +259,7 @@ final class SharedOrigin {
 
     /// Removes a waiting transfer.
     func leave(_ transfer: Transfer) {
-        transfer.streamUse = .none
+        transfer.place.use = .none
         line.leave(transfer)
     }
 }

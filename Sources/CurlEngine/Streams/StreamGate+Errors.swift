@@ -5,8 +5,8 @@ extension StreamGate {
     ///
     /// The instant may be one before the transfer began to connect, if others have waited then. It has no effect in that case.
     func connectStart(_ transfer: Transfer) -> EngineInstant? {
-        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return transfer.waitEnd }
-        return hasLimit(origin) ? executor.now : origin.limitEnd ?? transfer.waitEnd
+        guard transfer.place.use == .waiting, let origin = knownOrigin(transfer) else { return transfer.place.waitEnd }
+        return hasLimit(origin) ? executor.now : origin.limitEnd ?? transfer.place.waitEnd
     }
 
     /// Returns whether transfers of an origin wait because of a limit of streams or connections, and not for the first connection.
@@ -20,7 +20,7 @@ extension StreamGate {
 
     /// Returns the reason why a transfer waits, for errors; `nil` if it does not wait here.
     func reason(for transfer: Transfer) -> String? {
-        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return nil }
+        guard transfer.place.use == .waiting, let origin = knownOrigin(transfer) else { return nil }
         let count = origin.connectionCount + origin.connecting + origin.reserved
         if origin.awaitsPlace, origin.connectionCount == 0 {
             return budget.inUseCount(origin.limitName) >= budget.perOrigin

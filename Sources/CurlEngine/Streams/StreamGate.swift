@@ -127,8 +127,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is resumed later.
     func admits(_ transfer: Transfer) -> Bool {
         guard let origin = origin(transfer) else { return true }
-        if transfer.ownConnection != .unneeded, admitsToOwnConnection(transfer, origin) { return true }
-        let hasWaited = transfer.streamUse != .none
+        if transfer.place.ownConnection != .unneeded, admitsToOwnConnection(transfer, origin) { return true }
+        let hasWaited = transfer.place.use != .none
         if hasWaited ? admitsAgain(transfer, origin) : admitsNew(transfer, origin) { return true }
         origin.enter(transfer)
         // The longer line may be worth another connection.
@@ -138,7 +138,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     private func admitsNew(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
         guard origin.waitingCount == 0, let use = wayFor(origin) else { return false }
-        if use == .reserved { transfer.streamUse = use }
+        if use == .reserved { transfer.place.use = use }
         origin.pass(transfer)
         return true
     }
@@ -147,13 +147,13 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private func admitsAgain(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
         // A connection may have been made in the meantime, on which libcurl would send the request at once.
         let isSettling = origin.isSettling(executor.engineLoop.systemNow)
-        if transfer.streamUse == .reserved, !isSettling, origin.excess == 0 { return true }
+        if transfer.place.use == .reserved, !isSettling, origin.excess == 0 { return true }
         leave(transfer, origin)
         guard !isSettling || origin.settledRoom > origin.released else { return false }
         // All streams may have ended in the meantime. libcurl would then use another connection.
         guard origin.sharing == .shared, origin.connectionCount == 0 else { return true }
         guard reserve(origin) else { return false }
-        transfer.streamUse = .reserved
+        transfer.place.use = .reserved
         return true
     }
 
@@ -192,8 +192,8 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func release(_ origin: SharedOrigin) {
         noteLimit(origin)
         while origin.waitingCount > 0, let use = wayFor(origin), let transfer = origin.next() {
-            transfer.streamUse = use
-            if let end = origin.limitEnd { transfer.waitEnd = end }
+            transfer.place.use = use
+            if let end = origin.limitEnd { transfer.place.waitEnd = end }
             if use == .released { origin.released += 1 }
             if origin.precedingCount > 0 { origin.precedingCount -= 1 }
             resumed.append(transfer)
@@ -257,20 +257,20 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func mayConnect(_ transfer: Transfer) -> Bool {
         guard let origin = origin(transfer) else { return true }
         // libcurl may try several addresses.
-        guard transfer.streamUse != .connecting else { return true }
+        guard transfer.place.use != .connecting else { return true }
         // In a pool that the origin has left, libcurl has seen none of the connections that get streams.
         let isFirst = transfer.attempts == 0 && transfer.scope(in: origin) == origin.scope
-        if isFirst, transfer.ownConnection != .granted { origin.learnLimit() }
+        if isFirst, transfer.place.ownConnection != .granted { origin.learnLimit() }
         // libcurl sends the request again, on another connection.
-        if transfer.streamUse == .streaming { leave(transfer, origin, isRepeated: true) }
-        if transfer.streamUse == .reserved, origin.excess > 0 { leave(transfer, origin) }
-        if origin.sharing == .exclusive, transfer.streamUse == .none { return true }
-        guard transfer.streamUse == .reserved || isWorthConnecting(origin) && reserve(origin) else { return false }
+        if transfer.place.use == .streaming { leave(transfer, origin, isRepeated: true) }
+        if transfer.place.use == .reserved, origin.excess > 0 { leave(transfer, origin) }
+        if origin.sharing == .exclusive, transfer.place.use == .none { return true }
+        guard transfer.place.use == .reserved || isWorthConnecting(origin) && reserve(origin) else { return false }
         if origin.connectionCount + origin.connecting > 0 {
-            transfer.addedConnection = AddedConnection(
+            transfer.place.added = AddedConnection(
                 number: origin.connectionCount + origin.connecting + 1, streamLimit: origin.limit)
         }
-        transfer.streamUse = .connecting
+        transfer.place.use = .connecting
         origin.reserved -= 1
         origin.connecting += 1
         release(origin)
@@ -281,9 +281,9 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func isConnected(_ transfer: Transfer) {
         guard let origin = origin(transfer) else { return }
         // libcurl may send a request again, on another connection.
-        if transfer.streamUse == .streaming { leave(transfer, origin, isRepeated: true) }
-        let port = transfer.localPort
-        if transfer.hadStreams, port > 0 {
+        if transfer.place.use == .streaming { leave(transfer, origin, isRepeated: true) }
+        let port = transfer.connection.localPort
+        if transfer.connection.hadStreams, port > 0 {
             beginStream(transfer, on: port, origin)
         } else {
             // A repetition over HTTP/1 may concern only this request (HTTP_1_1_REQUIRED).
@@ -297,29 +297,29 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private func beginStream(_ transfer: Transfer, on port: Int32, _ origin: SharedOrigin) {
         origin.sharing = .shared
         origin.hasFailed = false
-        let hasPlace = transfer.streamUse == .connecting || transfer.streamUse == .reserved
-        if transfer.streamUse == .connecting { origin.connecting -= 1 }
-        if transfer.streamUse == .reserved { origin.reserved -= 1 }
+        let hasPlace = transfer.place.use == .connecting || transfer.place.use == .reserved
+        if transfer.place.use == .connecting { origin.connecting -= 1 }
+        if transfer.place.use == .reserved { origin.reserved -= 1 }
         let takesPlace = origin.beginStream(
-            on: port, isNew: transfer.hasOpenedSocket, scope: transfer.scope(in: origin),
+            on: port, isNew: transfer.connection.hasOpenedSocket, scope: transfer.scope(in: origin),
             now: executor.engineLoop.systemNow)
         if takesPlace, !hasPlace, !budget.add(origin.limitName, for: places(of: origin)) { origin.excess += 1 }
         if hasPlace, !takesPlace { endPlace(origin) }
-        transfer.streamUse = .streaming
-        transfer.streamPort = port
+        transfer.place.use = .streaming
+        transfer.place.port = port
         unsafe streamCounts[port, default: 0] += 1
     }
 
     /// Records the first bytes of a response, before which the server's SETTINGS have arrived.
     func isAnswered(_ transfer: Transfer) {
-        guard let origin = knownOrigin(transfer), origin.settle(transfer.streamPort) else { return }
+        guard let origin = knownOrigin(transfer), origin.settle(transfer.place.port) else { return }
         release(origin)
     }
 
     /// Records that the server has refused the stream of a transfer, because of its limit. The transfer leaves the connection.
     func wasRefused(_ transfer: Transfer) {
         guard let origin = knownOrigin(transfer) else { return }
-        origin.learnRefusal(on: transfer.streamPort)
+        origin.learnRefusal(on: transfer.place.port)
         leave(transfer, origin, isRepeated: true)
     }
 
@@ -348,17 +348,17 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     /// Removes a transfer that has ended.
     func didEnd(_ transfer: Transfer) {
-        guard transfer.streamUse != .none, let origin = knownOrigin(transfer) else { return }
-        let hadPlace = transfer.streamUse == .connecting || transfer.streamUse == .reserved
+        guard transfer.place.use != .none, let origin = knownOrigin(transfer) else { return }
+        let hadPlace = transfer.place.use == .connecting || transfer.place.use == .reserved
         let hasTried = transfer.options.mayConnect && !transfer.isCancelled
-        if hadPlace, transfer.attempts == 0, hasTried, !transfer.mustStartAgain { origin.hasFailed = true }
+        if hadPlace, transfer.attempts == 0, hasTried, !transfer.repetition.mustStartAgain { origin.hasFailed = true }
         leave(transfer, origin)
         release(origin)
     }
 
     private func leave(_ transfer: Transfer, _ origin: SharedOrigin, isRepeated: Bool = false) {
-        let use = transfer.streamUse
-        transfer.streamUse = .none
+        let use = transfer.place.use
+        transfer.place.use = .none
         switch use {
         case .none: break
         case .waiting: origin.leave(transfer)
@@ -371,11 +371,11 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             endPlace(origin)
         case .streaming:
             // Not inserted in place, because every read would then have to check for exclusive access at run time.
-            if isRepeated { leftPorts = leftPorts.union([transfer.streamPort]) }
+            if isRepeated { leftPorts = leftPorts.union([transfer.place.port]) }
             noteLimit(origin)
-            let count = unsafe streamCounts[transfer.streamPort] ?? 1
-            unsafe streamCounts[transfer.streamPort] = count > 1 ? count - 1 : nil
-            if origin.endStream(on: transfer.streamPort, isRepeated: isRepeated) { endPlace(origin) }
+            let count = unsafe streamCounts[transfer.place.port] ?? 1
+            unsafe streamCounts[transfer.place.port] = count > 1 ? count - 1 : nil
+            if origin.endStream(on: transfer.place.port, isRepeated: isRepeated) { endPlace(origin) }
         }
     }
 
@@ -388,7 +388,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
             if !origin.idlePorts.isEmpty { budget.setIdle(origin.limitName, 0, for: places(of: origin)) }
             while let transfer = origin.next() { waiting.append(transfer) }
         }
-        for transfer in waiting { transfer.streamUse = .none }
+        for transfer in waiting { transfer.place.use = .none }
         origins = [:]
         unsafe streamCounts = [:]
         last = nil

@@ -13,19 +13,19 @@ extension Transfer {
             switch try unsafe parser.parse(line) {
             case .more: break
             case .informational:
-                if streamUse == .streaming { engine.streams.isAnswered(self) }
+                if place.use == .streaming { engine.streams.isAnswered(self) }
                 unsafe delegate?.transferDidReceiveInformational(parser.takeHead())
             case .final:
-                if streamUse == .streaming { engine.streams.isAnswered(self) }
+                if place.use == .streaming { engine.streams.isAnswered(self) }
                 // With a TLS library that does not tell the result of its handshake.
                 guard options.version != .http2Only || !isHTTP1 else {
                     failure = Self.noHTTP2
                     return Self.abort
                 }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
-                if !hasMadeConnection { easy?.keepAddresses(true) }
+                if !connection.hasBeenMade { easy?.keepAddresses(true) }
                 let head = unsafe parser.takeHead()
-                if sendingReport == .checked { reportSentBeforeAnswer() }
+                if reports.sending == .checked { reportSentBeforeAnswer() }
                 delegate?.transferDidReceiveHead(head)
                 watchForEarlyEnd(status: head.status)
             }
@@ -45,14 +45,14 @@ extension Transfer {
             return Self.abort
         }
         // libcurl stores these bytes until the reader has made room.
-        if isSuspended || isReceivingPaused || isYielding, mayPauseNow {
-            appliedPause |= 1
+        if pauses.isSuspended || pauses.isReceivingPaused || pauses.isYielding, mayPauseNow {
+            pauses.applied |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }
-        if receivedBytes == 0, bytes.count > 0, !prepareDecoding() { return Self.abort }
-        receivedBytes += Int64(bytes.count)
-        if log?.hasGoAway == true { countWritten() }
-        if let decoder {
+        if receiving.count == 0, bytes.count > 0, !prepareDecoding() { return Self.abort }
+        receiving.count += Int64(bytes.count)
+        if receiving.log?.hasGoAway == true { countWritten() }
+        if let decoder = receiving.decoder {
             guard unsafe decode(bytes.bytes, with: decoder) else { return Self.abort }
         } else {
             unsafe delegate?.transferDidReceiveBody(bytes.bytes)
@@ -78,9 +78,9 @@ extension Transfer {
     func mayOpenSocket() -> Bool {
         if lookup == .leading { engine.leaderOpensSocket(self) }
         // libcurl may try several addresses for one connection.
-        let isFirst = !hasOpenedSocket
-        hasOpenedSocket = true
-        guard !isCancelled, !mustWaitForStream, failure == nil else { return false }
+        let isFirst = !connection.hasOpenedSocket
+        connection.hasOpenedSocket = true
+        guard !isCancelled, !place.mustWait, failure == nil else { return false }
         guard options.mayConnect else {
             failure = EngineFailure(kind: wasSentOnce ? .replayRefused : .connectLimit, message: "")
             return false
@@ -89,7 +89,7 @@ extension Transfer {
             if isFirst { engine.makeRoomForConnection(for: self) }
             return true
         }
-        mustWaitForStream = true
+        place.mustWait = true
         return false
     }
 
@@ -99,19 +99,19 @@ extension Transfer {
     func isConnected(from port: Int32) -> Int32 {
         // Without a socket of its own, the transfer uses an existing connection. Otherwise its lookup was incomplete before, and libcurl
         // ends it when the transfer is connected.
-        if lookup == .leading { engine.lookupDidEnd(self, isResolved: hasOpenedSocket && hasCompleteLookup) }
+        if lookup == .leading { engine.lookupDidEnd(self, isResolved: connection.hasOpenedSocket && hasCompleteLookup) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
-        let isEnded = engine.hasEnded(port: port) && restarts < Self.maximumReplacements
-        let mayReplace = restarts < Self.maximumReplacements
-        if attempts == 0, !hasOpenedSocket, isEnded || lacksChain(port: port) || lacksStreams && mayReplace {
+        let isEnded = engine.hasEnded(port: port) && repetition.restarts < Self.maximumReplacements
+        let mayReplace = repetition.restarts < Self.maximumReplacements
+        if attempts == 0, !connection.hasOpenedSocket, isEnded || lacksChain(port: port) || lacksStreams && mayReplace {
             // libcurl does not check connections that were used a moment ago, and does not know which ones have a chain. It takes a
             // connection that was made for HTTP/1.1 for a request that may use HTTP/2.
-            if ownConnection != .wanted { easy?.closeAfterwards() }
-            mustStartAgain = true
+            if place.ownConnection != .wanted { easy?.closeAfterwards() }
+            repetition.mustStartAgain = true
             return CURL_PREREQFUNC_ABORT
         }
         if mustWaitAfterRefusal() {
-            mustWaitForStream = true
+            place.mustWait = true
             return CURL_PREREQFUNC_ABORT
         }
         guard !lacksStreams else {
@@ -121,10 +121,10 @@ extension Transfer {
         attempts += 1
         guard attempts == 1 || mayRepeat(), acceptsCertificates() else { return CURL_PREREQFUNC_ABORT }
         // The refusal of the previous attempt does not apply to this one.
-        refusal = StreamRefusal()
-        localPort = port
-        if hasOpenedSocket {
-            hasMadeConnection = true
+        repetition.refusal = StreamRefusal()
+        connection.localPort = port
+        if connection.hasOpenedSocket {
+            connection.hasBeenMade = true
             engine.didMakeConnection(for: self)
         }
         start = engine.now
@@ -133,12 +133,12 @@ extension Transfer {
             noteStreams()
             engine.streams.isConnected(self)
         }
-        hasOpenedSocket = false
+        connection.hasOpenedSocket = false
         easy?.isConnected(for: options)
         watchStream()
         if wantedPause != 0 {
             // libcurl has ignored pauses that were set before there was a connection.
-            appliedPause = 0
+            pauses.applied = 0
             engine.update(self)
         }
         delegate?.transferIsConnected()
@@ -158,12 +158,13 @@ extension Transfer {
     /// Returns whether the transfer reads certificates, and its connection has no chain of them, because an earlier transfer has resumed a
     /// TLS session there. A connection that other transfers use stays, and the transfer tries once to get one of its own.
     private func lacksChain(port: Int32) -> Bool {
-        guard options.readsCertificates, restarts < Self.maximumReplacements, easy?.hasResumedSession == true else {
+        guard options.readsCertificates, repetition.restarts < Self.maximumReplacements, easy?.hasResumedSession == true
+        else {
             return false
         }
         guard engine.streams.isUsed(port: port) == true else { return true }
-        guard ownConnection == .unneeded else { return false }
-        ownConnection = .wanted
+        guard place.ownConnection == .unneeded else { return false }
+        place.ownConnection = .wanted
         return true
     }
 
@@ -179,11 +180,11 @@ extension Transfer {
 
     /// Returns the end of the transfer for libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
-        if code != CURLE_OK, startsWithoutIdleConnection() { mustStartAgain = true }
-        if sendingReport == .checked, !mustStartAgain { reportSentBeforeAnswer() }
+        if code != CURLE_OK, startsWithoutIdleConnection() { repetition.mustStartAgain = true }
+        if reports.sending == .checked, !repetition.mustStartAgain { reportSentBeforeAnswer() }
         let report = measurements
         var cause = failure
-        if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {
+        if cause == nil, code != CURLE_OK, !repetition.mustStartAgain, !isCleanEnd(code) {
             cause = considerRefusal(
                 clarify(easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "")))
             cause = considerChallenge(cause)
@@ -206,7 +207,8 @@ extension Transfer {
             .tlsHandshake where hasHead, .untrusted where hasHead, .proxy where hasHead:
             Self.answerWasReset
         // libcurl only assumes that the server has ended the connection.
-        case .emptyReply where log != nil && failure.code == Int(CURLE_GOT_NOTHING.rawValue): brokenStream() ?? failure
+        case .emptyReply where receiving.log != nil && failure.code == Int(CURLE_GOT_NOTHING.rawValue):
+            brokenStream() ?? failure
         case .bodyCutShort where !hasHead: failure.as(.emptyReply)
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)

@@ -7,12 +7,12 @@ extension Transfer {
     func prepareDecoding() -> Bool {
         guard options.decodesContent, unsafe parser.hasContentEncoding else { return true }
         let codings = unsafe parser.contentCodings
-        decoder = ContentDecoder(codings: codings)
-        if decoder == nil {
+        receiving.decoder = ContentDecoder(codings: codings)
+        if receiving.decoder == nil {
             let names = codings.joined(separator: ", ")
             failure = EngineFailure(kind: .contentCoding, message: "the content coding is not supported: \(names)")
         }
-        return decoder != nil
+        return receiving.decoder != nil
     }
 
     /// Decodes bytes and delivers the result. Returns `false` if the bytes do not conform to their coding.
@@ -28,7 +28,9 @@ extension Transfer {
 
     /// Continues with the bytes that were kept until the reader made room. The result is as in ``decode(_:with:)``.
     func decodeFurther() -> Bool {
-        guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended, !isYielding else { return true }
+        guard let decoder = receiving.decoder, decoder.isHeldUp, !pauses.isReceivingPaused, !pauses.isSuspended,
+            !pauses.isYielding
+        else { return true }
         do throws(ContentDecoder.Failure) {
             try decoder.resume { handOn($0) }
             return true
@@ -39,18 +41,18 @@ extension Transfer {
     }
 
     /// Whether decoded bytes are left that the reader has not taken.
-    var isHeldUp: Bool { decoder?.isHeldUp ?? false }
+    var isHeldUp: Bool { receiving.decoder?.isHeldUp ?? false }
 
     private func handOn(_ piece: RawSpan) -> Bool {
         delegate?.transferDidReceiveBody(piece)
         if unsafe engine.decoding.isUsedUp(by: piece.byteCount, turn: engine.executor.engineLoop.systemNow) { yield() }
-        return !isCancelled && !isReceivingPaused && !isSuspended && !isYielding
+        return !isCancelled && !pauses.isReceivingPaused && !pauses.isSuspended && !pauses.isYielding
     }
 
     /// Pauses the transfer until it is its turn to decode.
     private func yield() {
-        guard !isYielding else { return }
-        isYielding = true
+        guard !pauses.isYielding else { return }
+        pauses.isYielding = true
         engine.update(self)
         unsafe engine.decoding.enter(self)
         engine.resumeDecodingSoon()
@@ -59,7 +61,7 @@ extension Transfer {
     /// Returns the failure of a coded stream that is incomplete although its message is complete.
     func finishDecoding() -> EngineFailure? {
         do throws(ContentDecoder.Failure) {
-            try decoder?.finish()
+            try receiving.decoder?.finish()
             return nil
         } catch {
             return EngineFailure(error)
@@ -76,7 +78,7 @@ extension CurlEngine {
             let turn = executor.engineLoop.systemNow
             repeat {
                 guard let transfer = unsafe decoding.next() else { return }
-                transfer.isYielding = false
+                transfer.pauses.isYielding = false
                 update(transfer)
                 applyChanges()
             } while unsafe !decoding.isUsedUp(turn: turn)

@@ -15,10 +15,10 @@ extension Transfer {
 
     /// Returns whether the transfer starts again because it got no file descriptor, once: idle connections are closed for it.
     func startsWithoutIdleConnection() -> Bool {
-        guard descriptor == .ofSystem, failure == nil, attempts == 0, let easy,
+        guard repetition.descriptor == .ofSystem, failure == nil, attempts == 0, let easy,
             [EMFILE, ENFILE].contains(easy.socketError)
         else { return false }
-        descriptor = engine.hasIdleConnection ? .ofIdleConnection : .ofOtherEngine
+        repetition.descriptor = engine.hasIdleConnection ? .ofIdleConnection : .ofOtherEngine
         return true
     }
 }

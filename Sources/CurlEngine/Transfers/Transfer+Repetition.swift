@@ -18,18 +18,18 @@ extension Transfer {
             failure = EngineFailure(kind: .replayRefused, message: "")
             return false
         }
-        wasRefused = isRefused
-        hasPassedEnd = false
-        guard !hadStreams else { return true }
-        if hasReadBody {
+        repetition.wasRefused = isRefused
+        sending.hasPassedEnd = false
+        guard !connection.hadStreams else { return true }
+        if sending.hasBegun {
             failure = lossOfBody
-        } else if hasOpenedSocket {
+        } else if connection.hasOpenedSocket {
             return true
-        } else if !isUnsent, restarts >= Self.maximumRestarts {
-            failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times")
+        } else if !isUnsent, repetition.restarts >= Self.maximumRestarts {
+            failure = EngineFailure(kind: .receive, message: "the connection failed \(repetition.restarts + 1) times")
         } else {
             // The connection was not checked after libcurl took it from its pool (see ``CurlEngine``).
-            mustStartAgain = true
+            repetition.mustStartAgain = true
         }
         return false
     }
@@ -44,7 +44,7 @@ extension Transfer {
     /// the response: it marks its handle, so that the body is sent from the start on the next connection, and clears the mark there.
     var mayHaveBeenRepeated: Bool {
         guard attempts == 1 else { return attempts > 1 }
-        return unsafe hasOpenedSocket || hasBody && !parser.hasFinalHead
+        return unsafe connection.hasOpenedSocket || hasBody && !parser.hasFinalHead
     }
 
     private var hasBody: Bool { if case .none = options.body { false } else { true } }
@@ -55,10 +55,10 @@ extension Transfer {
         guard attempts > 0 else { return true }
         if !options.mayBeReplayed, !isRefused {
             failure = EngineFailure(kind: .replayRefused, message: "")
-        } else if hasReadBody {
+        } else if sending.hasBegun {
             failure = lossOfBody
-        } else if restarts >= Self.maximumRestarts {
-            failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times")
+        } else if repetition.restarts >= Self.maximumRestarts {
+            failure = EngineFailure(kind: .receive, message: "the connection failed \(repetition.restarts + 1) times")
         } else {
             prepareToStartAgain()
             return true
@@ -68,50 +68,50 @@ extension Transfer {
 
     /// Resets the state of the transfer to the beginning, before the transfer is passed to libcurl again.
     func prepareToStartAgain() {
-        mustStartAgain = false
-        restarts += 1
+        repetition.mustStartAgain = false
+        repetition.restarts += 1
         attempts = 0
-        addedConnection = nil
-        hasOpenedSocket = false
-        mustFinishEarly = false
-        isSendingPaused = false
-        hasPassedEnd = false
-        appliedPause = 0
-        chunks = nil
-        refusal = StreamRefusal()
-        wasRefused = false
+        place.added = nil
+        connection.hasOpenedSocket = false
+        receiving.mustFinishEarly = false
+        pauses.isSendingPaused = false
+        sending.hasPassedEnd = false
+        pauses.applied = 0
+        receiving.chunks = nil
+        repetition.refusal = StreamRefusal()
+        repetition.wasRefused = false
     }
 
     /// Whether no byte of the request was passed to the system. For HTTP/2 the value is always `false`, because libcurl does not
     /// know whether bytes that it passed to its HTTP/2 library were sent.
-    private var isUnsent: Bool { !hadStreams && easy?.hasSentNothing == true }
+    private var isUnsent: Bool { !connection.hadStreams && easy?.hasSentNothing == true }
 
     // MARK: Refused streams
 
     /// Whether the server has reported that it did not process the request.
-    private var isRefused: Bool { refusal.isCertain || refusal.isBeyondLastStream }
+    private var isRefused: Bool { repetition.refusal.isCertain || repetition.refusal.isBeyondLastStream }
 
     /// Returns whether the request waits for a stream before libcurl sends it again, because the server has refused its stream. libcurl
     /// would send it at once, on a new connection whose limit it does not know yet, where it might be refused again.
     func mustWaitAfterRefusal() -> Bool {
-        guard refusal.isCertain, options.mayBeHTTP2, streamUse == .streaming else { return false }
+        guard repetition.refusal.isCertain, options.mayBeHTTP2, place.use == .streaming else { return false }
         engine.streams.wasRefused(self)
         return true
     }
 
     /// Records whether the connection carries streams, when the request is about to be sent.
     func noteStreams() {
-        hadStreams = options.isCertainlyHTTP2 || easy?.hasCertainlyNoStreams == false
-        if hadStreams, !options.mayBeReplayed { easy?.tellWhatHappens() }
+        connection.hadStreams = options.isCertainlyHTTP2 || easy?.hasCertainlyNoStreams == false
+        if connection.hadStreams, !options.mayBeReplayed { easy?.tellWhatHappens() }
     }
 
     /// Records the refusal of a stream that a line of libcurl's log reports.
     func readLog(_ line: UnsafeRawBufferPointer) {
-        guard unsafe refusal.read(line) == .isBeingRepeated else { return }
+        guard unsafe repetition.refusal.read(line) == .isBeingRepeated else { return }
         // libcurl 7.88 logs nothing else. But if libcurl has no error text and the connection is alive, the stream was refused. (For a
         // stream that was reset for another reason, and whose connection has ended, libcurl has no error text either.)
         guard !LibcurlFeatures.current.isAtLeast(8, 0), let easy, !easy.hasWords else { return }
-        if isAlive(easy) { refusal.isCertain = true }
+        if isAlive(easy) { repetition.refusal.isCertain = true }
     }
 
     /// Returns whether it is certain that the peer has not ended the connection.
@@ -126,9 +126,9 @@ extension Transfer {
     /// processed the request, either the transfer starts again and the result is `nil`, or the failure is marked as unprocessed.
     func considerRefusal(_ failure: EngineFailure) -> EngineFailure? {
         let isRewind = failure.code == Int(CURLE_SEND_FAIL_REWIND.rawValue)
-        guard isRefused || (wasRefused && isRewind), unsafe !parser.hasFinalHead else { return failure }
-        if !hasReadBody, restarts < Self.maximumRestarts {
-            mustStartAgain = true
+        guard isRefused || (repetition.wasRefused && isRewind), unsafe !parser.hasFinalHead else { return failure }
+        if !sending.hasBegun, repetition.restarts < Self.maximumRestarts {
+            repetition.mustStartAgain = true
             return nil
         }
         return failure.unprocessed

@@ -7,16 +7,16 @@ extension Transfer {
 
     /// Adds the next chunk of the body.
     package func send(_ chunk: Data) {
-        guard !isSendingStopped else { return }
-        hasAskedForBody = false
+        guard !sending.isStopped else { return }
+        sending.hasAskedForMore = false
         upload.append(chunk)
         resumeSending()
     }
 
     /// Adds a file as the next bytes of the body. More of the body is requested after the file was read.
     package func send(_ file: FileReader) {
-        guard !isSendingStopped else { return }
-        hasAskedForBody = false
+        guard !sending.isStopped else { return }
+        sending.hasAskedForMore = false
         upload.append(file)
         resumeSending()
     }
@@ -29,50 +29,50 @@ extension Transfer {
     /// - Parameter trailers: The names and values of the fields behind the body, for transfers whose options say that there are some
     ///   (``TransferOptions/hasTrailers``).
     package func finishSending(trailers: [(name: String, value: [UInt8])]) {
-        trailerLines = trailers.map { field in
+        sending.trailerLines = trailers.map { field in
             (Array("\(field.name): ".utf8) + field.value).map { CChar(bitPattern: $0) } + [0]
         }
         upload.isFinished = true
-        if sendingReport == .wanted { checkSending() }
+        if reports.sending == .wanted { checkSending() }
         resumeSending()
         if mustSendEndFirst { engine.update(self) }
     }
 
     /// Pauses or resumes sending the body.
     package func pauseSending(_ isPaused: Bool) {
-        guard isSendingHeld != isPaused else { return }
-        isSendingHeld = isPaused
+        guard pauses.isSendingHeld != isPaused else { return }
+        pauses.isSendingHeld = isPaused
         engine.update(self)
     }
 
     private func resumeSending() {
-        guard !isSendingStopped else { return }
-        guard isSendingPaused else {
+        guard !sending.isStopped else { return }
+        guard pauses.isSendingPaused else {
             askForBody()
             return
         }
-        isSendingPaused = false
+        pauses.isSendingPaused = false
         engine.update(self)
     }
 
     private func askForBody() {
-        guard !hasAskedForBody, upload.hasRoom else { return }
-        hasAskedForBody = true
+        guard !sending.hasAskedForMore, upload.hasRoom else { return }
+        sending.hasAskedForMore = true
         delegate?.transferNeedsBody()
     }
 
     /// Whether libcurl has asked for bytes of the body and there were none, because all bytes so far were passed to it.
-    package var awaitsBody: Bool { isSendingPaused && !isSendingStopped && !upload.isAtEnd }
+    package var awaitsBody: Bool { pauses.isSendingPaused && !sending.isStopped && !upload.isAtEnd }
 
     // MARK: Delivery to libcurl
 
     /// Fills libcurl's buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an abort.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
-        if isHeldBack || isSendingStopped {
-            appliedPause |= 4
-            if isSendingStopped {
-                isSendingPaused = true
+        if isHeldBack || sending.isStopped {
+            pauses.applied |= 4
+            if sending.isStopped {
+                pauses.isSendingPaused = true
                 engine.sendingHasStalled(self)
             }
             return Int(CURL_READFUNC_PAUSE)
@@ -80,20 +80,20 @@ extension Transfer {
         let room = min(buffer.count, options.sendPieceSize)
         let count = unsafe upload.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         if count > 0 {
-            hasReadBody = true
-            takenBytes += Int64(count)
+            sending.hasBegun = true
+            sending.takenBytes += Int64(count)
             activity = (engine.now, engine.now)
             delegate?.transferDidSendBody(count)
         }
         if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
         guard count == 0, !upload.isAtEnd else {
-            if sendingReport == .wanted { checkSending() }
+            if reports.sending == .wanted { checkSending() }
             askForBody()
-            if count == 0 { hasPassedEnd = true } else if mustSendEndFirst { engine.update(self) }
+            if count == 0 { sending.hasPassedEnd = true } else if mustSendEndFirst { engine.update(self) }
             return count
         }
-        isSendingPaused = true
-        appliedPause |= 4
+        pauses.isSendingPaused = true
+        pauses.applied |= 4
         engine.sendingHasStalled(self)
         // The delegate may send the next chunk during this call, which then ends the pause.
         askForBody()

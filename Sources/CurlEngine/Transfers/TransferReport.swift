@@ -44,7 +44,7 @@ extension TransferReport {
             // Newer versions of libcurl report a time although no byte has arrived.
             firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
             bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
-            bytesReceived: Int64(headBytes) + transfer.receivedBytes,
+            bytesReceived: Int64(headBytes) + transfer.receiving.count,
             isReusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
     }
 

@@ -34,16 +34,16 @@ extension Transfer {
 
     /// Reports that the transfer waits for the lookup of its host, once.
     func reportLookup() {
-        guard !isLookupReported, let stepObserver else { return }
-        isLookupReported = true
+        guard !reports.isLookupReported, let stepObserver else { return }
+        reports.isLookupReported = true
         stepObserver.transferDidReach(.lookingUp(host: options.route.lookedUpHost(for: options.url)))
     }
 
     /// Reports that libcurl makes a connection to an address, which it has looked up.
     func reportConnection(to address: UnsafeMutablePointer<curl_sockaddr>) {
         guard let stepObserver else { return }
-        if isLookupReported {
-            isLookupReported = false
+        if reports.isLookupReported {
+            reports.isLookupReported = false
             stepObserver.transferDidReach(.lookedUp(host: options.route.lookedUpHost(for: options.url)))
         }
         stepObserver.transferDidReach(.connecting(to: unsafe name(of: address)))
@@ -70,30 +70,30 @@ extension Transfer {
         case .http1: .http1_1
         case .http2Only, .http2PriorKnowledge: .http2
         case .http3Only: .http3
-        case .http2OverTLS: hadStreams ? .http2 : .http1_1
-        case .http3WithFallback: !hadStreams ? .http1_1 : easy?.hasNegotiatedHTTP3 == true ? .http3 : .http2
+        case .http2OverTLS: connection.hadStreams ? .http2 : .http1_1
+        case .http3WithFallback: !connection.hadStreams ? .http1_1 : easy?.hasNegotiatedHTTP3 == true ? .http3 : .http2
         }
     }
 
     /// The local port of the connection; `nil` if it has none, or there is no connection.
-    package var connectionPort: Int? { attempts > 0 && localPort > 0 ? Int(localPort) : nil }
+    package var connectionPort: Int? { attempts > 0 && connection.localPort > 0 ? Int(connection.localPort) : nil }
 
     // MARK: The end of the request
 
     /// Makes the transfer report ``TransferStep/headSent`` and ``TransferStep/sent`` as soon as the head and the complete request were sent
     /// on the connection that is ready.
     package func reportSending() {
-        isHeadReported = if case .none = options.body { true } else { false }
-        guard sendingReport != .checked else { return }
-        sendingReport = .wanted
+        reports.isHeadReported = if case .none = options.body { true } else { false }
+        guard reports.sending != .checked else { return }
+        reports.sending = .wanted
         checkSending()
     }
 
     /// Makes the engine check whether the request was sent, if the report is wanted, and the head is not reported or libcurl has taken the
     /// complete body.
     func checkSending() {
-        guard sendingReport == .wanted, !isHeadReported || hasTakenBody else { return }
-        sendingReport = .checked
+        guard reports.sending == .wanted, !reports.isHeadReported || hasTakenBody else { return }
+        reports.sending = .checked
         engine.checkSending(of: self)
     }
 
@@ -102,23 +102,23 @@ extension Transfer {
     func reportSentBeforeAnswer() {
         reportSentHead()
         guard hasSentRequest else { return }
-        sendingReport = .over
+        reports.sending = .over
         delegate?.transferDidReach(.sent)
     }
 
     /// Reports that the head of a request with a body was sent, once for each connection.
     fileprivate func reportSentHead() {
-        guard !isHeadReported, let easy, attempts > 0, easy.hasSent(bodyBytes: 0) else { return }
-        isHeadReported = true
+        guard !reports.isHeadReported, let easy, attempts > 0, easy.hasSent(bodyBytes: 0) else { return }
+        reports.isHeadReported = true
         delegate?.transferDidReach(.headSent)
     }
 
     /// Whether libcurl has taken the complete body. libcurl itself stores a body in memory.
     fileprivate var hasTakenBody: Bool {
         guard case .stream(let length) = options.body else { return true }
-        guard !isSendingStopped else { return false }
+        guard !sending.isStopped else { return false }
         // The end of a body whose length is known may be announced after its response has come.
-        return upload.isAtEnd || length.map { takenBytes >= $0 } == true
+        return upload.isAtEnd || length.map { sending.takenBytes >= $0 } == true
     }
 
     /// Whether the complete request was sent, as far as libcurl knows.
@@ -129,7 +129,7 @@ extension Transfer {
         return switch options.body {
         case .none: easy.hasSent(bodyBytes: 0)
         case .bytes(let bytes): easy.hasSent(bodyBytes: Int64(bytes.count))
-        case .stream: easy.hasSent(bodyBytes: takenBytes)
+        case .stream: easy.hasSent(bodyBytes: sending.takenBytes)
         }
     }
 }
@@ -158,21 +158,21 @@ extension CurlEngine {
         let transfers = unsafe sending
         unsafe sending = []
         for transfer in transfers {
-            guard transfer.isUnderWay, transfer.delegate != nil, transfer.sendingReport == .checked else {
-                transfer.sendingReport = .over
+            guard transfer.isUnderWay, transfer.delegate != nil, transfer.reports.sending == .checked else {
+                transfer.reports.sending = .over
                 continue
             }
             transfer.reportSentHead()
             guard transfer.hasSentRequest else {
                 // The end of a body asks for the check again.
-                if transfer.isHeadReported, !transfer.hasTakenBody {
-                    transfer.sendingReport = .wanted
+                if transfer.reports.isHeadReported, !transfer.hasTakenBody {
+                    transfer.reports.sending = .wanted
                 } else {
                     unsafe sending.append(transfer)
                 }
                 continue
             }
-            transfer.sendingReport = .over
+            transfer.reports.sending = .over
             transfer.delegate?.transferDidReach(.sent)
         }
     }

@@ -92,7 +92,7 @@ final class SwitchHandshake {
 
     /// Sends the request and receives the response, as far as that is possible now.
     func advance(_ channel: ConnectionChannel, _ buffer: UnsafeMutableRawBufferPointer) -> Step {
-        guard !transfer.isSuspended else { return .wait([]) }
+        guard !transfer.pauses.isSuspended else { return .wait([]) }
         var interest: SocketInterest = .read
         if !send(channel) { interest.insert(.write) }
         var room = Self.bytesPerTurn
@@ -120,7 +120,9 @@ final class SwitchHandshake {
     private var isOver: Bool { transfer.isCancelled || connection != nil }
 
     /// Whether the reader of the body takes no more bytes at present.
-    private var isHeld: Bool { transfer.isReceivingPaused || transfer.isSuspended || transfer.isYielding }
+    private var isHeld: Bool {
+        transfer.pauses.isReceivingPaused || transfer.pauses.isSuspended || transfer.pauses.isYielding
+    }
 
     /// Sends the rest of the request. Returns `false` if a part is left.
     private func send(_ channel: ConnectionChannel) -> Bool {

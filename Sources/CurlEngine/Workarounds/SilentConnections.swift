@@ -12,7 +12,7 @@ extension Transfer {
     ///
     /// - Parameter isIdle: Whether the limit counts from the last bytes of the transfer, and not from its request.
     package func didTimeOut(isIdle: Bool) {
-        guard hadStreams, attempts > 0, let easy, LibcurlFeatures.current.canMultiplex else { return }
+        guard connection.hadStreams, attempts > 0, let easy, LibcurlFeatures.current.canMultiplex else { return }
         engine.retireIfSilent(self, socket: engine.socket(of: easy), since: isIdle ? times.last : start)
     }
 }
@@ -48,8 +48,8 @@ extension StreamGate {
     /// Lets further streams use no connection of libcurl's pool in which a transfer has its connection.
     fileprivate func leaveConnection(of transfer: Transfer) {
         // Otherwise the connection is shut down with this stream.
-        guard streamCount(port: transfer.streamPort) > 1, let origin = knownOrigin(transfer),
-            origin.leave(transfer.streamPort, scope: scopeCount + 1)
+        guard streamCount(port: transfer.place.port) > 1, let origin = knownOrigin(transfer),
+            origin.leave(transfer.place.port, scope: scopeCount + 1)
         else { return }
         scopeCount += 1
         release(origin)

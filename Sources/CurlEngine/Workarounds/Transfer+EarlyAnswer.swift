@@ -6,11 +6,11 @@ import CCurl
 extension Transfer {
     /// Stops sending the body, and drops its rest. The response continues, and the connection is not reused.
     package func stopSending() {
-        guard isUploadUnderWay, !isSendingStopped else { return }
-        isSendingStopped = true
+        guard isUploadUnderWay, !sending.isStopped else { return }
+        sending.isStopped = true
         upload.discard()
         // While sending is paused, libcurl before 8.9 does not detect the end of a response.
-        isSendingPaused = false
+        pauses.isSendingPaused = false
         engine.update(self)
     }
 
@@ -19,7 +19,7 @@ extension Transfer {
         switch options.body {
         case .none: false
         case .bytes: attempts > 0 && !hasSentRequest
-        case .stream: isSendingStopped || !upload.isAtEnd
+        case .stream: sending.isStopped || !upload.isAtEnd
         }
     }
 
@@ -28,10 +28,12 @@ extension Transfer {
         guard isUploadUnderWay else { return }
         // From status 300 on, libcurl itself gives up the body.
         if status < 300, unsafe parser.isHTTP1 && parser.hasTransferEncoding {
-            chunks = ChunkScanner()
+            receiving.chunks = ChunkScanner()
             easy?.watchRawBody()
         }
-        if status >= 300, hadStreams, !LibcurlFeatures.current.resetsGivenUpBodies, endsVisibly(status: status) {
+        if status >= 300, connection.hadStreams, !LibcurlFeatures.current.resetsGivenUpBodies,
+            endsVisibly(status: status)
+        {
             easy?.keepSending()
         }
         finishEarlyIfWhole()
@@ -44,8 +46,8 @@ extension Transfer {
 
     /// Receives bytes of the body as they are on the wire, with the framing of their chunks.
     func receiveRaw(_ bytes: UnsafeRawBufferPointer) {
-        guard chunks != nil, unsafe parser.hasFinalHead else { return }
-        unsafe chunks?.scan(bytes)
+        guard receiving.chunks != nil, unsafe parser.hasFinalHead else { return }
+        unsafe receiving.chunks?.scan(bytes)
         finishEarlyIfWhole()
     }
 
@@ -58,20 +60,20 @@ extension Transfer {
     }
 
     private func finishEarly() {
-        mustFinishEarly = true
+        receiving.mustFinishEarly = true
         engine.update(self)
     }
 
     private var hasWholeBody: Bool {
-        if let chunks { return chunks.isAtEnd && chunks.payload <= receivedBytes }
+        if let chunks = receiving.chunks { return chunks.isAtEnd && chunks.payload <= receiving.count }
         guard let length = unsafe parser.contentLength, unsafe !parser.hasTransferEncoding else { return false }
-        return length <= receivedBytes
+        return length <= receiving.count
     }
 
     /// Ends the transfer if its response ended with the connection. Called when libcurl no longer reads from the socket: if only the
     /// request's body is paused, this means that the connection has ended.
     func libcurlStoppedReading() {
-        guard appliedPause == 4, wantedPause & 1 == 0, isUploadUnderWay, unsafe parser.hasFinalHead else { return }
+        guard pauses.applied == 4, wantedPause & 1 == 0, isUploadUnderWay, unsafe parser.hasFinalHead else { return }
         guard unsafe parser.isHTTP1, unsafe parser.contentLength == nil && !parser.hasTransferEncoding else { return }
         finishEarly()
     }
@@ -79,8 +81,8 @@ extension Transfer {
     /// Makes libcurl read from the connection after data was received. Before 8.1, libcurl leaves HTTP/2 data unread while sending is
     /// paused.
     func lookForAnswer() {
-        guard isSendingPaused, !isCancelled else { return }
-        isSendingPaused = false
+        guard pauses.isSendingPaused, !isCancelled else { return }
+        pauses.isSendingPaused = false
         engine.update(self)
     }
 
@@ -89,8 +91,8 @@ extension Transfer {
     /// text. A response whose connection was broken at the same time may be incomplete.
     func isCleanEnd(_ code: CURLcode) -> Bool {
         guard isUploadUnderWay, code == CURLE_HTTP2_STREAM, !LibcurlFeatures.current.isAtLeast(8, 1),
-            log?.isBroken != true
+            receiving.log?.isBroken != true
         else { return false }
-        return unsafe parser.hasFinalHead && (parser.contentLength ?? 0) <= receivedBytes && easy?.hasWords == false
+        return unsafe parser.hasFinalHead && (parser.contentLength ?? 0) <= receiving.count && easy?.hasWords == false
     }
 }

@@ -8,16 +8,18 @@ extension Transfer {
     /// A body of more than one piece is sent in turns of the loop up to its last piece. The end of a body whose length is known goes out
     /// with its last bytes.
     var mustSendEndFirst: Bool {
-        guard log != nil, case .stream(length: .none) = options.body, upload.isFinished, upload.file == nil else {
+        guard receiving.log != nil, case .stream(length: .none) = options.body, upload.isFinished, upload.file == nil
+        else {
             return false
         }
-        return !hasPassedEnd && !isSendingStopped && !isHeldBack && upload.buffered <= UploadBufferSize.smallest
+        return !sending.hasPassedEnd && !sending.isStopped && !isHeldBack
+            && upload.buffered <= UploadBufferSize.smallest
     }
 
     /// Returns the failure of a response with a rejected line. libcurl writes the status line of HTTP/2 itself, so that a response without
     /// one is a response that libcurl has lost.
     func rejection(_ error: HeadFailure) -> EngineFailure {
-        guard log != nil, case .badStatusLine(let line) = error, !line.hasPrefix("HTTP/") else {
+        guard receiving.log != nil, case .badStatusLine(let line) = error, !line.hasPrefix("HTTP/") else {
             return EngineFailure(kind: .head(error), message: "")
         }
         return EngineFailure(kind: .receive, message: Self.lostResponse)

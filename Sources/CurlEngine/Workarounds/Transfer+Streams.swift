@@ -9,38 +9,38 @@ extension Transfer {
         engine.mayHaveDeadConnections = true
         guard !LibcurlFeatures.current.saysHowStreamsEnd else { return }
         let hasStreams = options.version == .http2PriorKnowledge || easy.hasNegotiatedStreams
-        log = hasStreams ? ConnectionLog() : nil
+        receiving.log = hasStreams ? ConnectionLog() : nil
         easy.watchStream(hasStreams)
     }
 
     /// Returns whether the connection may have ended without a report by libcurl: libcurl has an error text or, before 8.1, data was
     /// received since `instant`.
     func mayBeDead(since instant: EngineInstant) -> Bool {
-        guard appliedPause & 1 == 0, let easy else { return false }
-        return easy.hasWords || log != nil && times.last >= instant
+        guard pauses.applied & 1 == 0, let easy else { return false }
+        return easy.hasWords || receiving.log != nil && times.last >= instant
     }
 
     /// Records an event of the connection that a line of libcurl's log reports.
     func receiveLog(_ line: UnsafeRawBufferPointer) {
-        guard var log else { return }
+        guard var log = receiving.log else { return }
         let meaning = unsafe log.note(line)
-        self.log = log
+        receiving.log = log
         switch meaning {
         case .goAway:
             countWritten()
             engine.serverIsLeaving(self)
         case .isClosing:
             let written = writtenBytes
-            self.log?.close(written: written)
+            receiving.log?.close(written: written)
         case .other: break
         }
     }
 
     /// Records the number of bytes sent so far, before more data of the server is read.
     func countWritten() {
-        guard log != nil else { return }
+        guard receiving.log != nil else { return }
         let written = writtenBytes
-        log?.goOn(written: written)
+        receiving.log?.goOn(written: written)
     }
 
     /// The number of bytes that were sent over the connection so far; `nil` if the number cannot be known.
@@ -52,7 +52,7 @@ extension Transfer {
 
     /// Returns the failure of a response that libcurl before 8.1 wrongly reports as complete.
     func brokenStream() -> EngineFailure? {
-        guard let log, !mustFinishEarly else { return nil }
+        guard let log = receiving.log, !receiving.mustFinishEarly else { return nil }
         guard !log.isBroken else {
             let text = "the server violated the HTTP/2 protocol before the end of its response"
             return EngineFailure(kind: .http2, message: text)
@@ -60,9 +60,9 @@ extension Transfer {
         guard unsafe parser.hasFinalHead else {
             return EngineFailure(kind: .http2, message: "the server closed the connection without a response")
         }
-        guard let length = unsafe parser.contentLength, length != receivedBytes else { return nil }
+        guard let length = unsafe parser.contentLength, length != receiving.count else { return nil }
         guard let easy, !WireHead.hasNoBody(method: options.method, status: easy.statusCode) else { return nil }
-        return EngineFailure(kind: .bodyCutShort, message: "only \(receivedBytes) of \(length) bytes arrived")
+        return EngineFailure(kind: .bodyCutShort, message: "only \(receiving.count) of \(length) bytes arrived")
     }
 
     /// The failure of a response whose stream was reset with HTTP_1_1_REQUIRED (RFC 9113, section 7). libcurl sends such a request again

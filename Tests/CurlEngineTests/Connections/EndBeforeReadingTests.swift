@@ -105,9 +105,9 @@ struct EndBeforeReadingTests {
         let run = EngineRun()
         let hasPassedEnd = await run.onEngine {
             let transfer = run.engine.makeTransfer(options)
-            transfer.hasPassedEnd = true
+            transfer.sending.hasPassedEnd = true
             transfer.prepareToStartAgain()
-            return transfer.hasPassedEnd
+            return transfer.sending.hasPassedEnd
         }
         #expect(!hasPassedEnd)
         await run.finish()

@@ -127,7 +127,7 @@ struct UnaskedBytesTests {
         let paused = RestingOutcome()
         let first = try EngineRun.get(server.url("/paused")), next = try EngineRun.get(server.url("/next"))
         run.executor.submit { paused.transfer = run.engine.start(first, delegate: paused) }
-        while await run.onEngine({ (paused.transfer?.appliedPause ?? 0) & 1 == 0 }) { try Task.checkCancellation() }
+        while await run.onEngine({ (paused.transfer?.pauses.applied ?? 0) & 1 == 0 }) { try Task.checkCancellation() }
         mayGoOn.open()
         try await isWritten.opened()
         let text = await withContinuation { continuation in

@@ -46,11 +46,11 @@ struct StreamGateTests {
         /// Sends the request on a connection, as the first attempt or a repetition.
         func connect(_ transfer: Transfer, port: Int32, opens: Bool, _ gate: Int = 0) {
             if opens {
-                transfer.hasOpenedSocket = true
+                transfer.connection.hasOpenedSocket = true
                 #expect(gates[gate].mayConnect(transfer))
             }
             transfer.attempts += 1
-            (transfer.hadStreams, transfer.localPort) = (true, port)
+            (transfer.connection.hadStreams, transfer.connection.localPort) = (true, port)
             gates[gate].isConnected(transfer)
         }
 
@@ -238,16 +238,16 @@ struct StreamGateTests {
             let first = world.admitted()
             world.connect(first, port: 1, opens: true)
             let others = (0..<2).map { _ in world.other() }
-            for transfer in others { #expect(!world.gates[0].admits(transfer) && transfer.waitEnd == nil) }
+            for transfer in others { #expect(!world.gates[0].admits(transfer) && transfer.place.waitEnd == nil) }
             waiting.withLock { $0 = others }
             world.gates[0].didEnd(first)
         }
         await world.onEngine { world in
             let transfers = waiting.withLock { $0 }
             #expect(world.gates[0].takeResumed() == [transfers[0]])
-            #expect(transfers[0].waitEnd != nil)
+            #expect(transfers[0].place.waitEnd != nil)
             // The second transfer waits for the connection of the first one, and its own connecting counts from now on.
-            #expect(transfers[1].streamUse == .waiting)
+            #expect(transfers[1].place.use == .waiting)
             #expect(world.gates[0].connectStart(transfers[1]) != nil)
         }
         await world.run.finish()

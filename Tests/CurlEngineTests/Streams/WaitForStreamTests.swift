@@ -20,7 +20,7 @@ struct WaitForStreamTests {
             run.engine.lookups.isStillLeading(first)
             #expect(!isAdmitted(second))
             #expect(configuration.lookups.runningCount == 1)
-            first.mustWaitForStream = true
+            first.place.mustWait = true
             run.engine.end(first, CURLE_COULDNT_CONNECT)
             #expect(first.lookup == .none)
             #expect(configuration.lookups.runningCount == 0)

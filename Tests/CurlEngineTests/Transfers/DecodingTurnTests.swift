@@ -58,11 +58,11 @@ struct DecodingTurnTests {
         await run.onEngine {
             let transfers = (0..<count).map { _ in run.engine.makeTransfer(options) }
             for transfer in transfers {
-                transfer.isYielding = true
+                transfer.pauses.isYielding = true
                 run.engine.decoding.enter(transfer)
                 run.engine.resumeDecodingSoon()
             }
-            run.executor.submit { yielding.withLock { $0 = transfers.count { $0.isYielding } } }
+            run.executor.submit { yielding.withLock { $0 = transfers.count { $0.pauses.isYielding } } }
         }
         await run.onEngine {}
         #expect(yielding.withLock { $0 } == 0)
@@ -80,11 +80,11 @@ struct DecodingTurnTests {
                 _ = run.engine.decoding.isUsedUp(by: DecodingTurns.limit, turn: turn)
             }
             for transfer in transfers {
-                transfer.isYielding = true
+                transfer.pauses.isYielding = true
                 run.engine.decoding.enter(transfer)
                 run.engine.resumeDecodingSoon()
             }
-            run.executor.submit { yielding.withLock { $0 = transfers.count { $0.isYielding } } }
+            run.executor.submit { yielding.withLock { $0 = transfers.count { $0.pauses.isYielding } } }
         }
         await run.onEngine {}
         #expect(yielding.withLock { $0 } == count - 1)

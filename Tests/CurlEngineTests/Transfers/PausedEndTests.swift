@@ -12,7 +12,7 @@ struct PausedEndTests {
 
     @Test func aReaderThatRestsBeyondTheIdleLifetimeGetsTheEnd() async throws {
         let run = try PausedRun(body: try Self.coded(1 << 20), pausesAt: .body)
-        try await run.until { $0.transfer?.heldEnd != nil }
+        try await run.until { $0.transfer?.receiving.heldEnd != nil }
         #expect(await run.onEngine { $0.received } < 1 << 20, "the rest is held back")
         await run.advance(by: Self.longerThanTheIdleLifetime)
         #expect(await run.onEngine { $0.engine.openSocketCount } == 0, "the engine has let its connections go")
@@ -40,7 +40,7 @@ struct PausedEndTests {
 
     @Test func cancellingMeanwhileIsTheEnd() async throws {
         let run = try PausedRun(body: try Self.coded(1 << 20), pausesAt: .body)
-        try await run.until { $0.transfer?.heldEnd != nil }
+        try await run.until { $0.transfer?.receiving.heldEnd != nil }
         await run.onEngine { $0.transfer?.cancel() }
         await run.goOn()
         await run.advance(by: Self.longerThanTheIdleLifetime)
@@ -55,7 +55,7 @@ struct PausedEndTests {
         let body = good.dropLast(8) + Data(repeating: 0xFF, count: 8)
         let run = try PausedRun(body: body, announcing: body.count + missing, pausesAt: .body)
         if missing == 0 {
-            try await run.until { $0.transfer?.heldEnd != nil }
+            try await run.until { $0.transfer?.receiving.heldEnd != nil }
         } else {
             try await run.until { $0.received > 0 }
         }
@@ -68,7 +68,7 @@ struct PausedEndTests {
     @Test func theEndOfAPauseMayBringWhatIsWrong() async throws {
         let run = try PausedRun(
             body: Data("this is no stream".utf8), announcing: 1000, pausesAt: .head)
-        try await run.until { ($0.transfer?.appliedPause ?? 0) & 1 != 0 }
+        try await run.until { ($0.transfer?.pauses.applied ?? 0) & 1 != 0 }
         #expect(await run.onEngine { $0.ended == nil })
         await run.goOn()
         #expect(try await run.end().failure?.kind == .contentCoding)

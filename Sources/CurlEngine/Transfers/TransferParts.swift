@@ -1,0 +1,115 @@
+/// The pauses of a transfer, each for its own reason.
+struct TransferPauses {
+    /// Whether the framework has paused receiving.
+    var isReceivingPaused = false
+    /// Whether the limit of decoded bytes in a turn of the loop was reached, so that the transfer waits for its turn to decode
+    /// (``DecodingTurns``).
+    var isYielding = false
+    /// Whether libcurl's sending is paused until more of the body is provided.
+    var isSendingPaused = false
+    /// Whether the framework has paused both directions.
+    var isSuspended = false
+    /// Whether the framework has paused sending.
+    var isSendingHeld = false
+    /// The pause bits that were last passed to libcurl.
+    var applied: Int32 = 0
+}
+
+/// The requests of a transfer for a tunnel through its proxy.
+struct TunnelRequests {
+    /// The number of requests for a tunnel, if they are counted.
+    var count = 0
+    /// The number of requests for a tunnel that the proxy has refused, if libcurl does not make the proofs for them.
+    var refusals = 0
+    /// The proof of the last request for a tunnel; `nil` if it had none, or libcurl has made it.
+    var proof: TunnelProof?
+    /// The challenges in the response to the last request for a tunnel, if libcurl does not answer them.
+    var challenges: [String] = []
+}
+
+/// The steps that a transfer has reported, or is to report.
+struct StepReports {
+    /// Whether a lookup that has not ended was reported.
+    var isLookupReported = false
+    /// The state of the report that the request was sent; other than `none` if the connection of the transfer is observed.
+    var sending = Transfer.SendingReport.none
+    /// Whether the sending of the head is reported for the connection, or does not have to be.
+    var isHeadReported = true
+}
+
+/// The state of a transfer with regard to limits of connections and streams.
+struct StreamPlace {
+    /// The part of the ``StreamGate`` that the transfer is in.
+    var use = StreamGate.Use.none
+    /// The local port of the connection on which the transfer has a stream.
+    var port: Int32 = 0
+    /// The number of the transfer in the order of arrival at the ``StreamGate``; 0 if it has none.
+    var ticket = 0
+    /// The instant up to which a limit kept the transfer waiting for a stream; `nil` if none did.
+    var waitEnd: EngineInstant?
+    /// The state with regard to a connection of the transfer's own.
+    var ownConnection = OwnConnection.unneeded
+    /// Whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
+    var mustWait = false
+    /// The connection that was opened for the transfer beside others, if any.
+    var added: AddedConnection?
+}
+
+/// The connection of the last attempt of a transfer.
+struct TransferConnection {
+    /// Whether the connection of the last attempt carries streams.
+    var hadStreams = false
+    /// The local port of that connection; 0 or less if it has none.
+    var localPort: Int32 = 0
+    /// Whether a socket was opened for the transfer since it was last about to be sent, so that its connection is new.
+    var hasOpenedSocket = false
+    /// Whether a connection was made for the transfer, in any attempt.
+    var hasBeenMade = false
+}
+
+/// The repetitions of a transfer, besides those that libcurl makes itself.
+struct TransferRepetition {
+    /// The number of times that the transfer was passed to libcurl again.
+    var restarts = 0
+    /// Whether the transfer is to be passed to libcurl again, from the beginning.
+    var mustStartAgain = false
+    /// The refusal of the stream, if libcurl's log is read and reports one.
+    var refusal = StreamRefusal()
+    /// Whether the previous attempt was refused.
+    var wasRefused = false
+    /// The source of the file descriptor for the transfer's connection.
+    var descriptor = Transfer.Descriptor.ofSystem
+}
+
+/// The progress of the body that a transfer sends.
+struct BodySending {
+    /// Whether the delegate was asked for more of the body and has sent none since.
+    var hasAskedForMore = false
+    /// Whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
+    /// stores them.
+    var hasBegun = false
+    /// Whether libcurl was told of the end of a streamed body.
+    var hasPassedEnd = false
+    /// The number of bytes of a streamed body that libcurl has taken.
+    var takenBytes: Int64 = 0
+    /// Whether the rest of the body is dropped.
+    var isStopped = false
+    /// The lines behind a chunked body, without line ends.
+    var trailerLines: [[CChar]] = []
+}
+
+/// The progress of the body that a transfer receives.
+struct BodyReceiving {
+    /// The number of body bytes received, before decoding.
+    var count: Int64 = 0
+    /// The decoder of the response body, if the body has content codings.
+    var decoder: ContentDecoder?
+    /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.
+    var heldEnd: TransferEnd?
+    /// Whether the transfer ends now, because its response is complete before the request's body.
+    var mustFinishEarly = false
+    /// The scanner for the end of an early response, if that response is chunked.
+    var chunks: ChunkScanner?
+    /// The state of an HTTP/2 connection according to libcurl's log, if libcurl does not report that state otherwise.
+    var log: ConnectionLog?
+}
