@@ -96,10 +96,10 @@ enum Callbacks {
         let path = handle.route?.socketPath
         let limit = handle.configuration.sendingLimitMilliseconds
         let descriptor = unsafe path == nil ? ccurl_socket_open(address, limit) : ccurl_socket_open_unix()
-        if descriptor < 0 { handle.socketError = errno }
+        if descriptor < 0 { handle.errors.socket = errno }
         if descriptor >= 0, let path {
-            handle.pathError = unsafe ccurl_socket_connect_unix(descriptor, path)
-            guard handle.pathError == 0 else {
+            handle.errors.path = unsafe ccurl_socket_connect_unix(descriptor, path)
+            guard handle.errors.path == 0 else {
                 _ = close(descriptor)
                 return CURL_SOCKET_BAD
             }

@@ -8,8 +8,8 @@ extension EasyHandle {
     /// that add entries make it. The option is changed when the response has begun, because it would also allow old addresses for a new
     /// connection, which libcurl makes until then if the existing one turns out to be dead.
     func keepAddresses(_ areKept: Bool) {
-        guard keepsAddresses != areKept else { return }
-        keepsAddresses = areKept
+        guard given.keepsAddresses != areKept else { return }
+        given.keepsAddresses = areKept
         // 60 seconds are libcurl's default, which ``LookupGate/knownAge`` relies on.
         set(CURLOPT_DNS_CACHE_TIMEOUT, areKept ? -1 : 60)
     }

@@ -44,10 +44,10 @@ extension EasyHandle {
 
     /// Sets the entries of libcurl's cache of addresses that the next transfer adds.
     func load(_ addresses: HeaderLines) -> Bool {
-        let last = unsafe resolveList
-        unsafe resolveList = addresses.packed()
+        let last = unsafe lists.resolve
+        unsafe lists.resolve = addresses.packed()
         defer { unsafe ccurl_free(last) }
-        return unsafe ccurl_set_pointer(curl, CURLOPT_RESOLVE, resolveList) == CURLE_OK && resolveList != nil
+        return unsafe ccurl_set_pointer(curl, CURLOPT_RESOLVE, lists.resolve) == CURLE_OK && lists.resolve != nil
     }
 
     private func share(_ handle: UnsafeMutableRawPointer?) {
@@ -55,13 +55,13 @@ extension EasyHandle {
     }
 
     private func connect(to target: String?) -> Bool {
-        unsafe ccurl_free(connectList)
-        unsafe connectList = nil
+        unsafe ccurl_free(lists.connect)
+        unsafe lists.connect = nil
         if let target {
-            unsafe connectList = HeaderLines(line: target).packed()
-            guard unsafe connectList != nil else { return false }
+            unsafe lists.connect = HeaderLines(line: target).packed()
+            guard unsafe lists.connect != nil else { return false }
         }
-        return unsafe ccurl_set_pointer(curl, CURLOPT_CONNECT_TO, connectList) == CURLE_OK
+        return unsafe ccurl_set_pointer(curl, CURLOPT_CONNECT_TO, lists.connect) == CURLE_OK
     }
 
     /// - Parameter names: The names used instead of the hosts of the proxies.
@@ -112,21 +112,21 @@ extension EasyHandle {
     }
 
     private func setProxyLines(_ lines: HeaderLines?) -> Bool {
-        let last = unsafe proxyHeaderList
+        let last = unsafe lists.proxyHeaders
         defer { unsafe ccurl_free(last) }
-        unsafe proxyHeaderList = lines?.packed()
-        guard unsafe lines == nil || proxyHeaderList != nil else {
+        unsafe lists.proxyHeaders = lines?.packed()
+        guard unsafe lines == nil || lists.proxyHeaders != nil else {
             _ = unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, nil)
             return false
         }
-        return unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, proxyHeaderList) == CURLE_OK
+        return unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, lists.proxyHeaders) == CURLE_OK
     }
 
     /// Returns the failure of a connection with the system's error, where libcurl does not tell it.
     func explained(_ failure: EngineFailure) -> EngineFailure {
-        if socketError != 0 { return failure.withoutSocket(socketError) }
-        if pathError != 0, let path = route?.socketPath {
-            return failure.to(TransferRoute.Socket(name: path, isAbstract: false), pathError)
+        if errors.socket != 0 { return failure.withoutSocket(errors.socket) }
+        if errors.path != 0, let path = route?.socketPath {
+            return failure.to(TransferRoute.Socket(name: path, isAbstract: false), errors.path)
         }
         guard let socket = route?.parts.socket else { return failure }
         return unsafe failure.to(socket, Int32(clamping: ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
@@ -135,9 +135,9 @@ extension EasyHandle {
     /// Turns libcurl's log on or off for the time before the request, in order to count the requests for a tunnel: libcurl asks a proxy
     /// with Digest authentication for a tunnel again as long as the proxy says that the proof is too old.
     func watchTunnel(_ isWatched: Bool) {
-        guard isWatched != watchesTunnel else { return }
-        watchesTunnel = isWatched
-        readLog(isWatched || tellsWhatHappens || watchesStream)
+        guard isWatched != given.watchesTunnel else { return }
+        given.watchesTunnel = isWatched
+        readLog(isWatched || given.tellsWhatHappens || given.watchesStream)
     }
 
     /// Sets an option, and returns whether libcurl accepts it.

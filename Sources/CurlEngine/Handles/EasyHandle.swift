@@ -17,60 +17,31 @@ final class EasyHandle {
     let errorBuffer: UnsafeMutablePointer<CChar>
     /// The head of the current transfer's response, to which C adds plain field lines itself.
     private let headTarget: UnsafeMutablePointer<ccurl_head_target>
-    /// The header lines of the last transfer that had its own; `nil` if there are no lines at all.
-    private var headerList: UnsafeMutablePointer<curl_slist>?
-    /// The lines in ``headerList``.
+    /// The lines in ``OptionLists/headers``.
     private var headerLines = HeaderLines(lines: [])
-    /// Whether ``headerList`` is set in libcurl, instead of the default lines.
-    private var hasOwnHeaders = false
+    var given = GivenOptions()
+    var errors = SocketErrors()
+    var lists = OptionLists()
     let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     /// The multi handle, as the context of the socket callbacks.
     let context: UnsafeMutableRawPointer
     /// The share handles of the engine. The configuration keeps the common one.
     let shares: ShareHandles
-    /// Whether only the common options are set, so that the next transfer needs no reset.
-    private var isPristine = false
     /// The peer of the connection that a transfer of the handle used last; `nil` if there was none.
     private var peer: Peer?
     /// The address of ``peer`` as libcurl has reported it.
     private var peerBytes: [CChar] = [0]
-    /// The receive buffer size that was last set in libcurl, in bytes.
-    private var receiveBufferSize = 0
     /// The number that is part of the name of libcurl's pool of connections (``SharedOrigin/scope``).
     private(set) var scope = 0
-    /// Whether the body of the current transfer is in memory.
-    private var hasPostFields = false
-    /// Whether libcurl resumes no TLS session.
-    private var forbidsResumption = false
-    /// Whether libcurl leaves old entries in its cache of addresses at the end of the transfer.
-    var keepsAddresses = false
-    /// Whether libcurl's log is on for the current transfer, in order to find refused streams.
-    private(set) var tellsWhatHappens = false
-    /// Whether the handle has a request target instead of its URL's.
-    private var hasTarget = false
-    /// Whether libcurl's log is on and libcurl reads bodies to the end of their streams.
-    private(set) var watchesStream = false
-    /// Whether libcurl's log is on until the tunnel through the proxy is open.
-    var watchesTunnel = false
     /// The route whose options are set; `nil` if libcurl has not accepted all of them.
     private(set) var route: TransferRoute?
-    /// The system's error of the last socket that could not be created for the transfer; 0 if there was none.
-    var socketError: Int32 = 0
-    /// The system's error of the connection to the route's ``TransferRoute/socketPath``; 0 if there was none.
-    var pathError: Int32 = 0
     /// The rules of TLS whose options are set; `nil` if libcurl has not accepted all of them.
     private var trust: TransferTrust?
     /// The record of the last TLS handshake for the current transfer; `nil` if there was none.
     var handshake: TLSRecord?
     /// Whether the TLS session with an `https` proxy was set up on the connection that is being made.
     var isProxySecured = false
-    /// libcurl's list of the host and port of the route, which libcurl does not copy.
-    var connectList: UnsafeMutablePointer<curl_slist>?
-    /// libcurl's list of addresses to add to its cache, which libcurl does not copy.
-    var resolveList: UnsafeMutablePointer<curl_slist>?
-    /// libcurl's list of the header lines for the proxy of the route, which libcurl does not copy.
-    var proxyHeaderList: UnsafeMutablePointer<curl_slist>?
 
     init?(
         configuration: EngineConfiguration, defaultHeaderList: UnsafeMutablePointer<curl_slist>?,
@@ -90,10 +61,7 @@ final class EasyHandle {
 
     deinit {
         unsafe curl_easy_cleanup(curl)
-        unsafe ccurl_free(headerList)
-        unsafe ccurl_free(connectList)
-        unsafe ccurl_free(resolveList)
-        unsafe ccurl_free(proxyHeaderList)
+        lists.free()
         unsafe headTarget.deallocate()
         unsafe errorBuffer.deallocate()
     }
@@ -110,16 +78,16 @@ final class EasyHandle {
         let options = transfer.options
         // The options of other rules are not undone one by one. libcurl keeps what a proxy has asked for, which is not for another one.
         let knowsProxy = self.route !== options.route && self.route?.proxy?.credentials != nil
-        let isReset = !isPristine || trust !== options.trust || knowsProxy
+        let isReset = !given.isPristine || trust !== options.trust || knowsProxy
         if isReset {
             unsafe curl_easy_reset(curl)
             setCommonOptions()
-            isPristine = true
+            given.isPristine = true
             route = nil
             trust = apply(options.trust) ? options.trust : nil
         }
         unsafe errorBuffer[0] = 0
-        (socketError, pathError) = (0, 0)
+        (errors.socket, errors.path) = (0, 0)
         if handshake != nil { handshake = nil }
         let route = options.route
         if self.route !== route { self.route = apply(route, trust: options.trust, isReset: isReset) ? route : nil }
@@ -139,22 +107,22 @@ final class EasyHandle {
         keepAddresses(false)
         watchStream(false)
         watchTunnel(false)
-        if hasPostFields {
+        if given.hasPostFields {
             // The handle is reset to a plain GET, so that the next transfer needs no complete reset. The method is set last, because every
             // option about fields selects POST again.
             set(CURLOPT_POSTFIELDS, nil as String?)
             _ = unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, -1)
             set(CURLOPT_CUSTOMREQUEST, nil as String?)
             set(CURLOPT_HTTPGET, 1)
-            hasPostFields = false
+            given.hasPostFields = false
         }
-        if tellsWhatHappens {
+        if given.tellsWhatHappens {
             readLog(false)
-            tellsWhatHappens = false
+            given.tellsWhatHappens = false
         }
-        if hasTarget {
+        if given.hasTarget {
             set(CURLOPT_REQUEST_TARGET, nil as String?)
-            hasTarget = false
+            given.hasTarget = false
         }
         if keptHeaderBytes > Self.maximumKeptHeaderBytes { forgetHeaders() }
     }
@@ -168,25 +136,25 @@ final class EasyHandle {
     /// many requests have the same lines.
     private func setHeaders(_ lines: HeaderLines?) -> Bool {
         guard let lines else {
-            if hasOwnHeaders { forgetHeaders() }
+            if given.hasOwnHeaders { forgetHeaders() }
             return true
         }
-        if hasOwnHeaders, headerLines.areSame(as: lines) { return true }
+        if given.hasOwnHeaders, headerLines.areSame(as: lines) { return true }
         let list = unsafe lines.packed()
         guard unsafe list != nil || lines.count == 0 else { return false }
         unsafe set(CURLOPT_HTTPHEADER, list)
-        unsafe ccurl_free(headerList)
-        unsafe headerList = list
-        (headerLines, hasOwnHeaders) = (lines, true)
+        unsafe ccurl_free(lists.headers)
+        unsafe lists.headers = list
+        (headerLines, given.hasOwnHeaders) = (lines, true)
         return true
     }
 
     /// Sets the default header lines, and releases the last transfer's lines.
     func forgetHeaders() {
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
-        unsafe ccurl_free(headerList)
-        unsafe headerList = nil
-        (headerLines, hasOwnHeaders) = (HeaderLines(lines: []), false)
+        unsafe ccurl_free(lists.headers)
+        unsafe lists.headers = nil
+        (headerLines, given.hasOwnHeaders) = (HeaderLines(lines: []), false)
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
@@ -196,21 +164,21 @@ final class EasyHandle {
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
         if let target = options.requestTarget {
             set(CURLOPT_REQUEST_TARGET, target)
-            hasTarget = true
+            given.hasTarget = true
         }
         let bufferSize = max(options.receiveBufferSize, Self.minimumBufferSize(options))
-        if receiveBufferSize != bufferSize {
+        if given.receiveBufferSize != bufferSize {
             set(CURLOPT_BUFFERSIZE, bufferSize)
-            receiveBufferSize = bufferSize
+            given.receiveBufferSize = bufferSize
         }
-        if forbidsResumption != options.forbidsResumption {
-            forbidsResumption = options.forbidsResumption
-            set(CURLOPT_SSL_SESSIONID_CACHE, forbidsResumption ? 0 : 1)
+        if given.forbidsResumption != options.forbidsResumption {
+            given.forbidsResumption = options.forbidsResumption
+            set(CURLOPT_SSL_SESSIONID_CACHE, given.forbidsResumption ? 0 : 1)
         }
-        if options.version != .http2OverTLS, options.version != .http2Only { isPristine = false }
+        if options.version != .http2OverTLS, options.version != .http2Only { given.isPristine = false }
         if options.mayConnectForLong {
             set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
-            isPristine = false
+            given.isPristine = false
         }
         if options.switchesProtocols { return isAccepted && setVersion(.http1) && setConnectOnly() }
         return isAccepted && setVersion(options.version) && setMethod(options)
@@ -231,7 +199,7 @@ final class EasyHandle {
             set(CURLOPT_POST, 1)
             if options.method != "POST" { set(CURLOPT_CUSTOMREQUEST, options.method) }
             unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
-            hasPostFields = true
+            given.hasPostFields = true
             return copyPostFields(bytes) == CURLE_OK
         case .stream(let length):
             set(CURLOPT_UPLOAD, 1)
@@ -240,7 +208,7 @@ final class EasyHandle {
             setUploadBuffer(length, mayBeHTTP2: options.mayBeHTTP2)
             if options.hasTrailers { setTrailers() }
         }
-        isPristine = false
+        given.isPristine = false
         return true
     }
 
@@ -300,34 +268,34 @@ final class EasyHandle {
 
     /// Turns on libcurl's log for the transfer, because only the log shows whether a server has refused a stream.
     func tellWhatHappens() {
-        guard !tellsWhatHappens else { return }
-        tellsWhatHappens = true
+        guard !given.tellsWhatHappens else { return }
+        given.tellsWhatHappens = true
         readLog(true)
     }
 
     /// Closes the connection when the transfer ends.
     func closeAfterwards() {
         set(CURLOPT_FORBID_REUSE, 1)
-        isPristine = false
+        given.isPristine = false
     }
 
     /// Leaves a body unfinished that a response with a status from 300 on has made unnecessary. The transfer must then be ended.
     func keepSending() {
         set(CURLOPT_KEEP_SENDING_ON_ERROR, 1)
-        isPristine = false
+        given.isPristine = false
     }
 
     /// Delivers the undecoded bytes of the body to the transfer, as they are on the wire.
     func watchRawBody() {
         readLog(true)
-        isPristine = false
+        given.isPristine = false
     }
 
     /// Turns libcurl's log on or off for the transfer. With the log, libcurl reads every body to the end of its stream, even if the length
     /// of the body is known, because trailers may follow.
     func watchStream(_ isWatched: Bool) {
-        guard isWatched != watchesStream else { return }
-        watchesStream = isWatched
+        guard isWatched != given.watchesStream else { return }
+        given.watchesStream = isWatched
         set(CURLOPT_IGNORE_CONTENT_LENGTH, isWatched ? 1 : 0)
         readLog(isWatched)
     }
@@ -349,9 +317,9 @@ final class EasyHandle {
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        receiveBufferSize = 16 << 10
-        forbidsResumption = false
-        keepsAddresses = false
+        given.receiveBufferSize = 16 << 10
+        given.forbidsResumption = false
+        given.keepsAddresses = false
         scope = 0
         if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))

@@ -23,7 +23,7 @@ extension Transfer {
 
     /// Reads a line of the head of a response to a request for a tunnel.
     func readTunnelLine(_ line: UnsafeRawBufferPointer) {
-        guard options.route.proofs != nil, easy?.watchesTunnel == true, line.count <= Self.longestChallenge,
+        guard options.route.proofs != nil, easy?.given.watchesTunnel == true, line.count <= Self.longestChallenge,
             tunnel.challenges.count < Self.challengeLimit
         else { return }
         let text = unsafe String(decoding: line, as: UTF8.self)

@@ -16,7 +16,7 @@ extension Transfer {
     /// Returns whether the transfer starts again because it got no file descriptor, once: idle connections are closed for it.
     func startsWithoutIdleConnection() -> Bool {
         guard repetition.descriptor == .ofSystem, failure == nil, attempts == 0, let easy,
-            [EMFILE, ENFILE].contains(easy.socketError)
+            [EMFILE, ENFILE].contains(easy.errors.socket)
         else { return false }
         repetition.descriptor = engine.hasIdleConnection ? .ofIdleConnection : .ofOtherEngine
         return true
