@@ -103,7 +103,8 @@ actor WireMonitor: EventMonitor {
 
     private func end(_ metrics: Metrics, since start: Duration) {
         if let certificate = metrics.serverTrust?.chain.first ?? metrics.serverTrust?.sentChain.first {
-            remark("Certificate: \(certificate.subject), issued by \(certificate.issuer)")
+            let end = certificate.notAfter.formatted(.iso8601)
+            remark("Certificate: \(certificate.subject), issued by \(certificate.issuer), valid until \(end)")
         }
         remark("After \(Waterfall(metrics, since: start).line)")
     }

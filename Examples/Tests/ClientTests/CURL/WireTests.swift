@@ -40,6 +40,17 @@ import Testing
         #expect(run.status == 7 && run.errors.lines.first == "* Connecting to 127.0.0.1:1", "\(run.errors)")
     }
 
+    @Test func theCertificateOfTheServerIsShown() async throws {
+        let arguments = [
+            "-v", "https://localhost:\(try await Secure.port("strict"))/", "--cacert",
+            try await Secure.file("strict.pem"),
+        ]
+        let lines = try await client(arguments).errors.lines
+        #expect(lines.contains { $0.contains(#/^\* connected to .* over HTTP\/1\.1, TLS in /#) }, "\(lines)")
+        let certificate = #/^\* Certificate: .*CN=.*, issued by .*, valid until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/#
+        #expect(lines.count { $0.contains(certificate) } == 1, "\(lines)")
+    }
+
     @Test func theShownHeadIsTheOneThatIsSent() async throws {
         let run = try await client(["-v", "\(url)/request", "-d", "a=1"])
         let shown = run.errors.lines.filter { $0.hasPrefix("> ") && $0.contains(": ") }.map { String($0.dropFirst(2)) }
