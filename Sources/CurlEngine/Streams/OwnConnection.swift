@@ -29,7 +29,7 @@ extension StreamGate {
         }
         transfer.place.ownConnection = .granted
         transfer.place.use = .reserved
-        origin.reserved += 1
+        origin.permits.reserved += 1
         origin.pass(transfer)
         return true
     }

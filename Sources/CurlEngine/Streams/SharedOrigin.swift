@@ -46,25 +46,14 @@ final class SharedOrigin {
     /// The instant from which one transfer may exceed the learned limit.
     var nextProbe = EngineInstant(nanoseconds: 0)
 
-    /// The number of transfers that wait for libcurl with a place for a connection.
-    var reserved = 0
-    /// The number of connections that are being made.
-    var connecting = 0
-    /// The number of places that were granted and not used yet.
-    var granted = 0
-    /// The number of connections beyond the ``ConnectionBudget``: libcurl has used idle connections for transfers without a place. The
-    /// next places are returned instead of used.
-    var excess = 0
-    /// The number of connections whose places other engines or origins wait for.
-    private(set) var owed = 0
+    /// The places for connections that the origin has, needs and owes.
+    var permits = ConnectionPermits()
     /// The number of waiting transfers that precede those engines or origins.
     var precedingCount = 0
     /// The time for which streams are withheld, with its end and the end of the pause after it.
     private var drain = (time: Duration.zero, end: EngineInstant(nanoseconds: 0), pause: EngineInstant(nanoseconds: 0))
-    /// Whether a place was requested and not granted yet.
-    var awaitsPlace = false
     /// Whether the origin gets further places only from other engines or origins.
-    var needsPlace: Bool { awaitsPlace || excess > 0 }
+    var needsPlace: Bool { permits.awaitsPlace || permits.excess > 0 }
     /// The last instant at which transfers have waited because of a limit; `nil` if none has.
     var limitEnd: EngineInstant?
     /// Whether the last connection could not be made.
@@ -87,14 +76,14 @@ final class SharedOrigin {
     var connectionCount: Int { connections.count }
 
     /// The number of places of the ``ConnectionBudget`` that the origin has.
-    var placeCount: Int { connections.count + connecting + reserved + granted }
+    var placeCount: Int { connections.count + permits.connecting + permits.reserved + permits.granted }
 
     var isUnused: Bool {
-        placeCount == 0 && waitingCount == 0 && released == 0 && !awaitsPlace && idlePorts.isEmpty
+        placeCount == 0 && waitingCount == 0 && released == 0 && !permits.awaitsPlace && idlePorts.isEmpty
     }
 
     /// The number of idle connections, less those that libcurl is about to use for places that were granted or requested.
-    var idleCount: Int { max(idlePorts.count - reserved - granted - (awaitsPlace ? 1 : 0), 0) }
+    var idleCount: Int { max(idlePorts.count - permits.reserved - permits.granted - (permits.awaitsPlace ? 1 : 0), 0) }
 
     // MARK: Connections
 
@@ -187,11 +176,11 @@ final class SharedOrigin {
 
     /// Sets the number of connections whose places others wait for.
     func owe(_ count: Int) {
-        if owed == 0, count > 0 {
+        if permits.owed == 0, count > 0 {
             precedingCount = waitingCount
             drain.time = .zero
         }
-        owed = count
+        permits.owed = count
     }
 
     /// Returns the number of streams that stay unused now, so that connections become unused.
@@ -199,7 +188,7 @@ final class SharedOrigin {
     /// libcurl uses its oldest connection with room. If the streams in use fit on the other connections, the newest ones therefore become
     /// unused. Requests that last long may prevent this. Therefore streams are withheld only for a time, and then not for twice that time.
     func withheldRoom(_ now: EngineInstant) -> Int {
-        guard owed > 0 else { return 0 }
+        guard permits.owed > 0 else { return 0 }
         // Some of the preceding transfers may have left.
         precedingCount = min(precedingCount, waitingCount)
         guard precedingCount == 0 else { return 0 }
@@ -208,7 +197,7 @@ final class SharedOrigin {
             drain.end = now.advanced(by: drain.time)
             drain.pause = drain.end.advanced(by: drain.time * 2)
         }
-        return now < drain.end ? owed * limit : 0
+        return now < drain.end ? permits.owed * limit : 0
     }
 
     // MARK: The limit

@@ -10,7 +10,7 @@ extension StreamGate {
     }
 
     /// Returns whether transfers of an origin wait because of a limit of streams or connections, and not for the first connection.
-    private func hasLimit(_ origin: SharedOrigin) -> Bool { origin.connectionCount > 0 || origin.awaitsPlace }
+    private func hasLimit(_ origin: SharedOrigin) -> Bool { origin.connectionCount > 0 || origin.permits.awaitsPlace }
 
     /// Records that the waiting transfers of an origin wait because of a limit, if they do. Called before that changes, and before
     /// transfers pass.
@@ -21,8 +21,8 @@ extension StreamGate {
     /// Returns the reason why a transfer waits, for errors; `nil` if it does not wait here.
     func reason(for transfer: Transfer) -> String? {
         guard transfer.place.use == .waiting, let origin = knownOrigin(transfer) else { return nil }
-        let count = origin.connectionCount + origin.connecting + origin.reserved
-        if origin.awaitsPlace, origin.connectionCount == 0 {
+        let count = origin.connectionCount + origin.permits.connecting + origin.permits.reserved
+        if origin.permits.awaitsPlace, origin.connectionCount == 0 {
             return budget.inUseCount(origin.limitName) >= budget.perOrigin
                 ? "all connections to the origin that the limit allows (\(budget.perOrigin)) are in use"
                 : "all connections of the session (\(budget.total)) are in use"

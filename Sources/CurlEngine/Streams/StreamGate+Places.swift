@@ -25,30 +25,30 @@ extension StreamGate {
             return budget.end(limitName, for: receiver)
         }
         noteLimit(origin)
-        origin.awaitsPlace = false
-        origin.granted += 1
-        if origin.excess == 0 { release(origin) }
+        origin.permits.awaitsPlace = false
+        origin.permits.granted += 1
+        if origin.permits.excess == 0 { release(origin) }
         // The transfers that waited for the place may have left.
-        guard origin.granted > 0 else { return }
-        while origin.granted > 0 {
-            origin.granted -= 1
+        guard origin.permits.granted > 0 else { return }
+        while origin.permits.granted > 0 {
+            origin.permits.granted -= 1
             endPlace(origin)
         }
         // The place was one too many. The transfers that wait request another one.
-        if origin.excess == 0 { release(origin) }
+        if origin.permits.excess == 0 { release(origin) }
     }
 
     /// Returns whether the next places of an origin are to be returned instead of used. Others may have returned enough places in the
     /// meantime.
     func hasExcess(_ origin: SharedOrigin) -> Bool {
-        if origin.excess > 0, budget.isKept(origin.limitName) { origin.excess = 0 }
-        return origin.excess > 0
+        if origin.permits.excess > 0, budget.isKept(origin.limitName) { origin.permits.excess = 0 }
+        return origin.permits.excess > 0
     }
 
     func endPlace(_ origin: SharedOrigin) {
         budget.end(origin.limitName, for: places(of: origin), idle: origin.idleCount)
-        if origin.excess > 0 { origin.excess -= 1 }
-        if origin.owed > 0 { origin.owe(budget.owedCount(origin.limitName, by: places(of: origin))) }
+        if origin.permits.excess > 0 { origin.permits.excess -= 1 }
+        if origin.permits.owed > 0 { origin.owe(budget.owedCount(origin.limitName, by: places(of: origin))) }
     }
 
     func requestConnections(of origin: String) { executor.submit { self.connectionsAreRequested(of: origin) } }

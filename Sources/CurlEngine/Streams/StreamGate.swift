@@ -147,7 +147,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     private func admitsAgain(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
         // A connection may have been made in the meantime, on which libcurl would send the request at once.
         let isSettling = origin.isSettling(executor.engineLoop.systemNow)
-        if transfer.place.use == .reserved, !isSettling, origin.excess == 0 { return true }
+        if transfer.place.use == .reserved, !isSettling, origin.permits.excess == 0 { return true }
         leave(transfer, origin)
         guard !isSettling || origin.settledRoom > origin.released else { return false }
         // All streams may have ended in the meantime. libcurl would then use another connection.
@@ -176,12 +176,12 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         // After a failure, the next transfers connect at once instead of one after the other.
         if origin.hasFailed, origin.connectionCount == 0 { return true }
         // A connection that is being made has room for the limit of streams, of which one is taken.
-        return origin.waitingCount >= (origin.connecting + origin.reserved) * (origin.limit - 1)
+        return origin.waitingCount >= (origin.permits.connecting + origin.permits.reserved) * (origin.limit - 1)
     }
 
     private func mayProbe(_ origin: SharedOrigin) -> Bool {
         let now = executor.engineLoop.systemNow
-        guard origin.connectionCount > 0, origin.owed == 0, origin.limit < SharedOrigin.assumedLimit,
+        guard origin.connectionCount > 0, origin.permits.owed == 0, origin.limit < SharedOrigin.assumedLimit,
             origin.nextProbe <= now
         else { return false }
         origin.nextProbe = now.advanced(by: Self.probeInterval)
@@ -205,22 +205,22 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     /// Takes a place for a connection. Returns `false` if there is none; the origin then gets one later.
     private func reserve(_ origin: SharedOrigin) -> Bool {
-        if origin.granted > 0 {
-            origin.granted -= 1
+        if origin.permits.granted > 0 {
+            origin.permits.granted -= 1
         } else {
-            guard !origin.awaitsPlace, !hasExcess(origin) else { return false }
+            guard !origin.permits.awaitsPlace, !hasExcess(origin) else { return false }
             switch budget.begin(origin.limitName, for: places(of: origin)) {
             case .granted: break
             case .waiting:
-                origin.awaitsPlace = true
+                origin.permits.awaitsPlace = true
                 return false
             case .afterClosing(let holder):
-                origin.awaitsPlace = true
+                origin.permits.awaitsPlace = true
                 places(of: origin).grantConnection(to: origin.limitName, afterClosingBy: holder)
                 return false
             }
         }
-        origin.reserved += 1
+        origin.permits.reserved += 1
         return true
     }
 
@@ -228,7 +228,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
 
     private func setTimer(for origin: SharedOrigin) {
         guard origin.waitingCount > 0,
-            origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 || origin.needsPlace
+            origin.limit < SharedOrigin.assumedLimit || origin.permits.owed > 0 || origin.needsPlace
         else { return }
         let now = executor.engineLoop.systemNow
         let isSettling = origin.isSettling(now)
@@ -245,7 +245,7 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
     func timerIsDue() {
         timer = nil
         for origin in origins.values where origin.waitingCount > 0 {
-            if origin.awaitsPlace { budget.reexamine(origin.limitName, for: places(of: origin)) }
+            if origin.permits.awaitsPlace { budget.reexamine(origin.limitName, for: places(of: origin)) }
             release(origin)
         }
     }
@@ -263,16 +263,16 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         if isFirst, transfer.place.ownConnection != .granted { origin.learnLimit() }
         // libcurl sends the request again, on another connection.
         if transfer.place.use == .streaming { leave(transfer, origin, isRepeated: true) }
-        if transfer.place.use == .reserved, origin.excess > 0 { leave(transfer, origin) }
+        if transfer.place.use == .reserved, origin.permits.excess > 0 { leave(transfer, origin) }
         if origin.sharing == .exclusive, transfer.place.use == .none { return true }
         guard transfer.place.use == .reserved || isWorthConnecting(origin) && reserve(origin) else { return false }
-        if origin.connectionCount + origin.connecting > 0 {
+        if origin.connectionCount + origin.permits.connecting > 0 {
             transfer.place.added = AddedConnection(
-                number: origin.connectionCount + origin.connecting + 1, streamLimit: origin.limit)
+                number: origin.connectionCount + origin.permits.connecting + 1, streamLimit: origin.limit)
         }
         transfer.place.use = .connecting
-        origin.reserved -= 1
-        origin.connecting += 1
+        origin.permits.reserved -= 1
+        origin.permits.connecting += 1
         release(origin)
         return true
     }
@@ -298,12 +298,12 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         origin.sharing = .shared
         origin.hasFailed = false
         let hasPlace = transfer.place.use == .connecting || transfer.place.use == .reserved
-        if transfer.place.use == .connecting { origin.connecting -= 1 }
-        if transfer.place.use == .reserved { origin.reserved -= 1 }
+        if transfer.place.use == .connecting { origin.permits.connecting -= 1 }
+        if transfer.place.use == .reserved { origin.permits.reserved -= 1 }
         let takesPlace = origin.beginStream(
             on: port, isNew: transfer.connection.hasOpenedSocket, scope: transfer.scope(in: origin),
             now: executor.engineLoop.systemNow)
-        if takesPlace, !hasPlace, !budget.add(origin.limitName, for: places(of: origin)) { origin.excess += 1 }
+        if takesPlace, !hasPlace, !budget.add(origin.limitName, for: places(of: origin)) { origin.permits.excess += 1 }
         if hasPlace, !takesPlace { endPlace(origin) }
         transfer.place.use = .streaming
         transfer.place.port = port
@@ -364,10 +364,10 @@ final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendab
         case .waiting: origin.leave(transfer)
         case .released: origin.released -= 1
         case .reserved:
-            origin.reserved -= 1
+            origin.permits.reserved -= 1
             endPlace(origin)
         case .connecting:
-            origin.connecting -= 1
+            origin.permits.connecting -= 1
             endPlace(origin)
         case .streaming:
             // Not inserted in place, because every read would then have to check for exclusive access at run time.

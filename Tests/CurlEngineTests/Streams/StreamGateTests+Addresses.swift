@@ -71,7 +71,7 @@ extension StreamGateTests {
         }
         await world.onEngine { world in
             // The gate with the place is asked for it.
-            #expect(world.gates[0].origins[options.pool]?.owed == 1)
+            #expect(world.gates[0].origins[options.pool]?.permits.owed == 1)
             for gate in world.gates { _ = gate.close() }
         }
         // The place of the first gate was on its way to the second one.
