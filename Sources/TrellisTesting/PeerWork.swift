@@ -12,6 +12,8 @@ final class PeerWork: Sendable {
     static func isUnderWay(of call: UInt64) -> Bool { counts.withLock { $0[call, default: 0] > 0 } }
 
     private let call: UInt64
+    /// The number of tasks of the peer that wait: its own and those that it has begun.
+    private let waiting = Locked(0)
 
     private init(_ call: UInt64) { self.call = call }
 
@@ -25,11 +27,23 @@ final class PeerWork: Sendable {
         }
     }
 
-    /// Takes note that the task waits.
-    func pause() { change(by: -1) }
+    /// Takes note that a task of the peer waits. With the first one the peer rests, because its other tasks mostly wait for that one.
+    func pause() {
+        let isFirst = waiting.withLock { waiting in
+            waiting += 1
+            return waiting == 1
+        }
+        if isFirst { change(by: -1) }
+    }
 
-    /// Takes note that the task continues.
-    func resume() { change(by: 1) }
+    /// Takes note that a task of the peer continues.
+    func resume() {
+        let isLast = waiting.withLock { waiting in
+            waiting -= 1
+            return waiting == 0
+        }
+        if isLast { change(by: 1) }
+    }
 
     private func change(by difference: Int) {
         Self.counts.withLock { counts in

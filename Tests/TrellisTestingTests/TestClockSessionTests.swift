@@ -1,7 +1,8 @@
 import CurlEngine
 import Testing
 import Trellis
-import TrellisTesting
+
+@testable import TrellisTesting
 
 /// The test clock waits for the calls of its sessions, so that it moves neither too early nor in vain.
 @Suite(.timeLimit(.minutes(3)))
@@ -125,5 +126,24 @@ struct TestClockSessionTests {
         base.move(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await call.value }
         #expect(error?.isTimeout == true)
+    }
+
+    /// A peer with several tasks that wait is one peer that rests: another peer of the same call is at work all the same.
+    @Test func aPeerRestsOnceHoweverManyOfItsTasksWait() async throws {
+        let call = UInt64.max
+        let other = PeerWork.beginning(of: call) {}
+        let waiting = PeerWork.beginning(of: call) {
+            let peer = PeerWork.current
+            for _ in 1...2 { peer?.pause() }
+            #expect(PeerWork.isUnderWay(of: call))
+            await other()
+            #expect(!PeerWork.isUnderWay(of: call))
+            peer?.resume()
+            #expect(!PeerWork.isUnderWay(of: call))
+            peer?.resume()
+            #expect(PeerWork.isUnderWay(of: call))
+        }
+        await waiting()
+        #expect(!PeerWork.isUnderWay(of: call))
     }
 }
