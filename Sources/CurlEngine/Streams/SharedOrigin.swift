@@ -100,7 +100,8 @@ final class SharedOrigin {
         return true
     }
 
-    /// Lets further streams use only the connections of the pool without a number.
+    /// Lets further streams use only the connections of the pool without a number. A silent connection is among them as long as it has
+    /// streams: libcurl makes no connection to an address of a link in any other pool.
     func returnToFirstPool() {
         scope = 0
         leaveConnections()

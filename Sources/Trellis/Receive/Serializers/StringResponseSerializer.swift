@@ -6,9 +6,9 @@ public import FoundationEssentials
 /// mark, the `charset` of the response, in `text/html` that of a `<meta>` element in the first 1,024 bytes (WHATWG HTML, section
 /// 13.2.3), UTF-8, and windows-1252, in which any bytes are text. A byte order mark is not part of the text.
 ///
-/// The encodings of the WHATWG Encoding Standard are supported under its labels, by which ISO-8859-1 is windows-1252, and UTF-32. The C library converts the legacy ones, such as GBK, Shift_JIS
-/// and windows-1251, with U+FFFD for each byte that begins no character. Another `charset` is an error unless there is a byte order mark:
-/// in any other encoding the text would be another one.
+/// The encodings of the WHATWG Encoding Standard are supported under its labels, by which ISO-8859-1 is windows-1252, and UTF-32. The C
+/// library converts the legacy ones, such as GBK, Shift_JIS and windows-1251, with U+FFFD for each byte that begins no character. Another
+/// `charset` is an error unless there is a byte order mark: in any other encoding the text would be another one.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let preprocessor: any DataPreprocessor
