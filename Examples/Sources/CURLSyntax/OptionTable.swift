@@ -43,6 +43,7 @@ enum OptionTable {
             "-i --include", "-I --head", "--compress", "--no-redirects", "--no-decompress", "--insecure", "--validate",
             "--resume", "--curl", "--show-secrets", "--tlsv1.3", "--show-certificates", "-4 --ipv4", "-6 --ipv6",
             "-v --verbose", "-s --silent", "-S --show-error", "-f --fail", "--fail-with-body", "--get", "--no-stdin",
+            "--path-as-is",
             "--netrc",
             "--create-dirs", "--timing", "--swift", "--version", "--help", "--help-hidden", "--experimental-dump-help")
         + values(
@@ -87,7 +88,7 @@ enum OptionTable {
         [
             "-L --location", "-N --no-buffer", "-# --progress-bar", "-g --globoff", "-Z --parallel", "-q --disable",
             "--compressed", "--tlsv1 --tlsv1.0 --tlsv1.1 --tlsv1.2", "--tcp-nodelay",
-            "--remove-on-error", "--retry-connrefused", "--no-npn", "--styled-output",
+            "--remove-on-error", "--retry-connrefused", "--fail-early", "--no-npn", "--styled-output",
         ].map { row in
             CommandOption(names: row.split(separator: " ").map(String.init), takesValue: false, meaning: .usual)
         } + [CommandOption(names: ["--parallel-max"], takesValue: true, meaning: .usual)]
@@ -120,6 +121,14 @@ enum OptionTable {
         meaning("-e --referer") { ["--header=Referer: \($0[...].dropping(suffix: ";auto"))"] },
         meaning("-r --range") { ["--header=Range: bytes=\($0)"] },
         meaning("-m --max-time") { Double($0) == 0 ? [] : ["--deadline=\($0)"] },
+        meaning("-y --speed-time") { ["--idle-timeout=\($0)"] },
+        meaning("-Y --speed-limit") { speed in
+            guard speed == "1" else {
+                throw UsageFailure("-Y takes 1 here: a transfer ends when -y seconds have brought no byte.")
+            }
+            return []
+        },
+        meaning("--url-query") { ["--query=\($0)"] },
         meaning("--max-redirs") { ["--redirects=\($0 == "-1" ? "1000000" : $0)"] },
         meaning("--max-filesize") { ["--max-body=\(try ByteCount.bytes($0, "--max-filesize"))"] },
         meaning("--url") { [Marker.positional + $0] },

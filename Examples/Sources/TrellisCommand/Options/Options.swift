@@ -71,6 +71,9 @@ struct Options: ParsableCommand {
             valueName: "auto|1.1|2|2-only|2-prior-knowledge|3|3-preferred"))
     var http = HTTPVersionOption.auto
 
+    @Flag(help: "Send the path as it is written, with its dots: /a/../b.")
+    var pathAsIs = false
+
     @OptionGroup(title: "Body") var content: BodyOptions
 
     @OptionGroup(title: "Output and files") var places: OutputOptions

@@ -80,6 +80,7 @@ extension Options {
         request.timeouts = Timeouts(
             connect: limit(limits.connectTimeout), responseHead: idle, idle: idle,
             total: limits.deadline.map { .seconds($0) })
+        request.sendsURLUnchanged = pathAsIs
         request.httpVersion = http.policy(for: address)
         return request
     }
