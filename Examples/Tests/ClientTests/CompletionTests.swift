@@ -21,8 +21,9 @@ import Testing
     @Test(arguments: [
         ("trellis --cach", ["--cache", "--cache-mode"]), ("trellis --data-u", ["--data-urlencode"]),
         ("trellis http://h/ --http 2", ["2", "2-only", "2-prior-knowledge"]), ("trellis --vers", ["--version"]),
-        ("trellis w", ["ws"]), ("trellis ws --bin", ["--binary"]), ("trellis http://ws --bin", [""]),
+        ("trellis w", ["ws"]), ("trellis ws --bin", ["--binary"]),
         ("trellis ws --cacert /etc/hostn", ["/etc/hostname"]),
+        ("trellis http://ws --bin", [""]),
     ])
     func bashCompletes(_ line: String, _ wanted: [String]) async throws {
         let found = try await completions(of: line)

@@ -41,7 +41,7 @@ enum Manual {
 
     private static let variables = [
         ("http_proxy, https_proxy, all_proxy, no_proxy", "The proxies, unless --proxy is given."),
-        ("SSL_CERT_FILE, SSL_CERT_DIR", "The authorities that are trusted."),
+        ("SSL_CERT_FILE", "The file of the authorities that are trusted."),
         ("SSLKEYLOGFILE", "The file for the secrets of TLS connections, for a network analyser."),
         ("NETRC, HOME", "The file of --netrc."),
         ("NO_COLOR, TERM=dumb", "No colours."),

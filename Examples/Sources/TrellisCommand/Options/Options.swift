@@ -28,6 +28,7 @@ struct Options: ParsableCommand {
               trellis https://example.com/a https://example.org/b -o files/
               trellis --from-curl "curl …" --swift
               trellis help ws
+              trellis --generate-manual | man -l -
 
             curl's names of options are known too (-k, -sSL, -XPOST, -u, -b, -F, --data-urlencode, --max-time, -K FILE …), and \
             mean what they mean there. A URL without a scheme is http, and :8080/path is on this machine.
