@@ -24,7 +24,7 @@ extension RequestBody {
     public static func json(
         _ value: some Encodable & Sendable, encoder: JSONEncoder = JSONEncoder()
     ) throws(TrellisError) -> RequestBody {
-        .data(try encoded { try encoder.encode(value) }, contentType: jsonType)
+        try encoded(as: jsonType) { try encoder.encode(value) }
     }
 
     /// Returns a body with names and values as a form, in this order. Its type is `application/x-www-form-urlencoded; charset=utf-8`. A
@@ -47,7 +47,7 @@ extension RequestBody {
     public static func form(
         _ value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) throws(TrellisError) -> RequestBody {
-        .data(try encoded { Data(try encoder.encode(value).utf8) }, contentType: formType)
+        try encoded(as: formType) { Data(try encoder.encode(value).utf8) }
     }
 
     /// Returns a body with a value as a property list, of the type `application/x-plist`.
@@ -59,10 +59,15 @@ extension RequestBody {
     public static func propertyList(
         _ value: some Encodable & Sendable, encoder: PropertyListEncoder = PropertyListParameterEncoder.default.encoder
     ) throws(TrellisError) -> RequestBody {
-        .data(try encoded { try encoder.encode(value) }, contentType: propertyListType)
+        try encoded(as: propertyListType) { try encoder.encode(value) }
     }
 
-    private static func encoded(_ encode: () throws -> Data) throws(TrellisError) -> Data {
-        do { return try encode() } catch { throw TrellisError.parameters(error) }
+    /// Returns a body of a type, whose bytes an encoder makes.
+    ///
+    /// - Parameter request: The request that the error names, if any.
+    static func encoded(
+        as type: String, for request: Request? = nil, _ encode: () throws -> Data
+    ) throws(TrellisError) -> RequestBody {
+        do { return .data(try encode(), contentType: type) } catch { throw TrellisError.parameters(error, request) }
     }
 }

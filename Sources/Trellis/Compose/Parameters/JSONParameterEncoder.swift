@@ -24,11 +24,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
-        do {
-            request.body = .data(try encoder.encode(parameters), contentType: RequestBody.jsonType)
-        } catch {
-            throw TrellisError.parameters(error, request)
-        }
+        request.body = try .encoded(as: RequestBody.jsonType, for: request) { try encoder.encode(parameters) }
     }
 
     fileprivate static let pretty = JSONParameterEncoder(.prettyPrinted)

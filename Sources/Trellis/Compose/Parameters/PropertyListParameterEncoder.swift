@@ -25,11 +25,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a value cannot be encoded.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
-        do {
-            request.body = .data(try encoder.encode(parameters), contentType: RequestBody.propertyListType)
-        } catch {
-            throw TrellisError.parameters(error, request)
-        }
+        request.body = try .encoded(as: RequestBody.propertyListType, for: request) { try encoder.encode(parameters) }
     }
 }
 
