@@ -31,7 +31,9 @@ struct SafetyTests {
         "withUnsafeThrowingContinuation",
     ])
     func continuationsAreMadeInOnePlace(_ word: String) {
-        let violations = Self.violations(word, in: SourceTree.sources) { $0 == "Sources/CurlEngine/Concurrency/Reply.swift" }
+        let violations = Self.violations(word, in: SourceTree.sources) {
+            $0 == "Sources/CurlEngine/Concurrency/Reply.swift"
+        }
         #expect(violations == [])
     }
 

@@ -41,13 +41,12 @@ func download(_ items: [Item], to folder: String, session: Session) async throws
             item.url, to: .file("\(folder)/\(item.name)", options), checksum: .sha256(item.sha256))
     }
     let batch = session.downloads(of: downloads, maximumConcurrency: 4)
-    let watching = Task {
+    async let _: Void = {  // ends with this function, and with its task
         for await progress in batch.progress {
             let share = progress.fraction.map { "\(Int($0 * 100)) %" } ?? "\(batch.finishedCount) of \(batch.count)"
             print(share, progress.completedBytes, "bytes")
         }
-    }
-    defer { watching.cancel() }
+    }()
 
     var failed = 0
     for await outcome in batch {  // this loop starts the downloads
@@ -60,6 +59,5 @@ func download(_ items: [Item], to folder: String, session: Session) async throws
         }
     }
     try Task.checkCancellation()  // the loop ends without an error in a cancelled task
-    await watching.value
     return failed
 }

@@ -135,12 +135,11 @@ enum RecipesPage {
 
     static func showTheProgressOfManyDownloads(_ session: Session, downloads: [DownloadRequest]) async {
         let batch = session.downloads(of: downloads, maximumConcurrency: 4)
-        let watching = Task {
+        async let _: Void = {
             for await progress in batch.progress {
                 print("\(batch.finishedCount) of \(batch.count) files,", progress.completedBytes, "bytes")
             }
-        }
-        defer { watching.cancel() }
+        }()
         for await outcome in batch { print(outcome.index, outcome.result) }  // this loop starts the downloads
     }
 
@@ -150,7 +149,9 @@ enum RecipesPage {
     static func readAChatCompletionAsItIsWritten(_ session: Session, question: Question) async throws {
         let chat = try Request("https://api.example.com/chat", method: .post, body: .json(question))
         let answer = try await session.stream(chat, timeouts: Timeouts(idle: .seconds(60), total: nil)).validate()
-        for try await delta in answer.events(of: Delta.self, until: "[DONE]") { print(delta.text, terminator: "") }
+        for try await delta in answer.events(of: Delta.self, until: "[DONE]") {
+            FileHandle.standardOutput.write(Data(delta.text.utf8))
+        }
     }
 
     static func retryUntilTheFirstTokenAndNotAfterIt(_ session: Session, question: Question, id: String) async throws {

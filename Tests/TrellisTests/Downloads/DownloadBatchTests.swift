@@ -115,6 +115,19 @@ struct DownloadBatchTests {
         #expect(download.state == .cancelled)
     }
 
+    /// A program may exit when the loop of a cancelled task has ended: what was received is kept by then.
+    @Test func aCancelledLoopEndsAfterItsDownloads() async throws {
+        let download = world.download()
+        let batch = session.downloads(of: [download])
+        let reading = Task { for await _ in batch {} }
+        let attempt = try await transport.nextAttempt()
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
+        reading.cancel()
+        await reading.value
+        #expect(download.resumeData?.receivedBytes == 5)
+    }
+
     /// A cancelled task that reads a batch starts none of its downloads.
     @Test func aCancelledReaderStartsNothing() async throws {
         let downloads = downloads(2)
