@@ -29,6 +29,7 @@ let package = Package(
     name: "trellis",
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
+        .library(name: "TrellisCore", targets: ["TrellisCore"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
         .library(name: "TrellisTestTraits", targets: ["TrellisTestTraits"]),
@@ -56,10 +57,13 @@ let package = Package(
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         // libcurl on epoll threads, one for each engine, that are also executors. Knows nothing of HTTP policy.
         .target(name: "CurlEngine", dependencies: ["CCurl"], swiftSettings: settings),
+        // Requests, responses, sessions and their steps. Knows none of the features.
         .target(
-            name: "Trellis",
+            name: "TrellisCore",
             dependencies: ["CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // An umbrella: the core and its features under one name.
+        .target(name: "Trellis", dependencies: ["TrellisCore"], swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
         .target(
             name: "TrellisFoundation",

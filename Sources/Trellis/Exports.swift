@@ -1,3 +1,2 @@
-// The currency types of the interface come with it: `Data` and `URL`, `HTTPFields`, `HTTPRequest.Method`, `HTTPResponse`.
-@_exported public import FoundationEssentials
-@_exported public import HTTPTypes
+// The core and its features as one module.
+@_exported public import TrellisCore

@@ -53,7 +53,8 @@ struct DocumentationTests {
     }
 
     static let products = [
-        "Sources/Trellis", "Sources/TrellisFoundation", "Sources/TrellisTesting", "Sources/TrellisObservability",
+        "Sources/Trellis", "Sources/TrellisCore", "Sources/TrellisFoundation", "Sources/TrellisTesting",
+        "Sources/TrellisObservability",
         "Sources/TrellisService", "Sources/TrellisConfiguration", "Sources/TrellisTestTraits",
     ]
 

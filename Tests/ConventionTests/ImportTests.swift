@@ -22,7 +22,8 @@ struct ImportTests {
     /// The core links only the essentials of Foundation: `FoundationNetworking` brings a libcurl of its own, and `Foundation` the
     /// tables of ICU.
     @Test(
-        arguments: ["CurlEngine", "Trellis", "TrellisTesting"], ["FoundationNetworking", "Foundation", "FoundationXML"])
+        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"],
+        ["FoundationNetworking", "Foundation", "FoundationXML"])
     func theCoreLinksNoMoreOfFoundationThanItsEssentials(_ target: String, _ module: String) {
         #expect(Self.imports(of: target)[module] == nil)
     }
@@ -33,7 +34,7 @@ struct ImportTests {
         #expect(files.filter { !$0.path.hasPrefix("Sources/TrellisFoundation/") }.map(\.path) == [])
     }
 
-    @Test(arguments: ["CurlEngine", "Trellis", "TrellisTesting"])
+    @Test(arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"])
     func nothingDependsOnTheTargetForFoundation(_ target: String) {
         #expect(Self.imports(of: target)["TrellisFoundation"] == nil)
     }

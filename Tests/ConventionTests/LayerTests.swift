@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The folders of `Sources/Trellis` use only the folders that they may use.
+/// The folders of `Sources/TrellisCore` use only the folders that they may use.
 struct LayerTests {
     /// The folders of shared types, which use none of the layers.
     static let nouns = ["Compose", "Receive", "Observe", "Errors"]
@@ -18,7 +18,7 @@ struct LayerTests {
         return theirs <= own
     }
 
-    static func files(_ folder: String) -> [SourceFile] { SourceTree.files(in: "Sources/Trellis/\(folder)") }
+    static func files(_ folder: String) -> [SourceFile] { SourceTree.files(in: "Sources/TrellisCore/\(folder)") }
 
     /// The names that the files of a folder declare.
     struct Declarations {
@@ -109,11 +109,11 @@ struct LayerTests {
 
     @Test func everyFileLiesInAFolder() {
         let root = SourceTree.sources.map(\.path).filter {
-            $0.hasPrefix("Sources/Trellis/") && $0.split(separator: "/").count == 3
+            $0.hasPrefix("Sources/TrellisCore/") && $0.split(separator: "/").count == 3
         }
-        #expect(root == ["Sources/Trellis/Exports.swift"])
+        #expect(root == ["Sources/TrellisCore/Exports.swift"])
         let found = Set(
-            SourceTree.sources.map(\.path).filter { $0.hasPrefix("Sources/Trellis/") && !root.contains($0) }
+            SourceTree.sources.map(\.path).filter { $0.hasPrefix("Sources/TrellisCore/") && !root.contains($0) }
                 .compactMap { $0.split(separator: "/").dropFirst(2).first.map(String.init) })
         #expect(found == Set(Self.folders))
     }

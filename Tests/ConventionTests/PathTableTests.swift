@@ -27,7 +27,7 @@ struct PathTableTests {
         #expect(rows.count > 20)
         var missing: [String] = []
         for row in rows {
-            let text = try String(contentsOfFile: SourceTree.root + "/Sources/Trellis/" + row.file, encoding: .utf8)
+            let text = try String(contentsOfFile: SourceTree.root + "/Sources/TrellisCore/" + row.file, encoding: .utf8)
             missing += row.functions.filter { !text.contains("func \($0)(") }.map { "\($0) in \(row.file)" }
         }
         #expect(missing.isEmpty, "\(missing)")

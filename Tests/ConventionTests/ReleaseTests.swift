@@ -9,7 +9,7 @@ struct ReleaseTests {
 
     /// The version in `TrellisRuntime`.
     static func version() throws -> String {
-        let source = try text("Sources/Trellis/Session/Preparation/UserAgent.swift")
+        let source = try text("Sources/TrellisCore/Session/Preparation/UserAgent.swift")
         return try #require(source.firstMatch(of: /let version = "([0-9.]+)"/)).output.1.description
     }
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// A Swift file of the package.
 struct SourceFile: Sendable {
-    /// The path from the package's folder, such as `Sources/Trellis/Compose/Request.swift`.
+    /// The path from the package's folder, such as `Sources/TrellisCore/Compose/Request.swift`.
     let path: String
     let text: String
     /// The text without comments and without the contents of string literals.

@@ -6,8 +6,8 @@ struct WireTextTests {
     private static let files = SourceTree.sources + SourceTree.files(in: "Examples/Sources")
     /// The keys of a form are words that the caller has spelled, and an excerpt of a body is for people.
     private static let exceptions: Set<String> = [
-        "Sources/Trellis/Compose/Parameters/Form/URLEncodedFormEncoder+Keys.swift",
-        "Sources/Trellis/Errors/TrellisError+BodyExcerpt.swift",
+        "Sources/TrellisCore/Compose/Parameters/Form/URLEncodedFormEncoder+Keys.swift",
+        "Sources/TrellisCore/Errors/TrellisError+BodyExcerpt.swift",
     ]
 
     @Test(arguments: [

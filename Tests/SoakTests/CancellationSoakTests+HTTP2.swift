@@ -3,7 +3,7 @@ import Glibc
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests that are cancelled on shared connections leave nothing behind either.
 extension CancellationSoakTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Conversations that are cancelled at random moments leave nothing behind either.
 extension CancellationSoakTests {

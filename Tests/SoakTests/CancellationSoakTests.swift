@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Many requests that are cancelled at random moments cause no report of a sanitizer, and leave nothing behind.
 @Suite(.serialized)

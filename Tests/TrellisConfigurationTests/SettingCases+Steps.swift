@@ -1,7 +1,7 @@
 #if Configuration
 import Foundation
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cases of the settings of steps, and of logs and events.
 extension SettingCase {

@@ -1,7 +1,7 @@
 #if Configuration
 import Foundation
 
-@testable import Trellis
+@testable import TrellisCore
 
 extension SettingCase {
     /// A case for each setting.

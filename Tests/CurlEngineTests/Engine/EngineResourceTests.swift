@@ -3,7 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import CurlEngine
-@testable import Trellis
+@testable import TrellisCore
 
 /// The threads and descriptors of an engine exist while the engine lives, and not after it has ended.
 ///

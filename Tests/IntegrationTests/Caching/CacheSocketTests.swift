@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Sessions with a cache, and real servers: responses are stored as they arrive, completely or not at all.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import Glibc
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A folder that ten processes share, each of which is really killed at a random moment: never a wrong byte, never two owners, and nothing
 /// is left over. The processes are those of `CacheWorker`, which check all that they read.

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A slow disk delays the network of its own download, and no other work.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The connections of a session with several engines whose requests wait for them.
 @Suite(.timeLimit(.minutes(2)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The number of engines follows the load of real requests.
 @Suite(.timeLimit(.minutes(4)))

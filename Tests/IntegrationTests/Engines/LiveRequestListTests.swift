@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The list of a session's live requests, whose engines change.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A session with several engines, which share limits, queues and the choice of connections.
 @Suite(.timeLimit(.minutes(2)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The requests of a session with several engines over HTTP/2: they share a connection on one engine until it is full.
 @Suite(

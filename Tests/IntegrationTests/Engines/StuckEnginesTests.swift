@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Engines whose thread is blocked, for example by code of the user's on an executor of the session.
 @Suite(.timeLimit(.minutes(2)))

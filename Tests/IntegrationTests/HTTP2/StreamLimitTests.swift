@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// More requests than a server allows on one HTTP/2 connection open further connections, up to the limit per origin, and then wait.
 ///

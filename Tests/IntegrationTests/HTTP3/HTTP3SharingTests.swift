@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The requests of a session with two engines over HTTP/3 to caddy, which allows 100 requests at once on one connection, and passes them
 /// on to a server that holds its responses.

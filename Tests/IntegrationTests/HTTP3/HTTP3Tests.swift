@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests work over HTTP/3, if the running libcurl supports HTTP/3.
 ///

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A server of WebSockets that sends messages back, and whose paths respond in other ways too.
 final class WebSocketServer: Sendable {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 struct GregorianDayTests {
     private static func seconds(_ day: GregorianDay) -> Int? {

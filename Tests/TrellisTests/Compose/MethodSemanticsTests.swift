@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The safe and idempotent methods (RFC 9110, section 9.2.2).
 struct MethodSemanticsTests {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Downloads of sessions with a cache: what is stored is the file, and what is downloaded is stored.
 @Suite(.timeLimit(.minutes(3)))

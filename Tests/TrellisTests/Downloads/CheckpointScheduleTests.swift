@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The times at which a download writes a checkpoint.
 struct CheckpointScheduleTests {

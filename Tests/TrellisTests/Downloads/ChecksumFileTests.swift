@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checksums of files on the disk.
 @Suite(.timeLimit(.minutes(3)))

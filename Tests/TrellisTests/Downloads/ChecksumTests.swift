@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checksums that callers expect and that servers declare.
 struct ChecksumTests {

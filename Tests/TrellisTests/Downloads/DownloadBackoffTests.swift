@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The limits and delays of further download attempts after interruptions.
 struct DownloadBackoffTests {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The progress and the outcomes of a batch of downloads.
 @Suite(.timeLimit(.minutes(3)))

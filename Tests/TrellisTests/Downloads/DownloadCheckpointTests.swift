@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The checkpoint of a partial file: its content and its timing, for a process that may be killed at any time.
 @Suite(.timeLimit(.minutes(3)))

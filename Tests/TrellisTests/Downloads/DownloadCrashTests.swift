@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The files that a download leaves on a disk whose machine fails: a checkpoint never lists bytes that are not certain to be on
 /// the disk.

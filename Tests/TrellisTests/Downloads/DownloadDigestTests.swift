@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The digests of a server that apply to the file of a download, and the digests that do not.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Downloads in flight while their session shuts down: further requests are allowed until the grace period is over.
 @Suite(.timeLimit(.minutes(3)))

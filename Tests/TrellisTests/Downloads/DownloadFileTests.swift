@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The file of a download: its links, its permissions, and its copies.
 @Suite(.timeLimit(.minutes(3)))

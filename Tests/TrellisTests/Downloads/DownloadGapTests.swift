@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A partial file with gaps: a checkpoint that describes a file without gaps is removed before the first gap appears.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The failures of the connections of a download in parts.
 @Suite(.timeLimit(.minutes(3)))

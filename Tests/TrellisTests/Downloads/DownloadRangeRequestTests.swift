@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The decision of a download about the head of a response.
 struct DownloadRangeRequestTests {

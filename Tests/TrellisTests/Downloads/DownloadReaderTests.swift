@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Several tasks that wait for one download.
 @Suite(.timeLimit(.minutes(3)))

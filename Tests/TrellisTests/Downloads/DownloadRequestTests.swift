@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The handle of a download, with its time limits.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The assignment of byte ranges to the connections of a download.
 struct DownloadSegmentsTests {

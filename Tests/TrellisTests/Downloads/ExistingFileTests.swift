@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A file that exists at the destination before the download.
 @Suite(.timeLimit(.minutes(3)))

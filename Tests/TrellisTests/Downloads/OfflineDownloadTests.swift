@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Downloads whose machine loses its network.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The encoding and decoding of resume data.
 struct ResumeDataTests {

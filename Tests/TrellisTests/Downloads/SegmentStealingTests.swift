@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The transfer of byte ranges from slow connections to connections that are done.
 struct SegmentStealingTests {

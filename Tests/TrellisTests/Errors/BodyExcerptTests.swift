@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The size of the body excerpt that an error keeps, and of the part that its description shows.
 struct BodyExcerptTests {

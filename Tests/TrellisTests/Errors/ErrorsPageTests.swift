@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The tables of kinds in the article about errors agree with the errors.
 struct ErrorsPageTests {

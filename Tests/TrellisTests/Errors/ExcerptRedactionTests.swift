@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The bodies in the descriptions of errors, which have no secrets.
 struct ExcerptRedactionTests {

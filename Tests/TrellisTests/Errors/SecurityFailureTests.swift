@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Failures of trust, in words and by kinds.
 struct SecurityFailureTests {

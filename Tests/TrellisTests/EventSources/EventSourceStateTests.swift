@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The decisions of an event source: responses, delays and requests.
 struct EventSourceStateTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// An event source over scripted connections, on a clock that the test advances.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Cancellation handlers of user code run on the pool: a handler that blocks must not stop the engine.
 @Suite(.timeLimit(.minutes(3)))

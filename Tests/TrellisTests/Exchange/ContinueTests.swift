@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// A body that waits for `100 Continue`, with the time limit of the wait.
 @Suite(.timeLimit(.minutes(3)))

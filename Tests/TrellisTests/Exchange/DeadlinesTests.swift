@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The deadline that is reached first, computed without a clock. All numbers are seconds.
 struct DeadlinesTests {

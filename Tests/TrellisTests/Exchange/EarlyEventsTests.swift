@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// Transports that report events before `start` has returned.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The conditions of an exchange beside its phase: `100 Continue`, restarts, and a slow reader.
 struct ExchangeConditionTests {

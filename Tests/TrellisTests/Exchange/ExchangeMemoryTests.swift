@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The memory of an exchange: bytes that arrive while a pause ends, and the body of a request that failed.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// The transitions of an exchange: every phase with every event, the phase that follows, and the actions.
 ///

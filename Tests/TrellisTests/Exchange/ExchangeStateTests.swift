@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The state machine of an exchange, in full.
 struct ExchangeStateTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The actors of a session run on its engine thread and nowhere else.
 @Suite(.timeLimit(.minutes(3)))

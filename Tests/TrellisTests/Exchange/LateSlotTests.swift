@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Slots that come when their requests are already over: they are passed on, and the requests are not sent.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The size of a request's body in the measurements of its exchange, which observers get.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// A reused connection whose close is noticed only after a request was sent on it.
 @Suite(.timeLimit(.minutes(3)))

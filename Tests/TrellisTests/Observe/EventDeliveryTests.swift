@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The events that each observer gets: those of its detail, and the number of those that it has lost.
 @Suite(.timeLimit(.minutes(3)))

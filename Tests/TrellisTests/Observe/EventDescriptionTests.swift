@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// An event that is printed is the line that a verbose log writes.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The queue of a monitor's events.
 @Suite(.timeLimit(.minutes(3)))

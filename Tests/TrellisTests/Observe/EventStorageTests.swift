@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The events whose kinds are made when they are read.
 @Suite(.timeLimit(.minutes(3)))

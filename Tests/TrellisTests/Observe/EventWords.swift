@@ -1,6 +1,6 @@
 import CurlEngine
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A monitor that keeps the words of its events.
 final class EventWords: EventMonitor {

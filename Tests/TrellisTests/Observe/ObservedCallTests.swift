@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The events of calls in memory that have observers and no steps.
 @Suite(.timeLimit(.minutes(3)))

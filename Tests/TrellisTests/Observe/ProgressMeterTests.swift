@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The progress that a meter computes from byte counts and instants.
 struct ProgressMeterTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The progress of several transfers together.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The events of a call, in order.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The bodies in the lines of a log.
 @Suite(.timeLimit(.minutes(3)))

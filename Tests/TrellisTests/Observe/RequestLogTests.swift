@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The lines of a log, and the facts of the call in each event.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,7 +5,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The monitors of one request.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The events of a connection and of the request that is sent on it, over a transport that reports neither steps nor bytes.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A response's value together with its head, metrics and request.
 struct DataResponseTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The metrics as a line for people.
 struct MetricsDescriptionTests {

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The times of a request, computed from those that a transport measures from the start of its attempt.
 struct MetricsTests {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 
 @testable import CurlEngine
-@testable import Trellis
+@testable import TrellisCore
 
 /// The initializers of heads and responses, for transports and tests.
 struct ResponseHeadTests {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The links in the `Link` fields of a response (RFC 8288).
 struct WebLinkTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cancellation of many requests at once: the engines stay responsive, and no waiting request starts.
 @Suite(.timeLimit(.minutes(3)))

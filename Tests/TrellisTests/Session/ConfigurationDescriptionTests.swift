@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The description and the mirror of a configuration, which show its settings without their secrets.
 struct ConfigurationDescriptionTests {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The steps of a configuration that have a name of their own.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The settings of a session as its engines use them.
 @Suite struct EngineConfigurationTests {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The executor on which validators and serializers run, and the number of hops to get there.
 @Suite(.timeLimit(.minutes(3)))

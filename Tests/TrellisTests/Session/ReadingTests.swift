@@ -4,7 +4,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The forms in which a response is read, and the checks of each form.
 @Suite(.timeLimit(.minutes(3)))

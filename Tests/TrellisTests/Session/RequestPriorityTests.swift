@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The order of the requests that wait for a connection, by priority.
 @Suite(.timeLimit(.minutes(3)))

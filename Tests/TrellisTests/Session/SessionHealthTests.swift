@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The state of a session, from its creation to its end.
 @Suite(.timeLimit(.minutes(3)))

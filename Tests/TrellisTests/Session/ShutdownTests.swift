@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The shutdown of a session: drained, then cancelled.
 @Suite(.timeLimit(.minutes(3)))

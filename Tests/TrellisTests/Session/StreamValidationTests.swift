@@ -3,7 +3,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A stream is validated by its head, before a byte of its body is delivered.
 @Suite(.timeLimit(.minutes(3)))

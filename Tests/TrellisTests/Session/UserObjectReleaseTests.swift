@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// No `deinit` of a user's object runs on an engine thread, even if the engine had the last reference to it.
 @Suite(.timeLimit(.minutes(3)))

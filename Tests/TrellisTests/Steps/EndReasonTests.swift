@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The error that a step sees when its call ends while the step is at work.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Several adapters and retriers combined into one interceptor.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,7 +5,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Returns redirects by the path of a request: `/301/next` leads to `/next`.
 private func site(_ request: TransportRequest) -> MockResponse {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Caches of the user's in the slot of the cache.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The texts that steps compare before they send are compared as bytes.
 struct SentBytesTests {

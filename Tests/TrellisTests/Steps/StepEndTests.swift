@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The ends of calls with steps: at the deadline, by cancellation, by a shutdown, for steps of any behaviour.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The steps around an attempt, their order, and how often each step runs.
 @Suite(.timeLimit(.minutes(3)))

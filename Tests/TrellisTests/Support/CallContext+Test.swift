@@ -1,7 +1,7 @@
 import CurlEngine
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 extension CallContext {
     /// Returns the context of an attempt, for steps that are called without a session. The context's time stands still until the

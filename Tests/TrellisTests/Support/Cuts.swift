@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 extension IncrementalParser {
     /// Appends the next elements that are complete.

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// A transport that reports events before `start` has returned.
 final class EarlyTransport: Transport {

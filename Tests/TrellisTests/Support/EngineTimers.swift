@@ -1,6 +1,6 @@
 import CurlEngine
 
-@testable import Trellis
+@testable import TrellisCore
 
 extension EngineExecutor {
     /// The time until the engine's next timer is due, on its clock: zero for a timer that is due, `nil` if none is set.

@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A recorder of file operations, which knows the bytes that are certain to be on the disk: those that were written before a
 /// synchronization began that has ended. Names take effect at once, which is the worst case for a checkpoint.

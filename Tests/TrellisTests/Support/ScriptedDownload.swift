@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A session on a scripted transport whose server has one file, and a temporary folder for the downloads of that file.
 struct ScriptedDownload {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Tasks that need the same result at the same time share the work for it.
 @Suite(.timeLimit(.minutes(3)))

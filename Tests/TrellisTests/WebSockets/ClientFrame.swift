@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// A frame of the client, as a server reads it.
 struct ClientFrame: Equatable {

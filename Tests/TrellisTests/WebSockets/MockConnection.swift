@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// A connection whose other side is the test.

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// An open WebSocket on a connection whose other side is the test, with a clock that the test moves.
 struct MockSocket {

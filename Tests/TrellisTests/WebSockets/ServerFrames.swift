@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The bytes of frames as a server sends them: without a mask.
 enum ServerFrame {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The waits of a sequence of connections.
 struct WebSocketBackoffTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// The end of a conversation whose task is cancelled, on the framework's clock.

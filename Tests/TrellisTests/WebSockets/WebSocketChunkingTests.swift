@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The events do not depend on where the bytes of a connection are cut.
 struct WebSocketChunkingTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// The ends of a connection (RFC 6455, section 7).

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// The context of the compression follows what is on the wire, also when the tasks that send are cancelled (RFC 7692, section 7.2.1).

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// The limits on the time of a handshake and of the whole conversation, on the framework's clock.

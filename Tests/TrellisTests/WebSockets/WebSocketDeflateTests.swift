@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The compression of messages (RFC 7692, section 7.2).
 struct WebSocketDeflateTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// Very many small frames at once: a connection handles a part of them in each turn of its thread, and answers few pings of a turn.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The rules about single frames (RFC 6455, section 5.2).
 struct WebSocketFrameParserTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The frames of the client (RFC 6455, sections 5.2 to 5.4).
 struct WebSocketFrameWriterTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The opening handshake (RFC 6455, section 4, and RFC 7692, section 7.1).
 struct WebSocketHandshakeTests {

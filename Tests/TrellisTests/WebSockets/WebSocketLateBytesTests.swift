@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// Bytes of a server behind its Close frame, after which no bytes mean anything (RFC 6455, section 5.5.1).

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// The limits on compressed frames and messages, which count the bytes on the wire before any are decompressed, and the defaults.

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// Messages of an open connection, in both directions.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// Pings of this side, on the framework's clock.

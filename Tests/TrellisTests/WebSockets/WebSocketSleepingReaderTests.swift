@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 @testable import TrellisTesting
 
 /// A server that sends messages and pings, while nothing receives the messages.

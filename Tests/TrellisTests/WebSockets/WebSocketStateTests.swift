@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The closing handshake and the other ends of a connection, as a table (RFC 6455, section 7).
 struct WebSocketStateTests {

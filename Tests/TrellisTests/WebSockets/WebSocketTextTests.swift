@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A byte that no text has, at each place of a text: the connection fails with 1007 as soon as the byte comes, and not before.
 struct WebSocketTextTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The descriptions of errors of WebSockets, which name the WebSocket and not the request of its handshake.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 private let now = Date(timeIntervalSince1970: 1_700_000_000)
 private let urls = [

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that the events do not depend on how a stream is cut, and that no event exceeds the limit.
 func fuzzEvents(_ input: FuzzInput) {

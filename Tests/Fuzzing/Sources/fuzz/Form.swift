@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that an encoded form has the pairs of its value, in the same order and with only the allowed characters.
 func fuzzForm(_ input: FuzzInput) {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that an encoded form has the parts of its description, as read by a strict parser and by the framework's own.
 func fuzzFormData(_ input: FuzzInput) {

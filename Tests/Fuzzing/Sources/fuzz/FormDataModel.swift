@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The model of multipart forms: the expected bytes, and whether a form is valid.
 extension FormDataSpec {

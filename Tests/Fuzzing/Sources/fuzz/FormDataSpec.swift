@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A form that the bytes of an input describe, and the content that the form should have.
 struct FormDataSpec {

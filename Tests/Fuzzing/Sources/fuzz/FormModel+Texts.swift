@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The texts of single values, and the name of an empty array.
 extension FormModel {

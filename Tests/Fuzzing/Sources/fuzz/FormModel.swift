@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The pairs of a value, computed in the simplest way.
 struct FormModel {

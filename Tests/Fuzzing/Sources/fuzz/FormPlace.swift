@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// The place of a value in a form: its name (`nil` at the top), and the numbers of arrays, objects and calls around the value.
 struct FormPlace {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// An encoder whose options are determined by the bytes of an input, and the meaning of the options for the model.
 struct FormSettings {

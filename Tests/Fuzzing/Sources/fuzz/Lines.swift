@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that the lines do not depend on how a body is cut, and equal those of a plain parser of the complete body.
 func fuzzLines(_ input: FuzzInput) {

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that any `Link` field is read to an end, and that the relations of a link that is written again are the same.
 func fuzzLinks(_ input: FuzzInput) {

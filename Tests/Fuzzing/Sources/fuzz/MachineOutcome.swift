@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The elements that a state machine has produced from a body, and the kind of its failure.
 struct MachineOutcome<Output> {

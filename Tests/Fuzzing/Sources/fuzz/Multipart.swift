@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that the parts do not depend on how a body is cut, and that no byte is delivered twice.
 func fuzzMultipart(_ input: FuzzInput) {

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that any text of a server gives no delay or a finite one, and no date or one that can be used in calculations.
 func fuzzRetryAfter(_ input: FuzzInput) {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Checks that the text does not depend on how a body is cut, and neither do the texts of JSON sequences and lines.
 func fuzzText(_ input: FuzzInput) {

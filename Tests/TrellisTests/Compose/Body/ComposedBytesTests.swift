@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Names in forms, queries and multipart bodies are distinguished by their bytes.
 struct ComposedBytesTests {

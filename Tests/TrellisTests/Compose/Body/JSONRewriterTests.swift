@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The replacement of values in JSON text.
 struct JSONRewriterTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The selection of the requests that are compressed, and the fields and body that are sent.
 @Suite(.timeLimit(.minutes(3)))

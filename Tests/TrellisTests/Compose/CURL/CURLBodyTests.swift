@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The body options of the curl command line, and the input that curl reads.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The arguments that a shell hands to curl for a request.
 @Suite(.timeLimit(.minutes(3)))

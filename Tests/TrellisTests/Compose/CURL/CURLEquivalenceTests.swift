@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The system's `curl`, run with the description, sends the same request as Trellis.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: Shell.hasCURL, "needs the curl command"))

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The options of curl for routes, proxies and trust, and the remarks on what the options do not express.
 struct CURLRouteTests {

@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Quoted words that a real shell reads back unchanged.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Media types, and the types that an `Accept` field includes.
 struct MediaTypeTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Multipart forms whose parts are files and streams.
 @Suite(.timeLimit(.minutes(3)))

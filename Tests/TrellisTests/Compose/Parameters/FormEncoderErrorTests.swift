@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Values that a form cannot hold, and the path to the value in the error.
 struct FormEncoderErrorTests {

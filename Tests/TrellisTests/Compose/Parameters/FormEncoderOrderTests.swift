@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Sorted keys have one order, for every key encoding.
 struct FormEncoderOrderTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Every use of an encoder that an `Encodable` value may make.
 struct FormEncoderShapesTests {

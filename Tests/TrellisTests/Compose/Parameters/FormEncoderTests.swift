@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The options of the form encoder, one by one.
 struct FormEncoderTests {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// An encoded form is read back by an independent parser.
 struct FormRoundTripTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Dates in forms in the format of RFC 3339.
 struct TimestampTests {

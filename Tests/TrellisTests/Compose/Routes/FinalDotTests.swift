@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A name with a dot at its end is the same host as the name without it, for all rules about hosts, and another origin.
 struct FinalDotTests {

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The list of proxies that a PAC script has returned.
 struct PACResultTests {

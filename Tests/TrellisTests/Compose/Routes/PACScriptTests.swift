@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A PAC script as a value, and what it learns about a request.
 struct PACScriptTests {

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The proxies that variables of the environment name. Many rows are those of Go's own tests, with the differences named.
 struct ProxyEnvironmentTests {

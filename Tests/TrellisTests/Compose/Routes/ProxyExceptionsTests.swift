@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The hosts that a list of exceptions matches. The rows are those of curl's and Go's own tests, with the differences named.
 struct ProxyExceptionsTests {

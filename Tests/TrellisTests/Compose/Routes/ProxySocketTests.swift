@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The URL of a SOCKS proxy at a Unix domain socket.
 struct ProxySocketTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The URL and the credentials of a proxy.
 struct ProxyTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The hosts that a pattern matches.
 struct HostPatternTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The pins of an evaluator in all their forms: pins, texts and certificates.
 struct MixedPinsTests {

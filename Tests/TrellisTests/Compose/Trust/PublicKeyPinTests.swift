@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Pins in both spellings, and texts that are not pins.
 struct PublicKeyPinTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The choice of the evaluator for a host.
 struct ServerTrustManagerTests {

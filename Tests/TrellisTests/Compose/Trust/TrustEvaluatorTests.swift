@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The evaluators of servers, with chains in memory.
 struct TrustEvaluatorTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A URL that begins with a host in place of a scheme is an error that proposes the URL with a scheme, with every libcurl.
 struct MissingSchemeTests {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The parts of a URL that error messages may show.
 struct URLRedactionTests {

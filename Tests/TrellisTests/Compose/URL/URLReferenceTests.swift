@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Relative references (RFC 3986, section 5).
 struct URLReferenceTests {

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// The admission queue with origins by name, as its tests use them.
 struct NamedQueue<ID: Hashable> {

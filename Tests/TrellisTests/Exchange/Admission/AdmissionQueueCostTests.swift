@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The number of comparisons that the queue makes for one event, for many waiting origins.
 struct AdmissionQueueCostTests {

@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Random requests that enter and leave the queue, checked against its invariants.
 struct AdmissionQueueModelTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The order in which requests get connection slots.
 struct AdmissionQueueTests {

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The queue keeps no reference to a member that has left.
 struct AgingQueueReferenceTests {

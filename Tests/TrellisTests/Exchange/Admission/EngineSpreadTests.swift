@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The choice of an engine for a request that gets a slot.
 struct EngineSpreadTests {

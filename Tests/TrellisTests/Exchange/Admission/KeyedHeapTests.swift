@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A heap that returns the lowest key first.
 struct KeyedHeapTests {

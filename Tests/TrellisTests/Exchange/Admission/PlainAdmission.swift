@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// The rules of admission without regard to cost: every event looks at every origin. Priorities are left out.
 struct PlainAdmission {

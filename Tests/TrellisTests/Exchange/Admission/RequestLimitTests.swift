@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The limit on the requests in flight to an origin, on a transport that makes no connections.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The order of slots in a session with several engines, whose connections belong to an engine.
 struct SeveralEnginesQueueTests {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The return of connection slots, also where the request of a slot is cancelled.
 @Suite(.timeLimit(.minutes(3)))

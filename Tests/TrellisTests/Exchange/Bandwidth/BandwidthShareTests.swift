@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The share of a bandwidth limit, and the members that may transfer next.
 struct BandwidthShareTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests under a bandwidth limit, on a clock that the test advances.
 @Suite(.timeLimit(.minutes(3)))

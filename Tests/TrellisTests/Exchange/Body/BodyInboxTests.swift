@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The buffer of a response body between the engine and its reader.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// A body file that the transport reads itself.
 @Suite(.timeLimit(.minutes(3)))

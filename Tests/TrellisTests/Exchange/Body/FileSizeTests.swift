@@ -3,7 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import CurlEngine
-@testable import Trellis
+@testable import TrellisCore
 
 /// The lookup of file sizes: the requests that need one, and the calls that wait for it.
 @Suite(.timeLimit(.minutes(3)))

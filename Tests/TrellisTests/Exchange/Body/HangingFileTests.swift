@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Files on a disk that hangs: whoever leaves does not wait for it.
 @Suite(.timeLimit(.minutes(3)))

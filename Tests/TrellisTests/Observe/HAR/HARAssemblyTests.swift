@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Exchanges that are put together from events and bodies in any order.
 struct HARAssemblyTests {

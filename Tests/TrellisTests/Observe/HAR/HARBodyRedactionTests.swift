@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Secrets in bodies that are multipart, or no text, or compressed.
 struct HARBodyRedactionTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The file of a recorder, which is a complete document at any time.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The events that a recorder has lost are counted, and its document tells their number.
 @Suite(.timeLimit(.minutes(3)))

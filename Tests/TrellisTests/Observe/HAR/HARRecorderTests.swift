@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The exchanges that a recorder records of sessions.
 @Suite(.timeLimit(.minutes(3)))

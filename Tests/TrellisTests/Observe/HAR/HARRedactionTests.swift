@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Documents without secrets.
 struct HARRedactionTests {

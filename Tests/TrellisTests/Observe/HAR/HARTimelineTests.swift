@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The durations of an exchange.
 struct HARTimelineTests {

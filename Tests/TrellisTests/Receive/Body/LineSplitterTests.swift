@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The lines of a body do not depend on how the bytes are cut.
 struct LineSplitterTests {

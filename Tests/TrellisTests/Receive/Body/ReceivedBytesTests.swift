@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Received texts are parsed and compared as bytes.
 struct ReceivedBytesTests {

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The strict parser of `Content-Range`.
 struct ContentRangeTests {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 
 @testable import CurlEngine
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cache of heads: the fields of a head are those of its lines, whatever heads were received before it.
 struct FieldCacheTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// HTTP dates (RFC 9110, section 5.6.7).
 struct HTTPDateTests {

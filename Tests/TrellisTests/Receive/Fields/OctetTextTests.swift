@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Octets that are converted to text and back unchanged.
 struct OctetTextTests {

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The classification of statuses and methods, which every policy shares.
 struct StatusSemanticsTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Decoded values: decoders, preprocessors, and the messages of errors.
 struct DecodableResponseSerializerTests {

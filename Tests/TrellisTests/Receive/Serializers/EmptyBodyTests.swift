@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The responses whose body may be empty, and the value of an empty body.
 struct EmptyBodyTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The format `application/problem+json` (RFC 9457).
 struct ProblemDetailsTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The encoding of a text body, and the decoded text.
 struct TextDecodingTests {

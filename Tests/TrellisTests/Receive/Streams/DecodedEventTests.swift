@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The data of server-sent events as values, up to the event that ends the stream.
 @Suite(.timeLimit(.minutes(3)))

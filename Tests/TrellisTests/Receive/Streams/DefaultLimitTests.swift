@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The default limit of a line, an event or a JSON value: 16 MiB.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The parts of multipart bodies (RFC 2046, section 5.1) do not depend on how the bytes are cut.
 struct MultipartParserTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A body is read once: a further reader gets an error that says so, whether the first one has reached the end or has left before it.
 @Suite(.timeLimit(.minutes(3)))

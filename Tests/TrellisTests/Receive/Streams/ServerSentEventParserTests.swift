@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The event stream format, to the letter of WHATWG HTML, section 9.2.
 struct ServerSentEventParserTests {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The error of an element of a stream has the request, the response and the measurements of its call, as other errors of the call do.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The forms of a streamed response, over a session: elements are delivered as their bytes arrive, and a reader that leaves,
 /// fails or is cancelled ends the transfer.

@@ -3,7 +3,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The forms in which the accepted statuses are named: ranges, lists, and any other sequence.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A response that was received without checks is checked afterwards, by the rules and with the errors of a handle.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,7 +5,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Validation as part of an attempt: the errors that retriers receive, and the bytes that are read of a refused response.
 @Suite(.timeLimit(.minutes(3)))

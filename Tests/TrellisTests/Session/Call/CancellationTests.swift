@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Cancellation of a call at each point, by the task and by the handle: the call ends once and at once, and leaves nothing
 /// behind.

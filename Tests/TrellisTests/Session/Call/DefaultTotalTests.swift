@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The requests that have a total time limit by default, and the effect of one named limit on the others.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The stages of calls without an actor: they are those of other calls.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls whose steps do not wait, and the moment when such a call continues with an actor.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Errors of calls that sent bytes before the request that failed.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Bodies in memory of responses after which the call continues: redirects, challenges, and responses that are retried. The limit on
 /// bodies is a limit on the final one.

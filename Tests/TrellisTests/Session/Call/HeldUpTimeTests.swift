@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Time limits while this side pauses the transfer.
 @Suite(.timeLimit(.minutes(3)))

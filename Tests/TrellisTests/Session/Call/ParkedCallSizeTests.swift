@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The memory of a call that waits inside a step.
 ///

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A call that asks a server to switch protocols, over a transport without a network.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Every state of a call with every event.
 struct RequestStateTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A stream without a reader ends its transfer, in every form of reading.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Each time limit at its exact instant: one nanosecond earlier the request still runs.
 @Suite(.timeLimit(.minutes(3)))

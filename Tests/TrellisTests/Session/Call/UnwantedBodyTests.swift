@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Stream bodies without a reader: those of redirects, of retried responses, and of challenges.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The automatic number of a session's engines: one until it is busy most of the time, at most one for each core, and one again when there
 /// is little to do.

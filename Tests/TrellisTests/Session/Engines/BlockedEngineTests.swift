@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls on the only engine of a session, whose thread is blocked: nothing else in the session has a thread.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls whose exchanges have moved to an engine that is stuck: they end at their deadlines, and when they are cancelled.
 @Suite(.timeLimit(.minutes(3)))

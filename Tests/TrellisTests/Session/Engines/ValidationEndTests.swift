@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The validations in the background that have not begun when their session is shut down, because its engine is busy.
 @Suite(.timeLimit(.minutes(3)))

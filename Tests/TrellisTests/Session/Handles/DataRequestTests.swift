@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The order in which a handle is resumed, suspended and cancelled, and the resulting state of the request.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The exchanges of a handle whose request is retried very often.
 @Suite(.timeLimit(.minutes(3)))

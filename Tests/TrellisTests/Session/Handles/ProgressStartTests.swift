@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The first value of its progress that a reader requests starts a handle's request.
 @Suite(.timeLimit(.minutes(3)))

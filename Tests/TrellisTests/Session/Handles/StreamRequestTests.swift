@@ -4,7 +4,7 @@ import Testing
 import TrellisTestTraits
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The handle of a streamed request, and the facts about a call that handles report.
 @Suite(.timeLimit(.minutes(3)))

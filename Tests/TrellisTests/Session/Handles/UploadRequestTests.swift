@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The handles of requests with a body, and their progress.
 @Suite(.timeLimit(.minutes(3)))

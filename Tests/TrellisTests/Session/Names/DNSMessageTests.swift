@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Questions and responses of DNS, including malformed ones.
 struct DNSMessageTests {

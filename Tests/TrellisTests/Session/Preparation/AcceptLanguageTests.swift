@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The languages that an environment sets.
 struct AcceptLanguageTests {

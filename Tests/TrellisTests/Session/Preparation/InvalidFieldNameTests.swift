@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A header field with an invalid name is an error when the request is sent.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The preparation of a request's body, limits and versions, and the requests that a session refuses.
 struct RequestPreparationBodyTests {

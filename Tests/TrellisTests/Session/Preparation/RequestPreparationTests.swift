@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The preparation of a request: the header lines that a session sends.
 struct RequestPreparationTests {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The fields by text of the verbs and handles that ``VerbParametersTests`` does not list.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The curl command line of the request that a session would send.
 @Suite(.timeLimit(.minutes(3)))

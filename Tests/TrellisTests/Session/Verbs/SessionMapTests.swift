@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A value for each of many elements, some of them at a time.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The pages of a list, each of which links to the next one.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import Testing
 import TrellisTestTraits
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests that are built from their parts, as the server receives them.
 @Suite(

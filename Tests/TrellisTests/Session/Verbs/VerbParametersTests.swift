@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The query, the fields and the time limit that are passed to verbs and handles.
 @Suite(.timeLimit(.minutes(3)))

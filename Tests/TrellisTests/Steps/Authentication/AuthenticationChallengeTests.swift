@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Valid and malformed `WWW-Authenticate` fields (RFC 9110, section 11.6.1).
 struct AuthenticationChallengeTests {

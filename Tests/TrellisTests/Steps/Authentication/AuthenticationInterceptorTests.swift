@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests with a credential that is refreshed, over a session.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Refusals that the credential of an interceptor has nothing to do with.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// User names and passwords, sent in the scheme that the server asks for.
 @Suite(.timeLimit(.minutes(3)))

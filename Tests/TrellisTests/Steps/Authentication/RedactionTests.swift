@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The descriptions of types that hold a secret do not show the secret.
 struct RedactionTests {

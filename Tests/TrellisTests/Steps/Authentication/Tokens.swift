@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A bearer token, as the credential of tests.
 struct Token: AuthenticationCredential, Equatable {

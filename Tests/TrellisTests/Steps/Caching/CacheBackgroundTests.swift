@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Validations in the background belong to their session (RFC 5861, section 3).
 @Suite(.timeLimit(.minutes(3)))

@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Clocks, lifetimes and folders that no cache should meet, and that every cache meets.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls of a session with a cache.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Storages that take their time, and what comes meanwhile: newer responses, cancellations, and removals that have no effect.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests that wait for their turn: the time before they are sent is no age of their responses (RFC 9111, section 4.2.3).
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Responses that change others that are stored, and requests that must not change them. The sections are those of RFC 9111.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The separation of stored responses by the secrets of their requests.
 @Suite(.timeLimit(.minutes(3)))

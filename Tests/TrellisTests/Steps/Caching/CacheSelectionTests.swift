@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Responses that give a stored one a `Vary`: the stored body was made for a request whose fields are not known any more.
 @Suite(.timeLimit(.minutes(3)))

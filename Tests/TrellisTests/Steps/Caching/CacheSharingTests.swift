@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Equal requests at the same time, and responses that arrive in another order than their requests.
 @Suite(.timeLimit(.minutes(3)))

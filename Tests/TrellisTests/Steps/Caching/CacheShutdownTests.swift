@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A storage that takes longer for the validation in the background (RFC 5861, section 3) than the end of the session waits.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The ends of exchanges for which equal requests wait.
 @Suite(.timeLimit(.minutes(3)))

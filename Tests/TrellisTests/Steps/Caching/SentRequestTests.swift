@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Validators see the request as it was sent, or as it would have been sent if its response had not been stored or shared.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A stale response in place of a failure (RFC 5861, section 4).
 struct StaleIfErrorTests {

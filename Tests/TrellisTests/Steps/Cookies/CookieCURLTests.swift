@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Cookie files that the curl command reads and writes.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: Shell.hasCURL, "there is no /usr/bin/curl"))

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cost of responses that set many cookies.
 struct CookieCostTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Cookie dates (section 5.1.1). The examples are those that browser makers agreed on, and the edges of the grammar.
 struct CookieDateTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The `Cookie` field that is sent, and the values that descriptions never show.
 struct CookieFieldTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A file of cookies that cannot be used is told to observers, once until the file works again.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A cookie jar in a file: its content, changes by other processes, and errors.
 @Suite(.timeLimit(.minutes(3)))

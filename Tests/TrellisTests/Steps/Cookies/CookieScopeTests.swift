@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The scope of cookies: domains, paths, schemes, prefixes (sections 5.1.3, 5.1.4 and 5.7).
 struct CookieScopeTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cookies that a store keeps, the order in which they are sent, and the cookies that are evicted when there is no room
 /// (sections 5.7 and 5.8.3).

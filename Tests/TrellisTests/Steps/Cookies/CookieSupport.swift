@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A wall clock that stands still until a test advances it.
 final class WallClock: Sendable {

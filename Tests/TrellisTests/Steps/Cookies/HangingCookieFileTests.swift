@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A disk that hangs holds neither a call beyond its end nor more than one thread.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The public suffix list of libcurl, where libcurl has one.
 @Suite(.enabled(if: PublicSuffixList.isAvailable, "libcurl has loaded no libpsl"))

@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests to one URL again and again, and responses that set the same cookie again and again.
 struct RepeatedCookiesTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The parser of `Set-Cookie` (section 5.6), and the cookies that are sent back. Many rows are from the working group's test
 /// suite, with nameless cookies as in the later draft.

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A second attempt beside a slow one.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Sessions with a circuit breaker.
 @Suite(.timeLimit(.minutes(3)))

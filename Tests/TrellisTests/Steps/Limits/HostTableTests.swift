@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The state for each host in a table, and the removal of hosts.
 struct HostTableTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The tokens of a bucket, and the waiters that get them.
 struct RateLimitQueueTests {

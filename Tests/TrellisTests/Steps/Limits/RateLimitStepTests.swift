@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Sessions with a rate limit.
 @Suite(.timeLimit(.minutes(3)))

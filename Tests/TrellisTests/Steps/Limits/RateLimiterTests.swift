@@ -3,7 +3,7 @@ import Dispatch
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests that wait for their host's rate limit.
 struct RateLimiterTests {

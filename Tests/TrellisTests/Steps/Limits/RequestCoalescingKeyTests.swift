@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The keys of requests that can share a response.
 struct RequestCoalescingKeyTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The shared response of all calls with the same request.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Chains of redirects: their maximum length, and loops.
 struct RedirectChainTests {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The request that follows a redirect: its method, body and header fields.
 struct RedirectPolicyTests {

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The target of a `Location`, and the targets that are refused.
 struct RedirectTargetTests {

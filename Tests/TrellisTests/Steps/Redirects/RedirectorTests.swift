@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The handlers that decide on a redirect, and the arguments that they receive.
 struct RedirectorTests {

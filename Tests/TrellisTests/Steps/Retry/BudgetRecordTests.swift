@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The requests of a call that retry budgets record.
 struct BudgetRecordTests {

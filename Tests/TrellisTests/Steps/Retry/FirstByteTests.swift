@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Streams whose attempts last until the first byte of the body.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Retries that wait for the network.
 struct OfflineRetrierTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Retries behind redirects: a retry starts at the hop that failed, and hops with a response are not repeated.
 @Suite(.timeLimit(.minutes(3)))

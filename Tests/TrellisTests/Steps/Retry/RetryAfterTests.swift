@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The wait that a server asks for in `Retry-After` (RFC 9110, section 10.2.3), or in the fields of its rate limits.
 struct RetryAfterTests {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The retry policy as an interceptor: keys, budget and deadline.
 struct RetryPolicyStepTests {

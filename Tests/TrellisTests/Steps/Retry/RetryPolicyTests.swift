@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The decision to retry a request, and the delay.
 struct RetryPolicyTests {

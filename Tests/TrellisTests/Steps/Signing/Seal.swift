@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A signer of everything that is on the wire, and the check of a server.
 struct Seal: RequestSigner {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Signers over a mock transport: each request on the wire has the seal of its own bytes.
 @Suite(.timeLimit(.minutes(3)))

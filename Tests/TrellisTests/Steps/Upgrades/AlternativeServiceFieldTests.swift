@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The grammar of `Alt-Svc` (RFC 7838, section 3).
 struct AlternativeServiceFieldTests {

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 extension AlternativeServiceStore {
     /// Takes the field of a response to a request for a URL.

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// The evaluation of servers where a service is tried before the origin.
 @Suite(.timeLimit(.minutes(3)))

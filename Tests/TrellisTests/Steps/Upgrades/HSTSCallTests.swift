@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The requests of a session with an HSTS store.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The file of an HSTS store: what is in it and when, other processes, and errors.
 @Suite(.timeLimit(.minutes(3)))

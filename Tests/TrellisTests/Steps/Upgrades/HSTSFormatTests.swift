@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The format of curl's HSTS file.
 struct HSTSFormatTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The limits on the file of a store, and on what waits for the file.
 @Suite(.timeLimit(.minutes(3)))

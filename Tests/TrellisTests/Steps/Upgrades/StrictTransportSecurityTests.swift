@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The grammar of `Strict-Transport-Security` (RFC 6797, section 6.1).
 struct StrictTransportSecurityTests {

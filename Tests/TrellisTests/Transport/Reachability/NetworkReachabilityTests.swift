@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The reachability as a value, as a sequence and as a wait, on a network that the test changes.
 @Suite(.timeLimit(.minutes(3)))

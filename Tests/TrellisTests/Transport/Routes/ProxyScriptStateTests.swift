@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The text of a script while it is fresh, and its results.
 @Suite(.timeLimit(.minutes(3)))

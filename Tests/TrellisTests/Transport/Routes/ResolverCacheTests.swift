@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The addresses that a resolver has returned, and the lookups under way.
 @Suite(.timeLimit(.minutes(3)))

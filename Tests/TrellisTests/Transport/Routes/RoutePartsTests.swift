@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The way of an exchange that follows from a route, a proxy and a URL.
 struct RoutePartsTests {

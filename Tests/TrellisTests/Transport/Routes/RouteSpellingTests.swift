@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The bytes of paths, names and passwords decide, also where two texts are equal as `String`.
 struct RouteSpellingTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The routes of requests whose proxies are chosen while they are sent.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Lookups by the system in tasks that were cancelled.
 @Suite(.timeLimit(.minutes(3)))

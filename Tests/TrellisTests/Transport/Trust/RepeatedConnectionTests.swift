@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 @_spi(Transport) import TrellisTesting
 
-@_spi(Transport) @testable import Trellis
+@_spi(Transport) @testable import TrellisCore
 
 /// libcurl sends a request again on another connection by itself, and the server shows other certificates there.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The decisions about the chains of a host, and the memory of what evaluators have accepted.
 struct ServerTrustTableTests {

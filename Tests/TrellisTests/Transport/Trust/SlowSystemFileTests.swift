@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The system's file of authorities on a disk that does not answer.
 @Suite(.timeLimit(.minutes(3)))

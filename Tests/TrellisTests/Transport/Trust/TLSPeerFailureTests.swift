@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Failures of TLS are those of the peer of their handshake: the server, or the HTTPS proxy.
 struct TLSPeerFailureTests {

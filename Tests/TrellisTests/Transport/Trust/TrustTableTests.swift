@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The rules of TLS of a session, by host.
 struct TrustTableTests {

@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The names of a certificate that was not accepted, which are those of anyone.
 struct UntrustedCertificateTests {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Credentials that are sent without a challenge, and the origins that receive them.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// User code that runs when a credential is replaced, and reads the credential itself.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Netrc files, parsed as curl parses them.
 struct NetrcTests {

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests with a name and a password of their own, in sessions that have credentials for all requests.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The challenges that digest authentication answers, and the origins.
 @Suite(.timeLimit(.minutes(3)))

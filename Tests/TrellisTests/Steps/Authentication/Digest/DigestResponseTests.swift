@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Digest responses, against the examples of the RFCs.
 struct DigestAnswerTests {

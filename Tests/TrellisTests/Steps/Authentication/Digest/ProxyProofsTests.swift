@@ -1,7 +1,7 @@
 import CurlEngine
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The proofs for requests for a tunnel, which the session makes in place of libcurl.
 struct ProxyProofsTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls that leave a refresh, and refreshes that hang, end too late or are no longer needed.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls that fail with their refresh before their request is sent.
 @Suite(.timeLimit(.minutes(3)))

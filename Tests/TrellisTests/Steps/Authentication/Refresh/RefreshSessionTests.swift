@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Refreshes that send their requests through the session of the calls that wait for them.
 @Suite(.timeLimit(.minutes(3)))

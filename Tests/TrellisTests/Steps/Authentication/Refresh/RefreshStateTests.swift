@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The state of calls while a credential is used, refused and refreshed.
 struct RefreshStateTests {

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The writing of an entry's file while the body is received.
 @Suite(.timeLimit(.minutes(3)))

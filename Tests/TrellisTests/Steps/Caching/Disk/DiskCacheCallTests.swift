@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The calls of sessions whose responses are on a disk.
 @Suite(.timeLimit(.minutes(3)))

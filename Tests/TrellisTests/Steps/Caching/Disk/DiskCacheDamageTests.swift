@@ -4,7 +4,7 @@ import Glibc
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Files that are cut, changed, exchanged or unusable: never a wrong byte, and no error but that of a failing disk.
 struct DiskCacheDamageTests {

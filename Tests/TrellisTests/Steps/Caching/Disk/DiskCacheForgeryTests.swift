@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Files under the names of other keys, as if the digests of two keys were the same: neither key ever gets the response of the other.
 @Suite(.timeLimit(.minutes(3)))

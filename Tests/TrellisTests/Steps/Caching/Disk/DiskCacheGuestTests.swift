@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Storages whose folder another one owns, which store an eighth of the size that the owner has not seen.
 @Suite(.timeLimit(.minutes(3)))

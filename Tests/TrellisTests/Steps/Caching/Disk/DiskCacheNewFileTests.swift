@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// New files of entries, which the owner of the folder can take for abandoned ones before they are locked.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Responses in files: their contents, their bounds, and storages that share a folder.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A storage whose folder cannot be used, because a file has the place of the folder above it.
 @Suite(.timeLimit(.minutes(3)))

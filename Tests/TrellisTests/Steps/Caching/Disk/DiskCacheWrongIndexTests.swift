@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A saved index that is intact and about other files than those in the folder.
 @Suite(.timeLimit(.minutes(3)))

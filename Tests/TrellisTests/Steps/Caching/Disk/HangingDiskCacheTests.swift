@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A disk that hangs while a response is stored holds no call beyond its end.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The storing of completed parts beside other responses, and of those that are of one user or too short.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Calls whose responses are stored parts with the bytes that they lacked (RFC 9111, section 3.4).
 @Suite(.timeLimit(.minutes(3)))

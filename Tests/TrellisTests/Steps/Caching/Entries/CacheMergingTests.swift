@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests at the same time of which each is sent: the response to one of them is none to the other.
 @Suite(.timeLimit(.minutes(3)))

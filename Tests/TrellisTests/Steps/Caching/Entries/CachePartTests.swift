@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Stored parts as the responses to requests for more or less than they have.
 @Suite(.timeLimit(.minutes(3)))

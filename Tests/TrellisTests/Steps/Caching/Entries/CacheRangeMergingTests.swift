@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Requests for a range at the same time: equal ones are sent once, and those for other bytes are none of them.
 @Suite(.timeLimit(.minutes(3)))

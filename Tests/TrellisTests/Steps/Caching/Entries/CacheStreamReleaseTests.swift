@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Streams whose responses are stored: nothing of them stays when they were read or dropped.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Stored parts from the middle of a representation, and requests for all of it (RFC 9111, section 3.4).
 @Suite(.timeLimit(.minutes(3)))

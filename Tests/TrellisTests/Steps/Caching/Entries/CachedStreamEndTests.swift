@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Streams whose bytes come from the cache after an exchange with the server, in a session that records bodies.
 @Suite(.timeLimit(.minutes(3)))

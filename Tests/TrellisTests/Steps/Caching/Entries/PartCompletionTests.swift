@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The completion of stored parts as values (RFC 9111, section 3.4; RFC 9110, section 15.3.7.3).
 struct PartCompletionTests {

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The short ways of requests whose cache is in memory: they have the results of the long one.
 @Suite(.timeLimit(.minutes(3)))

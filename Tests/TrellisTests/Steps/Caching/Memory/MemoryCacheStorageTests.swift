@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The bounds of responses in memory.
 struct MemoryCacheStorageTests {

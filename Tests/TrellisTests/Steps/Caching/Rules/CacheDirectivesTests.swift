@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The directives of `Cache-Control`, and the dictionaries of targeted fields.
 struct CacheDirectivesTests {

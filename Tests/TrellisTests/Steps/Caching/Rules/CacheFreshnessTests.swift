@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The age and the time of freshness of stored responses.
 struct CacheFreshnessTests {

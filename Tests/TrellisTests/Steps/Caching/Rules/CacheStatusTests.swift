@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The values of a cache status, which have the types of the framework's other times and statuses.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The decision whether a response may be stored.
 struct CacheStorabilityTests {

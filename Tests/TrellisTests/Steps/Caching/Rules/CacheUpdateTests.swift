@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The changes of stored responses by later ones.
 struct CacheUpdateTests {

@@ -2,7 +2,7 @@ import CurlEngine
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The keys of responses that could not be removed, while other removals of the same keys are under way.
 @Suite(.timeLimit(.minutes(3)))

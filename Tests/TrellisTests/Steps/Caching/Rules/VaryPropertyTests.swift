@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// No stored byte is ever the response to a request that differs in a field named by `Vary` (RFC 9111, section 4.1): random responses and
 /// requests, with the policy and a storage in memory, compared with a reading of the fields that shares no code with them.

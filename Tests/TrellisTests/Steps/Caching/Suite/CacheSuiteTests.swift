@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cases of the public suite of tests for HTTP caches, with calls of a session.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A case of the public suite of tests for HTTP caches: requests in their order, with the responses of the origin and the expectations.
 struct SuiteCase: Sendable {

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// Fields from the lines of cases.
 enum SuiteFields {

@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The clock of a case, which moves between the requests.
 final class SuiteClock: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A difference between the expectations of a case and the results.
 struct SuiteDeviation: Sendable {

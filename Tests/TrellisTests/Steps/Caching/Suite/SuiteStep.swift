@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// A request of a case, the response of the origin to it, and the expectations about both.
 ///

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 extension SuiteTables {
     static let entityTags: [SuiteCase] = [

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 extension SuiteTables {
     /// A field of responses, with two values.

@@ -1,4 +1,4 @@
-@testable import Trellis
+@testable import TrellisCore
 
 /// The cases of the suite by its files.
 enum SuiteTables {

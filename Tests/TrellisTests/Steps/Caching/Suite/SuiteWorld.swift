@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// The session, the cache and the origin of a case.
 final class SuiteWorld: Sendable {

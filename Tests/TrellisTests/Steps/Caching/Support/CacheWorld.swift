@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A session with a cache whose clock the test sets, and a server.
 final class CacheWorld: Sendable {

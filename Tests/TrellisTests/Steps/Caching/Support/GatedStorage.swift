@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A storage whose updates, and whose commits from the second one on, wait for a gate.
 struct GatedStorage: MemoryBackedStorage {

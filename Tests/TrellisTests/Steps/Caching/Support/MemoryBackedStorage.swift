@@ -1,6 +1,6 @@
 import Foundation
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A storage in memory that does some things in its own way, and all others as a `MemoryCacheStorage` does.
 protocol MemoryBackedStorage: CacheStorage {

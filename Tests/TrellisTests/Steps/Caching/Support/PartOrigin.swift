@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import TrellisTesting
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A server with one representation, which answers requests for its parts.
 final class PartOrigin: Sendable {

@@ -1,7 +1,7 @@
 import CurlEngine
 import Foundation
 
-@testable import Trellis
+@testable import TrellisCore
 
 /// A storage in memory whose bodies are read as a test says, and which counts the bytes that are written.
 struct ProbedStorage: MemoryBackedStorage {
