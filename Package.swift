@@ -30,6 +30,7 @@ let package = Package(
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
         .library(name: "TrellisCore", targets: ["TrellisCore"]),
+        .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
         .library(name: "TrellisTestTraits", targets: ["TrellisTestTraits"]),
@@ -62,8 +63,13 @@ let package = Package(
             name: "TrellisCore",
             dependencies: ["CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // Server-sent events over as many connections as needed.
+        .target(
+            name: "TrellisEvents",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // An umbrella: the core and its features under one name.
-        .target(name: "Trellis", dependencies: ["TrellisCore"], swiftSettings: settings),
+        .target(name: "Trellis", dependencies: ["TrellisCore", "TrellisEvents"], swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
         .target(
             name: "TrellisFoundation",

@@ -1,2 +1,3 @@
 // The core and its features as one module.
 @_exported public import TrellisCore
+@_exported public import TrellisEvents

@@ -159,7 +159,7 @@ extension TrellisError {
     /// `Idempotency-Key` does not count, because a new call may have another one.
     ///
     /// - Parameter asked: The method that the caller asked for, which counts if the error has none.
-    func mayBeMadeAgain(_ asked: HTTPRequest.Method?) -> Bool {
+    package func mayBeMadeAgain(_ asked: HTTPRequest.Method?) -> Bool {
         if isOfOtherCall, asked != nil { return earlierTraffic != .other }
         return earlierTraffic != .other && (!hasReachedServer || (method ?? asked)?.isIdempotent ?? false)
     }
@@ -189,7 +189,7 @@ extension TrellisError {
     /// Whether another connection of a sequence of connections may succeed: after a transient error, and after two other
     /// failures, because the sequence is meant to continue forever. A total is the limit of one connection, and a handshake may fail
     /// while a server is replaced.
-    var mayPassWithAnotherConnection: Bool {
+    package var mayPassWithAnotherConnection: Bool {
         switch reason {
         case .timedOut(.total), .securityFailed(.handshake): true
         default: isTransient

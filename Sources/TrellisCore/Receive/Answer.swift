@@ -71,7 +71,7 @@ package struct Answer: Sendable {
     }
 
     /// Returns an error about this response, with the response and the beginning of the body.
-    func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
+    package func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
         response.error(reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying)
     }
 }

@@ -102,7 +102,7 @@ public final class Session: Sendable {
     var engine: EngineExecutor { engines.first.executor }
 
     /// The engine thread whose timers serve operations that belong to no request, as an executor. Read at the beginning of each wait.
-    var timekeeper: EngineExecutor { engines.timekeeper.executor }
+    package var timekeeper: EngineExecutor { engines.timekeeper.executor }
 
     /// The actor of the first engine, which knows the operations of several calls.
     var actor: SessionActor { engines.first.actor }

@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisEvents
 
 /// The decisions of an event source: responses, delays and requests.
 struct EventSourceStateTests {

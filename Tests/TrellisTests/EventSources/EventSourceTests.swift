@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisEvents
 
 /// An event source over scripted connections, on a clock that the test advances.
 @Suite(.timeLimit(.minutes(3)))

@@ -137,7 +137,7 @@ extension Timeouts {
     }
 
     /// Returns these limits with no total unless one is set: for work that consists of several requests.
-    var withoutInheritedTotal: Timeouts {
+    package var withoutInheritedTotal: Timeouts {
         var timeouts = self
         timeouts.named.total = named.total.named(or: nil)
         return timeouts

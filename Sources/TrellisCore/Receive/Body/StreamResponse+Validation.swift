@@ -89,7 +89,7 @@ extension StreamResponse {
     /// Ends the transfer of a response that is not accepted, and returns the error with the beginning of the body.
     ///
     /// - Parameter patience: The maximum time that the error waits for the beginning of the body.
-    func refuse(_ error: TrellisError, patience: Duration = .seconds(1)) async throws -> TrellisError {
+    package func refuse(_ error: TrellisError, patience: Duration = .seconds(1)) async throws -> TrellisError {
         var error = error
         error.bodyExcerpt = await excerpt(within: patience)
         breakOff()

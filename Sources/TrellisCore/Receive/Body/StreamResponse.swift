@@ -9,7 +9,7 @@ public struct StreamResponse: Sendable {
     public let response: Response
     private let token: TransferToken
     /// The source of the body.
-    var source: any ChunkSource { token.source }
+    package var source: any ChunkSource { token.source }
 
     /// The request that was answered.
     let sent: any SentRequest

@@ -18,7 +18,7 @@ public struct ServerSentEventSequence: AsyncSequence, Sendable {
     }
 
     /// Returns an iterator that reads the body.
-    public func makeAsyncIterator() -> Iterator { Iterator(BodyReader(ServerSentEventParser(limit: limit), body)) }
+    public func makeAsyncIterator() -> Iterator { Iterator(body, limit: limit) }
 
     /// The iterator over the events. An event above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``; an event that
     /// is not complete at the end of the body is dropped.
@@ -28,7 +28,16 @@ public struct ServerSentEventSequence: AsyncSequence, Sendable {
 
         private var reader: BodyReader<ServerSentEventParser>
 
-        fileprivate init(_ reader: BodyReader<ServerSentEventParser>) { self.reader = reader }
+        /// Creates an iterator over a body that continues the stream with a last event ID; empty if it continues none.
+        package init(_ body: ResponseBody, limit: Int, lastEventID: String = "") {
+            reader = BodyReader(ServerSentEventParser(limit: limit, lastEventID: lastEventID), body)
+        }
+
+        /// The value to send as `Last-Event-ID` when the stream is opened again: the ID at the last blank line.
+        package var lastEventID: String { reader.machine.lastEventID }
+
+        /// The last reconnection time that the server gave.
+        package var reconnectionTime: Duration? { reader.machine.reconnectionTime }
 
         @usableFromInline
         mutating func take() throws -> ServerSentEvent? { try reader.take() }

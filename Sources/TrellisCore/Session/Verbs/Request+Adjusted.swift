@@ -7,7 +7,7 @@ extension Request {
     ///
     /// - Parameter total: The limit in total; it replaces the one of `timeouts`.
     @inline(__always)
-    func adjusted(
+    package func adjusted(
         _ query: KeyValuePairs<String, String>, _ headers: HTTPFields, _ total: Duration?, _ timeouts: Timeouts?,
         _ interceptor: (any RequestInterceptor)?
     ) -> Request {

@@ -48,7 +48,7 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     ///     ended properly.
     ///   - reconnectionTime: The time of the server's last `retry` field.
     ///   - random: A number from 0 up to 1.
-    func delay(failures: Int, reconnectionTime: Duration?, random: Double) -> Duration {
+    package func delay(failures: Int, reconnectionTime: Duration?, random: Double) -> Duration {
         let base = max(reconnectionTime ?? initialDelay, minimumDelay)
         guard failures > 0 else { return base }
         var span = min(max(base, .seconds(1)), maximumBackoff)

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisEvents
 
 /// The query, the fields and the time limit that are passed to verbs and handles.
 @Suite(.timeLimit(.minutes(3)))

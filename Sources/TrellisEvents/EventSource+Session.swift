@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import TrellisCore
 
 extension Session {
     /// Returns the server-sent events of a server, over as many connections as needed. A request whose method is not idempotent, such as a

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// The state of an event source between two connections, and its decisions. A pure state machine.
 struct EventSourceState {

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+public import TrellisCore
 
 /// Server-sent events (WHATWG HTML, section 9.2) over as many connections as needed: a stream that ends or is lost is opened
 /// again, from the last event on if the server supports that.
@@ -39,7 +40,7 @@ public struct EventSource: AsyncSequence, Sendable {
         /// The state of the iterator's connection.
         private enum Place {
             case closed
-            case reading(BodyReader<ServerSentEventParser>)
+            case reading(ServerSentEventSequence.Iterator)
             case waiting(Duration)
             case ended
         }
@@ -90,8 +91,9 @@ public struct EventSource: AsyncSequence, Sendable {
             {
             case .read:
                 state.begin(sent: response.sent.sentRequest)
-                let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
-                return .reading(BodyReader(parser, response.chunks))
+                return .reading(
+                    ServerSentEventSequence.Iterator(
+                        response.chunks, limit: connection.limit, lastEventID: state.lastEventID ?? ""))
             case .stop: return .ended
             case .fail(let failure):
                 let answer = Answer(request: request, response: response.response, body: nil)
@@ -100,7 +102,7 @@ public struct EventSource: AsyncSequence, Sendable {
         }
 
         /// Reads an event; returns `nil` if the stream has ended or was lost, after which the iterator waits or ends.
-        private mutating func read(_ reader: BodyReader<ServerSentEventParser>) async throws -> ServerSentEvent? {
+        private mutating func read(_ reader: ServerSentEventSequence.Iterator) async throws -> ServerSentEvent? {
             var reader = reader
             // Only this variable refers to the reader, so that its buffer is not copied.
             place = .ended
@@ -109,19 +111,19 @@ public struct EventSource: AsyncSequence, Sendable {
                     place = .reading(reader)
                     return event
                 }
-                remember(reader.machine)
+                remember(reader)
                 place = state.delayAfterEnd().map { .waiting($0) } ?? .ended
             } catch {
-                remember(reader.machine)
+                remember(reader)
                 place = try place(after: error)
             }
             return nil
         }
 
         /// Keeps the event ID and the reconnection time of a stream that has ended.
-        private mutating func remember(_ parser: ServerSentEventParser) {
-            state.lastEventID = parser.lastEventID
-            state.reconnectionTime = parser.reconnectionTime ?? state.reconnectionTime
+        private mutating func remember(_ reader: ServerSentEventSequence.Iterator) {
+            state.lastEventID = reader.lastEventID
+            state.reconnectionTime = reader.reconnectionTime ?? state.reconnectionTime
         }
 
         /// Returns the wait before the next connection, or throws the error if no connection can correct it.
