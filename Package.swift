@@ -30,6 +30,7 @@ let package = Package(
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
         .library(name: "TrellisCore", targets: ["TrellisCore"]),
+        .library(name: "TrellisDiagnostics", targets: ["TrellisDiagnostics"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
@@ -68,8 +69,15 @@ let package = Package(
             name: "TrellisEvents",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // Recordings of what was sent and received (HAR), and the command line with which curl sends a request.
+        .target(
+            name: "TrellisDiagnostics",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // An umbrella: the core and its features under one name.
-        .target(name: "Trellis", dependencies: ["TrellisCore", "TrellisEvents"], swiftSettings: settings),
+        .target(
+            name: "Trellis", dependencies: ["TrellisCore", "TrellisDiagnostics", "TrellisEvents"],
+            swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
         .target(
             name: "TrellisFoundation",

@@ -1,3 +1,4 @@
 // The core and its features as one module.
 @_exported public import TrellisCore
+@_exported public import TrellisDiagnostics
 @_exported public import TrellisEvents

@@ -17,7 +17,7 @@ extension HTTPRequest.Method {
 
     /// Whether a request without a body states a length of zero, because servers expect a body with the method
     /// (RFC 9110, section 8.6).
-    var expectsContent: Bool {
+    package var expectsContent: Bool {
         switch rawValue {
         // GET comes first, because it is the method of most requests.
         case "GET": false

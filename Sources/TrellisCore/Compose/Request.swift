@@ -96,7 +96,7 @@ public struct Request: RequestConvertible, Sendable {
     }
     /// Whether the request is an upload, which has no default limit on its total time: the request was given to a verb
     /// or handle for uploads, or its body is not in memory.
-    var isUpload: Bool {
+    package var isUpload: Bool {
         get { storage.parts.isUpload || storage.parts.body?.isPulled == true }
         set { change { $0.isUpload = newValue } }
     }

@@ -10,10 +10,10 @@ public struct TrellisError: Error, Sendable {
     /// The reason for the failure.
     public let reason: Reason
     /// The method of the request.
-    public internal(set) var method: HTTPRequest.Method?
+    public package(set) var method: HTTPRequest.Method?
     /// The URL of the request without its secrets: user information, and the values of query items and of path parameters whose names mark
     /// them as secrets or signatures.
-    public internal(set) var url: String?
+    public package(set) var url: String?
     /// The phase that the request was in.
     public internal(set) var phase: Phase
     /// The metrics of the request up to the failure.
@@ -35,7 +35,7 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var response: Response?
     /// The beginning of the body of ``response``, as it was received. The description shows it without the secrets of JSON and of forms,
     /// also multipart ones: texts under names such as `token` and `password`.
-    public internal(set) var bodyExcerpt: BodyExcerpt?
+    public package(set) var bodyExcerpt: BodyExcerpt?
     /// The number of interruptions after which a download had continued by itself; 0 for other requests.
     public internal(set) var interruptions = 0
     /// The part of a WebSocket's life that has failed; `nil` for other requests.

@@ -181,7 +181,7 @@ extension RequestEvent {
     }
 
     private static func text(of bytes: Data, size: Int, type: String, limit: Int) -> String {
-        let kept = HARMessages.beginning(of: bytes, limit: limit)
+        let kept = CapturedBody.beginning(of: bytes, limit: limit)
         let (redacted, remark) = BodyRedaction.redacted(kept, type: type)
         guard let text = String(validating: redacted, as: UTF8.self), !redacted.contains(0) else {
             return "\(size) bytes that are not text"

@@ -112,10 +112,10 @@ public struct Metrics: Sendable, Hashable {
     package var queuedTime: Int64 = 0
     package var peerHost = ""
     package var peerPort = 0
-    var nameLookupTime: Int64 = 0
-    var connectTime: Int64 = 0
-    var tlsTime: Int64 = 0
-    var firstByteTime: Int64 = 0
+    package var nameLookupTime: Int64 = 0
+    package var connectTime: Int64 = 0
+    package var tlsTime: Int64 = 0
+    package var firstByteTime: Int64 = 0
     var totalTime: Int64 = 0
 
     /// Creates metrics in which every value is zero or `nil`.

@@ -20,7 +20,7 @@ public final class Session: Sendable {
     /// The validations of stored responses for which no caller waits.
     let validations = BackgroundValidations()
     /// The preparation that checks requests and completes them with the configuration's defaults.
-    let preparation: RequestPreparation
+    package let preparation: RequestPreparation
     let clock: any EngineClock
     /// The hub that distributes events to the configuration's monitors and to ``requestEvents``.
     let hub: EventHub

@@ -2,16 +2,21 @@ import CurlEngine
 import FoundationEssentials
 
 /// A network step that passes the bodies of responses to a recorder or a log while their readers receive them.
-struct BodyCapturingStep: ResponseForwardingStep {
+package struct BodyCapturingStep: ResponseForwardingStep {
     /// Handles the body that was received; `nil` if there is none.
-    typealias End = @Sendable (HARBody?) -> Void
+    package typealias End = @Sendable (CapturedBody?) -> Void
 
     /// The number of bytes of a body that are kept.
-    let limit: Int
+    private let limit: Int
     /// Begins to capture the body of a response.
-    let begin: @Sendable (CallContext) -> End
+    private let begin: @Sendable (CallContext) -> End
 
-    func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+    package init(limit: Int, begin: @escaping @Sendable (CallContext) -> End) {
+        self.limit = limit
+        self.begin = begin
+    }
+
+    package func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         let capture = BodyCapture(limit: limit, begin(context))
         do {
             let answer = try await next(request)
@@ -20,7 +25,7 @@ struct BodyCapturingStep: ResponseForwardingStep {
                 capture.end(nil)
                 return answer
             }
-            let body = HARBody(answer.response)
+            let body = CapturedBody(answer.response)
             switch answer.content {
             case .data(let data):
                 capture.end(body, with: data)
@@ -32,16 +37,6 @@ struct BodyCapturingStep: ResponseForwardingStep {
         } catch {
             capture.end(nil)
             throw error
-        }
-    }
-}
-
-extension HARRecorder {
-    /// The step that passes the bodies of responses to the recorder.
-    var bodyStep: BodyCapturingStep {
-        BodyCapturingStep(limit: bodyLimit) { [self] context in
-            let id = beginCapture(callID: context.callID, attempt: context.attempt)
-            return { [self] in endCapture(id, callID: context.callID, body: $0) }
         }
     }
 }
@@ -64,7 +59,7 @@ private final class BodyCapture: Sendable {
     /// - Parameters:
     ///   - body: The body that was received; `nil` if there is none.
     ///   - rest: The bytes that the body does not have yet.
-    func end(_ body: HARBody?, with rest: Data? = nil) {
+    func end(_ body: CapturedBody?, with rest: Data? = nil) {
         let isFirst = hasEnded.withLock { hasEnded in
             defer { hasEnded = true }
             return !hasEnded
@@ -79,10 +74,10 @@ private final class BodyCapture: Sendable {
 /// The body of a response that is received by its reader and, up to a limit, captured.
 private final class CapturedBodySource: WrappingSource {
     let token: TransferToken
-    private let body: Locked<HARBody>
+    private let body: Locked<CapturedBody>
     private let capture: BodyCapture
 
-    init(_ token: TransferToken, _ body: HARBody, _ capture: BodyCapture) {
+    init(_ token: TransferToken, _ body: CapturedBody, _ capture: BodyCapture) {
         self.token = token
         self.body = Locked(body)
         self.capture = capture

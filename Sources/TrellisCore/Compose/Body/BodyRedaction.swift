@@ -15,7 +15,7 @@ package enum BodyRedaction {
     /// body that is not UTF-8 are only known if it is JSON, multipart, or a form, which it may be without a valid type.
     ///
     /// - Parameter type: The `Content-Type` of the body; empty if it has none.
-    static func redacted(_ body: Data, type: String) -> (body: Data, remark: String?) {
+    package static func redacted(_ body: Data, type: String) -> (body: Data, remark: String?) {
         if MultipartRedaction.isMultipart(type) { return MultipartRedaction.redacted(body, type: type) }
         guard let text = String(validating: body, as: UTF8.self) else {
             let media = MediaType(type)
@@ -34,7 +34,7 @@ package enum BodyRedaction {
     }
 
     /// Returns a text without secrets, and a remark if a part of it is left out because it may hold some.
-    static func redacted(_ text: String, type: String) -> (text: String, remark: String?) {
+    package static func redacted(_ text: String, type: String) -> (text: String, remark: String?) {
         if MultipartRedaction.isMultipart(type) {
             let (body, remark) = MultipartRedaction.redacted(Data(text.utf8), type: type)
             return (String(decoding: body, as: UTF8.self), remark)

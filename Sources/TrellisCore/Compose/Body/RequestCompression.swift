@@ -81,7 +81,7 @@ extension RequestCompression {
     /// - Parameter existing: The `Content-Encoding` that the request would be sent with.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if there is an `existing` coding and
     ///   ``duplicateHeaderBehavior`` is ``DuplicateHeaderBehavior/error``.
-    func applies(to request: Request, existing: String?) throws(TrellisError) -> Bool {
+    package func applies(to request: Request, existing: String?) throws(TrellisError) -> Bool {
         switch request.body?.source {
         case nil: return false
         case .data(let data) where data.isEmpty: return false

@@ -37,7 +37,7 @@ extension HTTPFields {
     }
 
     /// The fields without the marks of invalid names.
-    var withoutInvalidNames: HTTPFields {
+    package var withoutInvalidNames: HTTPFields {
         contains(where: { $0.isInvalidNameMark }) ? HTTPFields(filter { !$0.isInvalidNameMark }) : self
     }
 

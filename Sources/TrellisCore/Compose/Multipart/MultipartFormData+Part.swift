@@ -38,7 +38,7 @@ extension MultipartFormData {
         }
 
         /// The type that is sent, if any.
-        var effectiveContentType: String? {
+        package var effectiveContentType: String? {
             headers[.contentType] ?? body.contentType
                 ?? effectiveFileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }
         }

@@ -17,7 +17,7 @@ public import HTTPTypes
 /// the file, before anything is sent.
 public struct MultipartFormData: Sendable {
     /// The subtype of the media type `multipart`.
-    enum Subtype: String, Sendable {
+    package enum Subtype: String, Sendable {
         case form = "form-data"
         case mixed
     }
@@ -27,7 +27,7 @@ public struct MultipartFormData: Sendable {
     public let boundary: String
     /// The parts, in the order in which they are sent.
     public private(set) var parts: [Part] = []
-    var subtype = Subtype.form
+    package var subtype = Subtype.form
 
     /// Creates a form without parts.
     ///

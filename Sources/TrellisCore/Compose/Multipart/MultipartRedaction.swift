@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// The removal of secrets from multipart bodies (RFC 2046, section 5.1): the contents of parts whose names indicate a secret, the secrets
 /// of other contents, by their types, and secret fields of parts. All other bytes stay as they are.
-struct MultipartRedaction {
+package struct MultipartRedaction {
     /// The remark about what cannot be understood.
     private static let remark = "the rest is not multipart, and is left out because it may hold secrets"
     /// The remark about a content whose codings are not removed.
@@ -12,7 +12,7 @@ struct MultipartRedaction {
     /// The number of multipart bodies within each other that are looked into.
     private static let maximumDepth = 8
     /// The names of the fields with the codings of a part, in lower case.
-    static let codingFields: Set<String> = ["content-transfer-encoding", "content-encoding"]
+    package static let codingFields: Set<String> = ["content-transfer-encoding", "content-encoding"]
     /// The codings that are none (RFC 2045, section 6.2; RFC 9110, section 8.4.1).
     private static let noCodings: Set<String> = ["", "7bit", "8bit", "binary", "identity"]
     /// The kinds of a `Content-Disposition` that need no name, in lower case.
@@ -170,7 +170,7 @@ struct MultipartRedaction {
 
     /// Returns whether a `Content-Disposition` names a part whose content is a secret. A name that another reader may read otherwise counts
     /// as a secret's, and so does a missing one, which a part of a form must have (RFC 7578, section 4.2).
-    static func namesSecret(_ disposition: String) -> Bool {
+    package static func namesSecret(_ disposition: String) -> Bool {
         // A field in several lines has line breaks.
         var scanner = FieldScanner(disposition.replacing(byte: "\r", with: " ").replacing(byte: "\n", with: " "))
         let kind = scanner.token()?.lowercasedASCII() ?? ""
@@ -237,7 +237,7 @@ struct MultipartRedaction {
     ///   - type: The `Content-Type` of the part.
     ///   - codings: The values of the fields of the part that are named in ``codingFields``.
     ///   - depth: The number of multipart bodies around the one that has the part.
-    static func redacted(
+    package static func redacted(
         _ content: Data, type: String, codings: [String], depth: Int = 0
     ) -> (body: Data, remark: String?) {
         let codings = codings.map { $0.lowercasedASCII() }.filter { !noCodings.contains($0) }

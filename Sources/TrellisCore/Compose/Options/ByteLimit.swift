@@ -6,7 +6,7 @@ public enum ByteLimit: Sendable, Hashable {
     case unlimited
 
     /// Returns `true` if `count` bytes exceed the limit.
-    func isExceeded(by count: Int) -> Bool {
+    package func isExceeded(by count: Int) -> Bool {
         if case .bytes(let limit) = self { count > limit } else { false }
     }
 

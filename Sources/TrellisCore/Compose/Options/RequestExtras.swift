@@ -126,7 +126,7 @@ extension Request {
 
     /// The time that the body waits for the server's permission: ``expectContinueTimeout``, or one second if the expectation was written
     /// as a field. `nil` if the body does not wait, or the request has no body (RFC 9110, section 10.1.1).
-    var bodyWait: Duration? {
+    package var bodyWait: Duration? {
         guard let body else { return nil }
         if case .data(let data) = body.source, data.isEmpty { return nil }
         return expectContinueTimeout ?? (hasExpectation ? .seconds(1) : nil)

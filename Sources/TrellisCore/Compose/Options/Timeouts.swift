@@ -101,7 +101,7 @@ extension Timeouts {
     ///
     /// - Parameter hasDefault: Whether the default applies if no total is set, because the response is collected in
     ///   memory and the request is not an upload.
-    func total(hasDefault: Bool) -> Duration? {
+    package func total(hasDefault: Bool) -> Duration? {
         named.total.named(or: hasDefault ? collectedTotal : nil)
     }
 
@@ -126,7 +126,7 @@ extension Timeouts {
     }
 
     /// Returns these limits, with each unset limit taken from the session.
-    func completed(by session: Timeouts) -> Timeouts {
+    package func completed(by session: Timeouts) -> Timeouts {
         let (own, other) = (named, session.named)
         var timeouts = self
         timeouts.named = Limits(

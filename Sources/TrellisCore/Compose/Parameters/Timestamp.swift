@@ -2,14 +2,14 @@ import FoundationEssentials
 
 /// The timestamps of RFC 3339 (section 5.6), always in UTC and the Gregorian calendar. Foundation's own style changes to the
 /// Julian calendar before October 1582, and writes a date for every number, even for one that is not a date.
-enum Timestamp {
+package enum Timestamp {
     /// The error for a date that is not a number, or whose year does not have four digits.
-    struct OutOfRange: Error, CustomStringConvertible {
-        var description: String { "the date is outside the years 0000 to 9999" }
+    package struct OutOfRange: Error, CustomStringConvertible {
+        package var description: String { "the date is outside the years 0000 to 9999" }
     }
 
     /// Returns the text of a date; fractions of a second, or of a millisecond, are cut off.
-    static func text(_ date: Date, withMilliseconds: Bool) throws(OutOfRange) -> String {
+    package static func text(_ date: Date, withMilliseconds: Bool) throws(OutOfRange) -> String {
         let time = date.timeIntervalSince1970
         // The condition is also false for NaN.
         guard time >= -62_167_219_200, time < 253_402_300_800 else { throw OutOfRange() }

@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 import HTTPTypes
 
 /// A proxy, with the credentials for it.
@@ -83,7 +83,7 @@ public struct Proxy: Sendable, Hashable, RedactedDescription {
     /// The authentication scheme of an HTTP proxy, used if there is a name or a password.
     public let authentication: Authentication
     /// The proxy in the form in which the engine is configured, including the credentials; `nil` for a direct connection.
-    let engine: EngineConfiguration.ProxyServer?
+    package let engine: EngineConfiguration.ProxyServer?
 
     /// Creates a proxy.
     ///

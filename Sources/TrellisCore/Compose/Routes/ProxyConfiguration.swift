@@ -105,7 +105,7 @@ public struct ProxyConfiguration: Sendable {
     /// Returns the decision for an origin; `nil` if it needs the function of ``selecting(_:)`` or a script.
     ///
     /// - Throws: The error of a variable that does not name a proxy.
-    func decision(for origin: URLOrigin) throws(TrellisError) -> ProxyDecision? {
+    package func decision(for origin: URLOrigin) throws(TrellisError) -> ProxyDecision? {
         switch rule {
         case .direct: return ProxyDecision(proxies: [], reason: "")
         case .always(let proxies, let exceptions):

@@ -92,7 +92,7 @@ public struct ProxyEnvironment: Sendable, Hashable {
     var looksUpServers: Bool { [http, https].contains { $0?.proxy?.looksUpServers == true } }
 
     /// Returns whether the variable with the exceptions has an entry for an origin.
-    func exempts(_ origin: URLOrigin) -> Bool {
+    package func exempts(_ origin: URLOrigin) -> Bool {
         exceptions?.list.match(host: origin.host, port: origin.port) != nil
     }
 }

@@ -81,7 +81,7 @@ public struct StaticAddresses: Sendable, Hashable {
     /// Returns the entries in the form of ``add(_:)``, sorted.
     ///
     /// - Parameter anyPort: The text for any port.
-    func texts(anyPort: String = "*") -> [String] {
+    package func texts(anyPort: String = "*") -> [String] {
         entries.map { key, addresses in
             let list = addresses.map(\.bracketed).joined(separator: ",")
             return "\(key.host?.text ?? "*"):\(key.port.map { "\($0)" } ?? anyPort):\(list)"

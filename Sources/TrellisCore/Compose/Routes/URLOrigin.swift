@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 
 /// The origin of a URL: its scheme, host and port (RFC 6454, section 4).
 public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
@@ -16,7 +16,7 @@ public struct URLOrigin: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    init(_ url: WireURL) { self.init(scheme: url.scheme, host: url.host, port: Int(url.port)) }
+    package init(_ url: WireURL) { self.init(scheme: url.scheme, host: url.host, port: Int(url.port)) }
 
     /// Whether the host is this machine: `localhost`, a name that ends in `.localhost` (RFC 6761, section 6.3), or an address of
     /// 127.0.0.0/8 or ::1.

@@ -1,11 +1,11 @@
 import CurlEngine
 
 /// Percent-encoding (RFC 3986, section 2.1).
-enum PercentEncoding {
+package enum PercentEncoding {
     /// Returns text in which every byte except letters, digits and the bytes of `plain` is encoded, with upper-case hexadecimal digits.
     ///
     /// - Parameter plain: Further bytes that stand for themselves. The default is the unreserved marks (RFC 3986, section 2.3).
-    static func encode(_ text: String, plain: String = "-._~") -> String {
+    package static func encode(_ text: String, plain: String = "-._~") -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let plain = Set(plain.utf8)
         let bytes = text.utf8.flatMap { byte -> [UInt8] in

@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 
 /// The rules that recognise secret fields and items.
-enum SecretFields {
+package enum SecretFields {
     /// The names of secret fields, in lower case.
     private static let names: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth", "dpop", "x-session",
@@ -30,7 +30,7 @@ enum SecretFields {
     /// Returns `true` if a name, of a field or an item, indicates that its value is a secret.
     ///
     /// - Parameter name: The name in lower case; `-` and `_` are ignored.
-    static func marksSecret(_ name: String) -> Bool {
+    package static func marksSecret(_ name: String) -> Bool {
         if endsWithWord(name) { return true }
         let name = joined(name)
         return parts.contains { name.containsBytes($0) }
@@ -63,7 +63,7 @@ enum SecretFields {
 
     /// Returns the value without its secrets. The scheme of credentials (RFC 9110, section 11.4) is kept, and so is the rest of a
     /// URL.
-    static func redacted(_ field: HTTPField) -> String {
+    package static func redacted(_ field: HTTPField) -> String {
         guard isSecret(field) else { return redactedURLs(of: field) }
         guard field.name == .authorization || field.name == .proxyAuthorization else { return "REDACTED" }
         let words = field.value.split(atByte: " ", maxSplits: 1)

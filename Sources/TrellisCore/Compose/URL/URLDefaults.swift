@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 /// The additions to the URLs of all requests: a base URL that relative URLs are resolved against, and query items.
-struct URLDefaults: Sendable {
+package struct URLDefaults: Sendable {
     /// The base URL, or the error of its conversion, if any.
     private let base: Result<URLReference, TrellisError>?
     /// The query items, with their names and their encoded text.
@@ -16,7 +16,7 @@ struct URLDefaults: Sendable {
     }
 
     /// Returns the request with its URL resolved, and with the query items whose names the URL does not have.
-    func completing(_ request: Request) throws(TrellisError) -> Request {
+    package func completing(_ request: Request) throws(TrellisError) -> Request {
         var request = request
         if let base { request.url = try Self.resolve(request.url, against: base) }
         if !items.isEmpty, !request.hasLeftOrigin {

@@ -67,7 +67,7 @@ package enum URLRedaction {
 
     /// Returns `true` if the name of a query or form item, percent-encoded or not, indicates that its value is a secret: the
     /// complete name, or its last segment that is no index (`user[pass]`, `user.pass`, `pass[0]`).
-    static func isSecret(_ name: Substring) -> Bool {
+    package static func isSecret(_ name: Substring) -> Bool {
         let name = decoded(name).lowercasedASCII()
         let segments = name.utf8.split { ".[]".utf8.contains($0) }
         let last = segments.last { segment in !segment.allSatisfy { 0x30...0x39 ~= $0 } }
@@ -77,7 +77,7 @@ package enum URLRedaction {
     }
 
     /// Returns a text with its percent-encoded bytes decoded; malformed escapes stay as they are.
-    static func decoded(_ text: Substring) -> String {
+    package static func decoded(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {

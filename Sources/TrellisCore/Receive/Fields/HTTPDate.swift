@@ -1,12 +1,12 @@
 import FoundationEssentials
 
 /// An instant as HTTP fields represent it, to the second (RFC 9110, section 5.6.7).
-struct HTTPDate: Hashable, Comparable, Sendable {
+package struct HTTPDate: Hashable, Comparable, Sendable {
     /// The seconds since 1970, without leap seconds; negative before 1970.
-    let secondsSince1970: Int64
+    package let secondsSince1970: Int64
 
     /// Creates an instant.
-    init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
+    package init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
 
     /// Creates an instant from one of the three forms that a recipient has to accept:
     ///
@@ -20,7 +20,7 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     /// - Parameters:
     ///   - now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
     ///   - acceptsUTC: Whether the zone may be written as `UTC`.
-    init?(_ text: String, now: HTTPDate, acceptsUTC: Bool = true) {
+    package init?(_ text: String, now: HTTPDate, acceptsUTC: Bool = true) {
         let bytes = text.utf8.span
         if let date = HTTPDate(fixed: bytes) {
             self = date
@@ -84,7 +84,7 @@ struct HTTPDate: Hashable, Comparable, Sendable {
     /// The present instant, rounded down to the second.
     static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
 
-    static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
+    package static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
 
     /// The text of the instant as senders write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
     var text: String {

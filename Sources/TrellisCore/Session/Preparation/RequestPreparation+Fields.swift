@@ -1,10 +1,10 @@
-import CurlEngine
+package import CurlEngine
 import HTTPTypes
 
 /// The URLs and fields of requests before they are sent.
 extension RequestPreparation {
     /// Returns the URL of a request.
-    func url(of request: Request) throws(TrellisError) -> WireURL {
+    package func url(of request: Request) throws(TrellisError) -> WireURL {
         do throws(WireURL.ParseFailure) {
             return try urls.url(parsing: request.url, unchanged: request.sendsURLUnchanged)
         } catch {

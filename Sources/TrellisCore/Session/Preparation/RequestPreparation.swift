@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
-final class RequestPreparation: Sendable {
+package final class RequestPreparation: Sendable {
     /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
@@ -12,7 +12,7 @@ final class RequestPreparation: Sendable {
 
     let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
-    let defaultFields: HTTPFields
+    package let defaultFields: HTTPFields
     /// An invalid name among the configuration's default fields; `nil` if all names are valid.
     let invalidDefaultName: String?
     /// Indicates whether the configuration's default fields have credentials for a proxy, which no request may have.
@@ -39,11 +39,11 @@ final class RequestPreparation: Sendable {
     /// Indicates whether an evaluator of servers may wait, which needs a call with a task.
     let mayWaitForTrust: Bool
     /// The rules of TLS of the session's requests.
-    let trust: TrustTable
+    package let trust: TrustTable
     /// The preparation of the requests for proxy scripts; `nil` before the first one.
     let scripts = Locked<RequestPreparation?>(nil)
     /// The base URL and the default query items; `nil` if the configuration has neither.
-    let urlDefaults: URLDefaults?
+    package let urlDefaults: URLDefaults?
 
     /// - Parameter makesConnections: Indicates whether the session's own transport makes connections.
     init(_ configuration: SessionConfiguration, makesConnections: Bool = true) {

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The rules of TLS of a session, by host.
-final class TrustTable: Sendable {
+package final class TrustTable: Sendable {
     private struct Pair: Hashable {
         let server: ObjectIdentifier
         let proxy: ObjectIdentifier
@@ -114,7 +114,7 @@ final class TrustTable: Sendable {
     }
 
     /// Returns the configuration for a host, with the demand of its evaluator.
-    func configuration(for host: String) -> TLSConfiguration {
+    package func configuration(for host: String) -> TLSConfiguration {
         var configuration = entry(for: host).configuration
         if needsStaple(from: host, configuration) { configuration.requiresStapledResponse = true }
         return configuration

@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The body options of the curl command line, and the input that curl reads.
 @Suite(.timeLimit(.minutes(3)))

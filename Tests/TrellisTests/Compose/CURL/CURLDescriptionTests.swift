@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The arguments that a shell hands to curl for a request.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The system's `curl`, run with the description, sends the same request as Trellis.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: Shell.hasCURL, "needs the curl command"))

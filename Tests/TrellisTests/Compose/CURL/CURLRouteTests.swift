@@ -3,6 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The options of curl for routes, proxies and trust, and the remarks on what the options do not express.
 struct CURLRouteTests {

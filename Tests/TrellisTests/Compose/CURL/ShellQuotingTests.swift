@@ -2,6 +2,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Quoted words that a real shell reads back unchanged.
 @Suite(.timeLimit(.minutes(3)))

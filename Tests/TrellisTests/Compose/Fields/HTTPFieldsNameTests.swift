@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Names of header fields that are given as text.
 struct HTTPFieldsNameTests {

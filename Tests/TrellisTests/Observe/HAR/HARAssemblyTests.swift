@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Exchanges that are put together from events and bodies in any order.
 struct HARAssemblyTests {
@@ -33,10 +34,10 @@ struct HARAssemblyTests {
             add(assembly.endCapture(id, callID: call, body: text.map { Script.body($0, status, firstByte) }))
         }
 
-        static func body(_ text: String, _ status: Int, _ firstByte: Int64) -> HARBody {
+        static func body(_ text: String, _ status: Int, _ firstByte: Int64) -> CapturedBody {
             var metrics = Metrics()
             metrics.firstByte = .milliseconds(firstByte)
-            var body = HARBody(
+            var body = CapturedBody(
                 Response(head: ResponseHead(status: .init(code: status)), url: "http://a.example/", metrics: metrics))
             body.append(Data(text.utf8), limit: .max)
             return body

@@ -4,6 +4,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Secrets in bodies that are multipart, or no text, or compressed.
 struct HARBodyRedactionTests {
@@ -204,7 +205,7 @@ struct HARBodyRedactionTests {
             var exchange = HARExchange(
                 callID: 1, callStart: Date(timeIntervalSince1970: 0), attempt: 1, request: Request("http://a.example/"),
                 queued: 0)
-            var body = HARBody(Response(head: head, url: "http://a.example/", metrics: Metrics()))
+            var body = CapturedBody(Response(head: head, url: "http://a.example/", metrics: Metrics()))
             body.append(try Self.gzipped(text), limit: limit)
             (exchange.head, exchange.body) = (head, body)
             return exchange.entry(bodyLimit: limit, revealsSecrets: false).response.content

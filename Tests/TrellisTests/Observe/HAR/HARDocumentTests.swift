@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Documents as JSON.
 struct HARDocumentTests {
@@ -108,10 +109,10 @@ struct HARDocumentTests {
     @Test func aBeginningEndsWithAWholeCharacter() {
         let bytes = Data("aé€😀".utf8)
         for limit in 0...bytes.count {
-            let beginning = HARMessages.beginning(of: bytes, limit: limit)
+            let beginning = CapturedBody.beginning(of: bytes, limit: limit)
             #expect(String(validating: beginning, as: UTF8.self) != nil && beginning.count > limit - 4)
         }
-        #expect(HARMessages.beginning(of: Data([0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), limit: 4).count == 4)
+        #expect(CapturedBody.beginning(of: Data([0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), limit: 4).count == 4)
     }
 
     @Test(arguments: [[0xFF, 0xFE], [0x61, 0x00], [0xEF, 0xBB, 0xBF, 0x61], [], [0x61]] as [[UInt8]])

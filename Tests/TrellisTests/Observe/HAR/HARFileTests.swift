@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The file of a recorder, which is a complete document at any time.
 @Suite(.timeLimit(.minutes(3)))

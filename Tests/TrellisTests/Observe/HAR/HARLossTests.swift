@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The events that a recorder has lost are counted, and its document tells their number.
 @Suite(.timeLimit(.minutes(3)))

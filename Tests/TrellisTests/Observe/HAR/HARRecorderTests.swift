@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The exchanges that a recorder records of sessions.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The durations of an exchange.
 struct HARTimelineTests {

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// A header field with an invalid name is an error when the request is sent.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// The curl command line of the request that a session would send.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDiagnostics
 
 /// Streams whose bytes come from the cache after an exchange with the server, in a session that records bodies.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The file of a recorder. An entry is written in the place of the document's end, together with a new end, so that the file is a complete
 /// document after every entry, however the process ends.

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import TrellisCore
 
 /// The cookies in fields, as a HAR document lists them. Nothing is checked, because a recording shows what was sent.
 enum HARCookies {

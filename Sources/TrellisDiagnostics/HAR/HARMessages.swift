@@ -1,6 +1,7 @@
 import CurlEngine
 package import FoundationEssentials
 package import HTTPTypes
+import TrellisCore
 
 /// The conversion of requests and responses to those of a HAR document, and back. Secrets are kept: see ``HARRedaction``.
 package enum HARMessages {
@@ -127,7 +128,9 @@ package enum HARMessages {
     /// Sets the body of a response as it was received, without its content codings, if the session has not removed them.
     ///
     /// - Parameter limit: The number of bytes that are kept.
-    static func setBody(_ body: HARBody, of response: inout HARDocument.Response, _ headers: HTTPFields, limit: Int) {
+    static func setBody(
+        _ body: CapturedBody, of response: inout HARDocument.Response, _ headers: HTTPFields, limit: Int
+    ) {
         response.setBody(body.bytes, size: body.size)
         let codings = codings(headers)
         let isComplete = body.bytes.count == body.size
@@ -135,22 +138,12 @@ package enum HARMessages {
         guard !codings.isEmpty, response.content.encoding != nil,
             let decoded = Self.decoded(body.bytes, codings: codings, limit: limit, isComplete: isComplete)
         else { return }
-        let kept = beginning(of: decoded, limit: limit)
+        let kept = CapturedBody.beginning(of: decoded, limit: limit)
         response.content.comment = nil
         response.setBody(kept, size: kept.count)
         guard !isComplete || kept.count < decoded.count else { return }
         response.content.size = -1
         response.content.comment = "the first \(kept.count) bytes"
-    }
-
-    /// Returns the beginning of bytes, which ends before a character that would be cut.
-    static func beginning(of bytes: Data, limit: Int) -> Data {
-        let beginning = bytes.prefix(limit)
-        for count in 0..<min(4, beginning.count) {
-            let whole = beginning.dropLast(count)
-            if String(validating: whole, as: UTF8.self) != nil { return whole }
-        }
-        return beginning
     }
 
     /// Returns the items of the query of a URL, decoded as a form's.
@@ -193,7 +186,7 @@ extension HARDocument.Request {
         }
         bodySize = body.count
         let whole = decoded ?? body
-        let kept = whole.count > limit ? HARMessages.beginning(of: whole, limit: limit) : whole
+        let kept = whole.count > limit ? CapturedBody.beginning(of: whole, limit: limit) : whole
         let (text, encoding) = HARMessages.text(of: kept)
         // The length of a body that was not decoded to its end is not known.
         let total = decoded == nil ? " of \(whole.count)" : ""

@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// The exchanges of all calls that a recorder observes, put together from events and from the bodies that a step has received.
 ///
 /// Events and bodies arrive in any order, because a monitor lags behind its session. An exchange is complete when its end was told and,
@@ -9,7 +11,7 @@ struct HARAssembly: Sendable {
         let attempt: Int
         var isOpen = true
         /// The body; `nil` if there is none, or if the hop has not ended.
-        var body: HARBody?
+        var body: CapturedBody?
     }
 
     /// A call with its exchanges.
@@ -100,7 +102,7 @@ struct HARAssembly: Sendable {
     /// Ends the hop of a step, and returns the exchanges that are complete now.
     ///
     /// - Parameter body: The body that was received; `nil` if there is none.
-    mutating func endCapture(_ id: Int, callID: UInt64, body: HARBody?) -> [HARExchange] {
+    mutating func endCapture(_ id: Int, callID: UInt64, body: CapturedBody?) -> [HARExchange] {
         guard let index = calls[callID]?.captures.firstIndex(where: { $0.id == id }) else { return [] }
         if let body {
             calls[callID]?.captures[index].isOpen = false

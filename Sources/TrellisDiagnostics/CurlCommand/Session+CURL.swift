@@ -1,5 +1,6 @@
 import CurlEngine
 import HTTPTypes
+public import TrellisCore
 
 extension Session {
     /// Returns a command line with which curl sends the same request as this session: ``Request/cURLDescription(_:)`` with the

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 extension TLSConfiguration {
     /// The options of curl for connections to servers.

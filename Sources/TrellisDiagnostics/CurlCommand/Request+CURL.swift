@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+public import TrellisCore
 
 extension Request {
     /// Returns a command line for a POSIX shell with which curl sends the same request.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// An exchange of a call that a recorder observes.
 struct HARExchange: Sendable {
@@ -30,7 +31,7 @@ struct HARExchange: Sendable {
     /// Indicates whether the end of the exchange was never told.
     var hasLostEnd = false
     var cacheStatus: CacheStatus?
-    var body: HARBody?
+    var body: CapturedBody?
 
     init(callID: UInt64, callStart: Date, attempt: Int, request: Request, queued: Int64) {
         self.callID = callID
@@ -97,35 +98,5 @@ struct HARExchange: Sendable {
     /// Returns an instant, rounded to a millisecond.
     private static func text(of date: Date) -> String {
         (try? Timestamp.text(date.addingTimeInterval(0.0005), withMilliseconds: true)) ?? "1970-01-01T00:00:00.000Z"
-    }
-}
-
-/// The body of a response, or its beginning, as a step has received it.
-struct HARBody: Sendable {
-    /// The status of the response.
-    var status: Int
-    /// The time from the call to the first byte of the response, in nanoseconds, by which the exchange of the body is found.
-    var firstByte: Int64
-    /// The content type; empty if the response has none.
-    let type: String
-    /// The bytes that were kept.
-    private(set) var bytes = Data()
-    /// The number of bytes that were received.
-    private(set) var size = 0
-
-    /// Creates the body of a response before it is received.
-    init(_ response: Response) {
-        status = response.status.code
-        firstByte = response.metrics.firstByteTime
-        type = response.headers[.contentType] ?? ""
-    }
-
-    /// Adds bytes, of which at most as many are kept as the limit allows.
-    mutating func append(_ chunk: Data, limit: Int) {
-        if bytes.count == size {
-            bytes.append(chunk.prefix(limit - size))
-            if chunk.count > limit - size { bytes = HARMessages.beginning(of: bytes, limit: limit) }
-        }
-        size += chunk.count
     }
 }

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import TrellisCore
 
 /// The removal of secrets from the requests and responses of a HAR document. The rules are those of ``SecretFields``,
 /// ``URLRedaction`` and ``BodyRedaction``; text that is without secrets stays as it is.

@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// Options of curl for a part of the settings, with remarks on what the options do not express.
 struct CURLSettings: Equatable {
     /// The options, each with its argument.

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 /// A command line for a POSIX shell that calls curl.
 struct CURLCommand {

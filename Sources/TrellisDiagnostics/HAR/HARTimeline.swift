@@ -1,3 +1,5 @@
+import TrellisCore
+
 /// The instants of one exchange, as nanoseconds since its call was made, and the durations of a HAR document that follow from them.
 struct HARTimeline: Sendable, Hashable {
     /// The beginning of the wait for a connection.

@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import TrellisCore
 
 /// The settings of ``Request/cURLDescription(_:)`` besides the request itself.
 public struct CURLDescriptionOptions: Sendable {

@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+public import TrellisCore
 
 /// A recorder of exchanges in HAR 1.2, which the network panels of browsers open. Each request on the wire has an entry, redirects and
 /// retries included.
@@ -111,7 +112,7 @@ public final class HARRecorder: EventMonitor {
     /// Ends the hop of a step. Does not wait for the disk.
     ///
     /// - Parameter body: The body that was received; `nil` if there is none.
-    func endCapture(_ id: Int, callID: UInt64, body: HARBody?) {
+    func endCapture(_ id: Int, callID: UInt64, body: CapturedBody?) {
         let complete = assembly.withLock { $0.endCapture(id, callID: callID, body: body) }
         guard add(complete), let file else { return }
         file.beginWriting { [self] in droppedEventCount }

@@ -1,4 +1,5 @@
 import CurlEngine
+import TrellisCore
 
 extension Request {
     /// Returns the options of curl for the way to the server and for the trust in the peers on it; the session's for what the
