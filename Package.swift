@@ -30,6 +30,8 @@ let package = Package(
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
         .library(name: "TrellisCore", targets: ["TrellisCore"]),
+        .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
+        .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisDiagnostics", targets: ["TrellisDiagnostics"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
@@ -74,9 +76,22 @@ let package = Package(
             name: "TrellisDiagnostics",
             dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // Downloads to files: resumed, in parts and in batches.
+        .target(
+            name: "TrellisDownloads",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        // WebSockets (RFC 6455).
+        .target(
+            name: "TrellisWebSockets",
+            dependencies: ["CurlEngine", "TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         // An umbrella: the core and its features under one name.
         .target(
-            name: "Trellis", dependencies: ["TrellisCore", "TrellisDiagnostics", "TrellisEvents"],
+            name: "Trellis",
+            dependencies: [
+                "TrellisCore", "TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisWebSockets",
+            ],
             swiftSettings: settings),
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
         .target(

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// Conversations that are cancelled at random moments leave nothing behind either.
 extension CancellationSoakTests {

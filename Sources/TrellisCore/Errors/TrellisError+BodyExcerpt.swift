@@ -13,7 +13,7 @@ extension TrellisError {
         /// Whether the body had more bytes than ``data``, or may have had more.
         public let isCut: Bool
 
-        init(_ body: Data, isCut: Bool = false) {
+        package init(_ body: Data, isCut: Bool = false) {
             // A copy: a slice would keep the complete body.
             data = Data([UInt8](body.prefix(Self.limit)))
             self.isCut = isCut || body.count > Self.limit

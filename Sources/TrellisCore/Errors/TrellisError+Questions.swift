@@ -172,7 +172,7 @@ extension TrellisError {
 
     /// Whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
     /// start from this value; their exceptions are documented in their code.
-    var isTransient: Bool {
+    package var isTransient: Bool {
         switch reason {
         // A server does not flood a connection by chance, and an interface that is missing is an error of the configuration. A server
         // without HTTP/2 has none the next time either.

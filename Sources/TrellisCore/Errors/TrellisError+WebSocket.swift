@@ -25,7 +25,7 @@ extension TrellisError {
 
 extension TrellisError {
     /// A part of the life of a WebSocket.
-    enum WebSocketPart: Sendable {
+    package enum WebSocketPart: Sendable {
         /// The request that opens the connection.
         case handshake
         /// The connection after that.
@@ -33,7 +33,7 @@ extension TrellisError {
     }
 
     /// Returns the error as one of a WebSocket, whose URL has the scheme `ws` or `wss` instead of the handshake's.
-    func ofWebSocket(_ part: WebSocketPart) -> TrellisError {
+    package func ofWebSocket(_ part: WebSocketPart) -> TrellisError {
         var error = self
         error.webSocketPart = part
         error.url = error.url?.withWebSocketScheme

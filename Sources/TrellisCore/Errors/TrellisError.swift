@@ -15,11 +15,11 @@ public struct TrellisError: Error, Sendable {
     /// them as secrets or signatures.
     public package(set) var url: String?
     /// The phase that the request was in.
-    public internal(set) var phase: Phase
+    public package(set) var phase: Phase
     /// The metrics of the request up to the failure.
-    public internal(set) var metrics: Metrics
+    public package(set) var metrics: Metrics
     /// The circumstances of the failure in words; `nil` if none are known.
-    public internal(set) var detail: String?
+    public package(set) var detail: String?
     /// Whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
     /// Whether the limit on connecting was reached because the trust in the server was not known in time: its evaluator had not
@@ -32,12 +32,12 @@ public struct TrellisError: Error, Sendable {
     /// The error that caused this one, for example an error that a body's source threw.
     public internal(set) var underlying: (any Error)?
     /// The response that was not accepted or could not be read; `nil` if the failure is another one.
-    public internal(set) var response: Response?
+    public package(set) var response: Response?
     /// The beginning of the body of ``response``, as it was received. The description shows it without the secrets of JSON and of forms,
     /// also multipart ones: texts under names such as `token` and `password`.
     public package(set) var bodyExcerpt: BodyExcerpt?
     /// The number of interruptions after which a download had continued by itself; 0 for other requests.
-    public internal(set) var interruptions = 0
+    public package(set) var interruptions = 0
     /// The part of a WebSocket's life that has failed; `nil` for other requests.
     var webSocketPart: WebSocketPart?
     /// The requests that the call had sent before the one that failed.
@@ -45,7 +45,7 @@ public struct TrellisError: Error, Sendable {
     /// Whether a step has thrown the error of another call, so that the method and the phase are not those of this call.
     var isOfOtherCall = false
     /// The redirects that were followed up to the failure, for an error without a response that has them.
-    var followed: [Redirect] = []
+    package var followed: [Redirect] = []
 
     /// Creates an error.
     package init(
@@ -181,7 +181,7 @@ extension TrellisError {
     private var isLimit: Bool { if case .limited = reason { true } else { false } }
 
     /// The error of a request that is made after the shutdown of its session.
-    static var sessionIsShutDown: TrellisError {
+    package static var sessionIsShutDown: TrellisError {
         var error = TrellisError(.cancelled(.sessionShutDown))
         error.isRefused = true
         return error

@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 
 /// The history of a call before an exchange: its earlier attempts and redirects, with the call's observer and limits.
-final class AttemptHistory: Sendable {
+package final class AttemptHistory: Sendable {
     /// The number of attempts that were made before this one: retries and hedged attempts, not redirects.
     let earlierAttempts: Int
     /// The redirects that led to this request.

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// A request that was checked and completed with its session's defaults, with everything that its exchange needs. A subclass of what
 /// transports get, so that a request is one object.
-final class PreparedRequest: TransportRequest, @unchecked Sendable {
+package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     // Unchecked: every member is a constant of a type that is `Sendable`.
 
     /// A body whose chunks are produced while it is sent.

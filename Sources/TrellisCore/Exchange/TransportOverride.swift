@@ -53,7 +53,7 @@ package final class TransportOverride: Sendable {
     }
 
     /// Runs an operation with the override of the task that has made its request; without one if `override` is `nil`.
-    static func with<Result>(
+    package static func with<Result>(
         _ override: TransportOverride?, _ operation: () async throws -> Result
     ) async rethrows -> Result {
         if override === current { return try await operation() }

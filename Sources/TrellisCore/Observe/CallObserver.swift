@@ -65,7 +65,7 @@ package final class CallObserver: Sendable {
     /// Sends an event to the observers that get it.
     ///
     /// - Parameter number: The attempt that the event belongs to; the latest one by default.
-    func tell(_ kind: consuming RequestEvent.Kind, attempt number: Int? = nil) {
+    package func tell(_ kind: consuming RequestEvent.Kind, attempt number: Int? = nil) {
         let detail = kind.detail
         guard let origin = makeOrigin(in: detail, attempt: number) else { return }
         send(RequestEvent(origin, kind), in: detail)

@@ -70,7 +70,7 @@ final class CallList: Sendable {
 }
 
 /// An operation made of several calls, such as a download. A session that shuts down waits for its end.
-protocol SessionOperation: AnyObject, Sendable {
+package protocol SessionOperation: AnyObject, Sendable {
     /// Ends the operation with an error.
     func cancel(_ error: any Error)
 }

@@ -16,12 +16,12 @@ public final class Session: Sendable {
     /// The configuration that the session was created with.
     public let configuration: SessionConfiguration
     let engines: SessionEngines
-    let life = SessionLife()
+    package let life = SessionLife()
     /// The validations of stored responses for which no caller waits.
     let validations = BackgroundValidations()
     /// The preparation that checks requests and completes them with the configuration's defaults.
     package let preparation: RequestPreparation
-    let clock: any EngineClock
+    package let clock: any EngineClock
     /// The hub that distributes events to the configuration's monitors and to ``requestEvents``.
     let hub: EventHub
     /// The configuration's steps.
@@ -105,7 +105,7 @@ public final class Session: Sendable {
     package var timekeeper: EngineExecutor { engines.timekeeper.executor }
 
     /// The actor of the first engine, which knows the operations of several calls.
-    var actor: SessionActor { engines.first.actor }
+    package var actor: SessionActor { engines.first.actor }
 
     /// Returns the bandwidth limits of a request, including its session's, if any.
     func flow(of request: Request) -> TransferBandwidth? {

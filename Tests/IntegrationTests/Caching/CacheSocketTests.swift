@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Sessions with a cache, and real servers: responses are stored as they arrive, completely or not at all.
 @Suite(.timeLimit(.minutes(3)))

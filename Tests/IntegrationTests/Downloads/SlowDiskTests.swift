@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// A slow disk delays the network of its own download, and no other work.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,6 +4,7 @@ import HTTPTypes
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// A server of WebSockets that sends messages back, and whose paths respond in other ways too.
 final class WebSocketServer: Sendable {

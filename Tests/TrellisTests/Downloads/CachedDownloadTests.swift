@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Downloads of sessions with a cache: what is stored is the file, and what is downloaded is stored.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,6 +2,7 @@ import CurlEngine
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The times at which a download writes a checkpoint.
 struct CheckpointScheduleTests {

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Checksums of files on the disk.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Checksums that callers expect and that servers declare.
 struct ChecksumTests {

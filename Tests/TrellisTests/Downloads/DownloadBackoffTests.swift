@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The limits and delays of further download attempts after interruptions.
 struct DownloadBackoffTests {

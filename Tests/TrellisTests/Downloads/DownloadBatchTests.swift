@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The progress and the outcomes of a batch of downloads.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The checkpoint of a partial file: its content and its timing, for a process that may be killed at any time.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The files that a download leaves on a disk whose machine fails: a checkpoint never lists bytes that are not certain to be on
 /// the disk.

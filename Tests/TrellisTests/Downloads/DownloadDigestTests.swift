@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The digests of a server that apply to the file of a download, and the digests that do not.
 @Suite(.timeLimit(.minutes(3)))

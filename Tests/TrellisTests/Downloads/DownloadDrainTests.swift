@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Downloads in flight while their session shuts down: further requests are allowed until the grace period is over.
 @Suite(.timeLimit(.minutes(3)))

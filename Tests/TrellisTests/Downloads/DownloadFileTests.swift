@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The file of a download: its links, its permissions, and its copies.
 @Suite(.timeLimit(.minutes(3)))

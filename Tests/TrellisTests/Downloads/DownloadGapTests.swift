@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// A partial file with gaps: a checkpoint that describes a file without gaps is removed before the first gap appears.
 @Suite(.timeLimit(.minutes(3)))

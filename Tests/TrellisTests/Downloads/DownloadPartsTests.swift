@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The failures of the connections of a download in parts.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,6 +2,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The decision of a download about the head of a response.
 struct DownloadRangeRequestTests {

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Several tasks that wait for one download.
 @Suite(.timeLimit(.minutes(3)))

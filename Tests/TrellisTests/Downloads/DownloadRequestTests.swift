@@ -5,6 +5,7 @@ import Testing
 @_spi(Transport) import TrellisTesting
 
 @_spi(Transport) @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The handle of a download, with its time limits.
 @Suite(.timeLimit(.minutes(3)))

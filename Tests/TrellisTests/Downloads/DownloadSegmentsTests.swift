@@ -2,6 +2,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The assignment of byte ranges to the connections of a download.
 struct DownloadSegmentsTests {

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// A file that exists at the destination before the download.
 @Suite(.timeLimit(.minutes(3)))

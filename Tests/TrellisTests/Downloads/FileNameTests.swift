@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The file names that servers suggest.
 struct FileNameTests {

@@ -3,6 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Downloads whose machine loses its network.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,6 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The encoding and decoding of resume data.
 struct ResumeDataTests {

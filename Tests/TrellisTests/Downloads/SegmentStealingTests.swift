@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The transfer of byte ranges from slow connections to connections that are done.
 struct SegmentStealingTests {

@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// A session on a scripted transport whose server has one file, and a temporary folder for the downloads of that file.
 struct ScriptedDownload {

@@ -1,4 +1,5 @@
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// A frame of the client, as a server reads it.
 struct ClientFrame: Equatable {

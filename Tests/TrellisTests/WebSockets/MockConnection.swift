@@ -3,6 +3,7 @@ import HTTPTypes
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// A connection whose other side is the test.
 final class MockConnection: DuplexConnection {

@@ -4,6 +4,7 @@ import HTTPTypes
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// An open WebSocket on a connection whose other side is the test, with a clock that the test moves.
 struct MockSocket {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The bytes of frames as a server sends them: without a mask.
 enum ServerFrame {

@@ -2,6 +2,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// An idle connection wakes the engine thread as rarely as its pings need it.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The rules about fragments, control frames, text and closing (RFC 6455, sections 5.4, 5.5, 7.4 and 8.1).
 struct WebSocketAssemblerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The waits of a sequence of connections.
 struct WebSocketBackoffTests {

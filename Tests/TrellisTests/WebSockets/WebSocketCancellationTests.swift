@@ -5,6 +5,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// The end of a conversation whose task is cancelled, on the framework's clock.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,6 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The events do not depend on where the bytes of a connection are cut.
 struct WebSocketChunkingTests {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// The ends of a connection (RFC 6455, section 7).
 struct WebSocketClosingTests {

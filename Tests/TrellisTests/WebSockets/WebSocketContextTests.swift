@@ -3,6 +3,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// The context of the compression follows what is on the wire, also when the tasks that send are cancelled (RFC 7692, section 7.2.1).
 @Suite(.timeLimit(.minutes(3)))

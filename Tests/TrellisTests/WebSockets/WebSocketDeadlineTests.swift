@@ -5,6 +5,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// The limits on the time of a handshake and of the whole conversation, on the framework's clock.
 @Suite(.timeLimit(.minutes(3)))

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The compression of messages (RFC 7692, section 7.2).
 struct WebSocketDeflateTests {

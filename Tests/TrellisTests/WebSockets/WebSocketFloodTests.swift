@@ -4,6 +4,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// Very many small frames at once: a connection handles a part of them in each turn of its thread, and answers few pings of a turn.
 @Suite(.timeLimit(.minutes(3)))

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The rules about single frames (RFC 6455, section 5.2).
 struct WebSocketFrameParserTests {

@@ -4,6 +4,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The frames of the client (RFC 6455, sections 5.2 to 5.4).
 struct WebSocketFrameWriterTests {

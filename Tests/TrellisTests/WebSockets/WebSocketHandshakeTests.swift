@@ -4,6 +4,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The opening handshake (RFC 6455, section 4, and RFC 7692, section 7.1).
 struct WebSocketHandshakeTests {

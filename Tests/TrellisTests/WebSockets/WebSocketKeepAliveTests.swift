@@ -3,6 +3,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// The pings that are sent by themselves take no memory for a server that takes no bytes.
 @Suite(.timeLimit(.minutes(3)))

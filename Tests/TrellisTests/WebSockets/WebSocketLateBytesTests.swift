@@ -3,6 +3,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// Bytes of a server behind its Close frame, after which no bytes mean anything (RFC 6455, section 5.5.1).
 @Suite(.timeLimit(.minutes(3)))

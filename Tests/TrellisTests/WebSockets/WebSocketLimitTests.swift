@@ -3,6 +3,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// The limits on compressed frames and messages, which count the bytes on the wire before any are decompressed, and the defaults.
 struct WebSocketLimitTests {

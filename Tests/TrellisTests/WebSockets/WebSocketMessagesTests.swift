@@ -4,6 +4,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// Messages of an open connection, in both directions.
 struct WebSocketMessagesTests {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// Pings of this side, on the framework's clock.
 @Suite(.timeLimit(.minutes(3)))

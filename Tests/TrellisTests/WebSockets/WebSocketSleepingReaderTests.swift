@@ -3,6 +3,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// A server that sends messages and pings, while nothing receives the messages.
 @Suite(.timeLimit(.minutes(3)))

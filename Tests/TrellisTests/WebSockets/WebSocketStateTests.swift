@@ -2,6 +2,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The closing handshake and the other ends of a connection, as a table (RFC 6455, section 7).
 struct WebSocketStateTests {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// A byte that no text has, at each place of a text: the connection fails with 1007 as soon as the byte comes, and not before.
 struct WebSocketTextTests {

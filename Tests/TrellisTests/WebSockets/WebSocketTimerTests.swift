@@ -2,6 +2,7 @@ import Testing
 
 @testable import TrellisCore
 @testable import TrellisTesting
+@testable import TrellisWebSockets
 
 /// An open connection has one timer for its pings, which its end takes away.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,6 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// The descriptions of errors of WebSockets, which name the WebSocket and not the request of its handshake.
 @Suite(.timeLimit(.minutes(3)))

@@ -1,8 +1,8 @@
 /// A scanner for the parts of a field's value: tokens, quoted strings, lists (RFC 9110, section 5.6).
-struct FieldScanner {
+package struct FieldScanner {
     private var rest: Substring.UTF8View
 
-    init(_ text: some StringProtocol) {
+    package init(_ text: some StringProtocol) {
         rest = Substring(text).utf8
         skipSpace()
     }
@@ -11,7 +11,7 @@ struct FieldScanner {
 
     func isAt(_ character: Unicode.Scalar) -> Bool { rest.first == UInt8(ascii: character) }
 
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
+    package mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard isAt(character) else { return false }
         rest.removeFirst()
         return true
@@ -29,7 +29,7 @@ struct FieldScanner {
     }
 
     /// Takes a token of one or more characters; returns `nil` if there is none.
-    mutating func token() -> String? {
+    package mutating func token() -> String? {
         let bytes = rest.prefix(while: Self.isTokenByte)
         guard !bytes.isEmpty else { return nil }
         rest = rest[bytes.endIndex...]
@@ -37,7 +37,7 @@ struct FieldScanner {
     }
 
     /// Takes the bytes in front of the next such character, quoted or not; takes all the rest if there is none.
-    mutating func bytes(before character: Unicode.Scalar) -> Substring.UTF8View {
+    package mutating func bytes(before character: Unicode.Scalar) -> Substring.UTF8View {
         let bytes = rest.prefix { $0 != UInt8(ascii: character) }
         rest = rest[bytes.endIndex...]
         return bytes
@@ -61,7 +61,7 @@ struct FieldScanner {
     }
 
     /// Returns the elements of a comma-separated list.
-    static func elements(of text: String) -> [Substring] {
+    package static func elements(of text: String) -> [Substring] {
         let bytes = text.utf8.span
         var elements: [Substring] = []
         var index = 0
@@ -84,7 +84,7 @@ struct FieldScanner {
         return elements
     }
 
-    static func isTokenByte(_ byte: UInt8) -> Bool {
+    package static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):

@@ -11,5 +11,5 @@ public enum ByteLimit: Sendable, Hashable {
     }
 
     /// The limit in bytes; `Int.max` for ``unlimited``.
-    var bytes: Int { if case .bytes(let limit) = self { limit } else { .max } }
+    package var bytes: Int { if case .bytes(let limit) = self { limit } else { .max } }
 }

@@ -119,7 +119,7 @@ extension Timeouts {
     }
 
     /// Returns these limits with a total of at most `limit`, also if no total is set.
-    func withTotal(atMost limit: Duration) -> Timeouts {
+    package func withTotal(atMost limit: Duration) -> Timeouts {
         var timeouts = self
         timeouts.named.total = min(total ?? limit, limit)
         return timeouts

@@ -16,7 +16,7 @@ package enum PercentEncoding {
     }
 
     /// Returns the decoded text; `nil` if a percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
-    static func decode(_ text: some StringProtocol) -> String? {
+    package static func decode(_ text: some StringProtocol) -> String? {
         bytes(Substring(text).utf8).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
@@ -37,7 +37,7 @@ package enum PercentEncoding {
 
     /// Returns the text of a parameter whose name ends with `*`, such as `UTF-8'en'a%20name` (RFC 8187, section 3.2); `nil` if it is
     /// malformed or of another charset than UTF-8 and ISO-8859-1.
-    static func extendedValue(_ value: some Collection<UInt8>) -> String? {
+    package static func extendedValue(_ value: some Collection<UInt8>) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = bytes(parts[2]) else { return nil }
         switch String(decoding: parts[0], as: UTF8.self).lowercasedASCII() {

@@ -2,14 +2,14 @@ import CurlEngine
 
 /// A URL or a relative reference in its five parts (RFC 3986, section 4.1 and appendix B), as text: the parts are not decoded,
 /// encoded or checked.
-struct URLReference: Hashable, Sendable {
+package struct URLReference: Hashable, Sendable {
     private(set) var scheme: String?
     private(set) var authority: String?
-    private(set) var path: String
+    package private(set) var path: String
     private(set) var query: String?
     private(set) var fragment: String?
 
-    init(_ text: String) {
+    package init(_ text: String) {
         var rest = text[...]
         fragment = Self.split(&rest, at: "#")
         query = Self.split(&rest, at: "?")

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The sizes of the files of a body, read on a thread that may block on a disk: the cooperative pool and the engine thread must not block.
-struct FileSizes: Sendable {
+package struct FileSizes: Sendable {
     private let sizes: [String: Result<Int64, TrellisError>]
 
     /// Reads the size of each file once. For a file that cannot be sent, the subscript throws the error.

@@ -13,7 +13,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
     /// The closure that is called when a reader asks for its first value.
     private let begin: (@Sendable () -> Void)?
 
-    init(_ broadcaster: ProgressBroadcaster, begin: (@Sendable () -> Void)? = nil) {
+    package init(_ broadcaster: ProgressBroadcaster, begin: (@Sendable () -> Void)? = nil) {
         self.broadcaster = broadcaster
         self.begin = begin
     }

@@ -2,14 +2,14 @@ import CurlEngine
 import HTTPTypes
 
 /// The range of a representation that a response carries: the value of `Content-Range` (RFC 9110, section 14.4).
-enum ContentRange: Hashable, Sendable {
+package enum ContentRange: Hashable, Sendable {
     /// The range of the bytes, and the size of the representation if that is known.
     case part(Range<Int64>, total: Int64?)
     /// The value of a 416: the range does not exist, and the representation has `total` bytes.
     case unsatisfied(total: Int64)
 
     /// Parses a value strictly; `nil` if it is anything else, because bytes must not be written at an uncertain position.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         var words = text.split(atByte: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words.removeFirst().lowercasedASCII() == "bytes" else { return nil }
         let halves = words[0].split(atByte: "/", omittingEmptySubsequences: false)
@@ -32,7 +32,7 @@ enum ContentRange: Hashable, Sendable {
     }
 
     /// Returns the number that digits alone stand for, without a sign or spaces.
-    static func number(_ text: some StringProtocol) -> Int64? {
+    package static func number(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
             return nil
         }
@@ -46,7 +46,7 @@ extension ContentRange {
     ///
     /// The field has a meaning only in a 206 and a 416 (RFC 9110, section 14.4). Some servers send it with the status 200 and a part, so
     /// that neither the part nor the complete representation is certain. A field that cannot be read makes the body a part too.
-    static func claimsPart(status: Int, _ fields: HTTPFields) -> Bool {
+    package static func claimsPart(status: Int, _ fields: HTTPFields) -> Bool {
         guard status != 206 else { return true }
         return 200..<300 ~= status && fields[values: .contentRange].contains { isPartOfBytes($0) }
     }

@@ -82,7 +82,7 @@ package struct HTTPDate: Hashable, Comparable, Sendable {
     var date: Date { Date(timeIntervalSince1970: Double(secondsSince1970)) }
 
     /// The present instant, rounded down to the second.
-    static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
+    package static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
 
     package static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
 

@@ -3,14 +3,14 @@ import HTTPTypes
 
 /// The validator that distinguishes a representation from every other one of the same URL: the value for `If-Range` (RFC 9110,
 /// section 13.1.5).
-enum StrongValidator: Hashable, Sendable {
+package enum StrongValidator: Hashable, Sendable {
     /// A strong entity tag, with its quotes.
     case entityTag(String)
     /// The time of the last change, if the representation certainly did not change again within that second.
     case lastModified(String)
 
     /// Creates the validator of a response; `nil` if the response has none.
-    init?(_ fields: HTTPFields) {
+    package init?(_ fields: HTTPFields) {
         if let tag = fields[.eTag] {
             // A weak tag says that the bytes may differ, and then the time is not reliable either.
             guard Self.isStrong(tag) else { return nil }
@@ -27,14 +27,14 @@ enum StrongValidator: Hashable, Sendable {
     }
 
     /// The value for `If-Range`.
-    var text: String {
+    package var text: String {
         switch self {
         case .entityTag(let text), .lastModified(let text): text
         }
     }
 
     /// Compares tags character by character (RFC 9110, section 8.8.3.2), which here means byte by byte.
-    static func == (one: StrongValidator, other: StrongValidator) -> Bool {
+    package static func == (one: StrongValidator, other: StrongValidator) -> Bool {
         switch (one, other) {
         case (.entityTag(let one), .entityTag(let other)), (.lastModified(let one), .lastModified(let other)):
             one.hasSameBytes(as: other)
@@ -42,10 +42,10 @@ enum StrongValidator: Hashable, Sendable {
         }
     }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(text) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
     /// Whether a part with these fields is of the same representation.
-    func fits(partWith fields: HTTPFields) -> Bool {
+    package func fits(partWith fields: HTTPFields) -> Bool {
         switch self {
         // A part has the tag of the complete representation (RFC 9110, section 15.3.7).
         case .entityTag(let tag): fields[.eTag]?.hasSameBytes(as: tag) ?? false

@@ -29,7 +29,7 @@ package struct Validation: Sendable {
     package var isSilent: Bool { validators.isEmpty }
 
     /// Returns the validators that apply, in this order: the defaults that no named validator replaces, then the named ones.
-    func validators(withDefaults hasDefaults: Bool) -> [Validator] {
+    package func validators(withDefaults hasDefaults: Bool) -> [Validator] {
         guard hasDefaults, !isOff else { return validators }
         guard !validators.isEmpty else { return Self.defaults }
         return Self.defaults.filter { standard in !validators.contains { $0.replaces(standard) } } + validators

@@ -53,7 +53,9 @@ extension Session {
     ///
     /// - Parameter isInFlight: Indicates whether the call belongs to a download that the session knows, so that it is sent even while the
     ///   session drains.
-    func open(_ make: @autoclosure () throws -> Request, isInFlight: Bool = false) async throws -> StreamResponse {
+    package func open(_ make: @autoclosure () throws -> Request, isInFlight: Bool = false) async throws
+        -> StreamResponse
+    {
         let start = clock.now()
         let request = try make()
         if isSurrounded(request) {

@@ -14,7 +14,7 @@ package struct ProtocolSwitch: Sendable {
     /// The body of a response that refuses, up to 64 KiB.
     package let body: Data
     /// Indicates whether the body has more bytes, or has failed.
-    var isBodyCut = false
+    package var isBodyCut = false
 }
 
 extension Session {

@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// The body of a streamed response, for its reader. It keeps the session alive as long as the body is read. Its exchange has started and no
 /// longer moves, so that calls go to the engine of the transfer directly.
-final class StreamSource: ChunkSource {
+package final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
     let exchange: ExchangeActor
     private let session: Session
@@ -17,18 +17,18 @@ final class StreamSource: ChunkSource {
     /// The connection on which the server has switched protocols; `nil` if it has not.
     var connection: (any DuplexConnection)? { inbox.connection }
 
-    var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
+    package var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 
-    var metrics: Metrics? { get async { await exchange.finalMetrics } }
+    package var metrics: Metrics? { get async { await exchange.finalMetrics } }
 
     /// The time since the call began: the exchange of a stream is made with the start of its call.
-    var elapsedTime: Int64? { session.clock.now().nanoseconds(since: exchange.prepared.start) }
+    package var elapsedTime: Int64? { session.clock.now().nanoseconds(since: exchange.prepared.start) }
 
-    func next() async throws -> Data? { try await inbox.next() }
+    package func next() async throws -> Data? { try await inbox.next() }
 
-    func finalResponse() async throws -> Response { try await inbox.finalResponse() }
+    package func finalResponse() async throws -> Response { try await inbox.finalResponse() }
 
-    func cancel(explicitly: Bool) {
+    package func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
         exchange.submitDirectly { $0.cancel(error) }
@@ -37,7 +37,7 @@ final class StreamSource: ChunkSource {
     /// Measures the rest of the body in bytes on the wire.
     func measure(with meter: ProgressBroadcaster) { exchange.submitDirectly { $0.measureDownload(with: meter) } }
 
-    func hold(_ isHeld: Bool) {
+    package func hold(_ isHeld: Bool) {
         exchange.submitDirectly { if isHeld { $0.suspend() } else { $0.resume() } }
     }
 }

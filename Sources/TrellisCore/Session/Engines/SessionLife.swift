@@ -2,7 +2,7 @@ import CurlEngine
 import Synchronization
 
 /// The life of a session, which all of its engines share.
-final class SessionLife: Sendable {
+package final class SessionLife: Sendable {
     private let shutDown = Atomic(false)
     private let drained = Atomic(false)
     private let ended = Atomic(false)
@@ -39,7 +39,7 @@ final class SessionLife: Sendable {
 
     /// Lets `body` be called when the session begins to drain; calls it at once if it drains already. Returns the number of the listener
     /// for ``forget(_:)``.
-    func whenDraining(_ body: @escaping @Sendable () -> Void) -> UInt64 {
+    package func whenDraining(_ body: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isDraining) = listeners.withLock { listeners in
             listeners.lastNumber += 1
             if !listeners.isDraining { listeners.bodies[listeners.lastNumber] = body }
@@ -50,7 +50,7 @@ final class SessionLife: Sendable {
     }
 
     /// Removes a listener.
-    func forget(_ number: UInt64) { listeners.withLock { $0.bodies[number] = nil } }
+    package func forget(_ number: UInt64) { listeners.withLock { $0.bodies[number] = nil } }
 
     /// Tells the listeners that the session drains, so that what has no end of its own can end.
     func announceDrain() {

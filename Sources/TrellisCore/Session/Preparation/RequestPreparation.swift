@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -103,7 +103,7 @@ package final class RequestPreparation: Sendable {
     ///   - sizes: The sizes of the body's files.
     ///   - keepsCoding: Indicates whether the body is delivered in its content coding, as by ``Request/keepsCoding``.
     ///   - url: The URL of the request, if it is known; it does not count in a session with a base URL or default query items.
-    func prepare(
+    package func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
         history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0, keepsCoding: Bool = false,
         url: WireURL? = nil
@@ -199,7 +199,7 @@ package final class RequestPreparation: Sendable {
     }
 
     /// Returns the request with its URL resolved against the base URL, and with the default query items.
-    func completingURL(of request: Request) throws -> Request {
+    package func completingURL(of request: Request) throws -> Request {
         guard let urlDefaults else { return request }
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {

@@ -41,7 +41,7 @@ public struct OfflineRetrier: RequestInterceptor {
     }
 
     /// Returns whether a missing network may have caused the failure of an attempt to send a request to a URL.
-    static func mayBeOffline(after error: (any Error)?, to url: String) -> Bool {
+    package static func mayBeOffline(after error: (any Error)?, to url: String) -> Bool {
         switch (error as? TrellisError)?.reason {
         case .connectionFailed: !isThisMachine(url)
         case .proxyFailed(.nameResolution(let proxy, _)), .proxyFailed(.unreachable(let proxy, _)):

@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// The time that a server asks its clients to stay away: in `Retry-After` (RFC 9110, section 10.2.3), or in the fields of rate limits
 /// that servers send without it.
-enum RetryAfter {
+package enum RetryAfter {
     /// Returns the time that a response asks for; `nil` if no field has a valid one. The first of these fields that has one counts, and the
     /// longest time of several equal fields:
     ///
@@ -15,7 +15,7 @@ enum RetryAfter {
     /// The last three are in many responses that no limit has caused. They count if they say that nothing remains or, where they do not
     /// say what remains, with a status of 429. An instant is compared with the server's own in `Date`, if the server sent one: the clocks
     /// of both sides need not agree.
-    static func delay(in head: ResponseHead, now: HTTPDate) -> Duration? {
+    package static func delay(in head: ResponseHead, now: HTTPDate) -> Duration? {
         let fields = head.headers
         let now = fields[values: .date].first.flatMap { HTTPDate($0, now: now) } ?? now
         func longest(_ name: String, _ delay: (String) -> Duration?) -> Duration? {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// Checks that the events of a WebSocket do not depend on how the server's bytes are cut, and that no message exceeds the limit.
 func fuzzWebSocket(_ input: FuzzInput) {

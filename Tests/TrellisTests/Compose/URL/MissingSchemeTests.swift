@@ -3,6 +3,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisWebSockets
 
 /// A URL that begins with a host in place of a scheme is an error that proposes the URL with a scheme, with every libcurl.
 struct MissingSchemeTests {

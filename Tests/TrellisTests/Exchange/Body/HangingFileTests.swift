@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Files on a disk that hangs: whoever leaves does not wait for it.
 @Suite(.timeLimit(.minutes(3)))

@@ -3,6 +3,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 @testable import TrellisEvents
 
 /// Received texts are parsed and compared as bytes.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 @testable import TrellisEvents
 
 /// The classification of statuses and methods, which every policy shares.

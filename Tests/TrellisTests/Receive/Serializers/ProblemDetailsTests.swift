@@ -2,6 +2,7 @@ import FoundationEssentials
 import Testing
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// The format `application/problem+json` (RFC 9457).
 struct ProblemDetailsTests {

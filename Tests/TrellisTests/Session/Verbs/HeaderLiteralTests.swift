@@ -4,6 +4,8 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
+@testable import TrellisWebSockets
 
 /// The fields by text of the verbs and handles that ``VerbParametersTests`` does not list.
 @Suite(.timeLimit(.minutes(3)))

@@ -5,7 +5,9 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 @testable import TrellisEvents
+@testable import TrellisWebSockets
 
 /// The query, the fields and the time limit that are passed to verbs and handles.
 @Suite(.timeLimit(.minutes(3)))

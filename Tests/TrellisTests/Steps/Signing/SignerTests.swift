@@ -5,6 +5,7 @@ import Testing
 import TrellisTesting
 
 @testable import TrellisCore
+@testable import TrellisDownloads
 
 /// Signers over a mock transport: each request on the wire has the seal of its own bytes.
 @Suite(.timeLimit(.minutes(3)))

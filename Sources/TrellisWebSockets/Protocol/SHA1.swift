@@ -1,0 +1,48 @@
+import TrellisCore
+
+/// The hash function SHA-1 (FIPS 180-4, section 6.1), with which a server shows that it has read the key of a handshake (RFC 6455, section
+/// 1.3). It secures nothing. OpenSSL's is not used, because one in FIPS 140 mode may refuse it.
+enum SHA1 {
+    /// Returns the 20 bytes of the hash of a short message.
+    static func hash(_ message: [UInt8]) -> [UInt8] {
+        var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
+        let bytes = padded(message)
+        for start in stride(from: 0, to: bytes.count, by: 64) { addBlock(bytes[start..<start + 64], to: &state) }
+        return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32($0))) } }
+    }
+
+    /// Returns the message with its length in bits, in whole blocks of 64 bytes.
+    private static func padded(_ message: [UInt8]) -> [UInt8] {
+        var bytes = message + [0x80]
+        while bytes.count % 64 != 56 { bytes.append(0) }
+        let bits = UInt64(message.count) * 8
+        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+        return bytes
+    }
+
+    private static func addBlock(_ block: ArraySlice<UInt8>, to state: inout [UInt32]) {
+        var words = stride(from: block.startIndex, to: block.endIndex, by: 4).map { start in
+            block[start..<start + 4].reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
+        }
+        for index in 16..<80 {
+            words.append(rotated(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], by: 1))
+        }
+        var (a, b, c, d, e) = (state[0], state[1], state[2], state[3], state[4])
+        for (index, word) in words.enumerated() {
+            let (mix, constant): (UInt32, UInt32) =
+                switch index {
+                case ..<20: (b & c | ~b & d, 0x5A82_7999)
+                case ..<40: (b ^ c ^ d, 0x6ED9_EBA1)
+                case ..<60: (b & c | b & d | c & d, 0x8F1B_BCDC)
+                default: (b ^ c ^ d, 0xCA62_C1D6)
+                }
+            let next = rotated(a, by: 5) &+ mix &+ e &+ constant &+ word
+            (a, b, c, d, e) = (next, a, rotated(b, by: 30), c, d)
+        }
+        for (index, value) in [a, b, c, d, e].enumerated() { state[index] &+= value }
+    }
+
+    private static func rotated(_ word: UInt32, by count: UInt32) -> UInt32 { word << count | word >> (32 - count) }
+}
