@@ -98,9 +98,13 @@ let package = Package(
             name: "TrellisFoundation",
             dependencies: ["Trellis", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // TLS servers without sockets, and certificates made at run time. Through the OpenSSL that libcurl has loaded.
+        .target(name: "CServerTLS", dependencies: ["CCurl"]),
         .target(
             name: "TrellisTesting",
-            dependencies: ["Trellis", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: [
+                "CServerTLS", "Trellis", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: settings),
         // The traits of Swift Testing. A target of its own, because a program that links Swift Testing runs in tests alone.
         .target(

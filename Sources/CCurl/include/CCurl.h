@@ -11,7 +11,6 @@
 #include "CCurlCodec.h"
 #include "CCurlHeads.h"
 #include "CCurlLibraries.h"
-#include "CCurlServer.h"
 #include "CCurlSystem.h"
 #include "CCurlTLS.h"
 

@@ -20,9 +20,4 @@ bool ccurl_openssl_find_any(void *functions, const char *const *names, size_t co
 // Returns the session (`SSL *`) of a transfer's current connection, for functions from above; NULL if there is none.
 void *ccurl_openssl_session(CURL *easy);
 
-// The parts of a certificate: OpenSSL's X509 and EVP_PKEY.
-struct ccurl_certificate {
-  void *certificate, *key;
-};
-
 #endif

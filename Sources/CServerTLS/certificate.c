@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "CCurl.h"
-#include "openssl.h"
+#include "certificate.h"
 
 static struct {
   void *(*generator_new)(int, void *);
@@ -189,3 +188,5 @@ char *ccurl_certificate_pem(const struct ccurl_certificate *certificate, bool ha
   pki.bio_free(output);
   return result;
 }
+
+void ccurl_certificate_free_pem(char *pem, size_t length) { ccurl_identity_free(pem, length); }

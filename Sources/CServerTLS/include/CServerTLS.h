@@ -1,7 +1,7 @@
 // The server's side of TLS, and certificates made at run time, for tests. Through the OpenSSL that libcurl has loaded, or otherwise the
 // system's.
-#ifndef TRELLIS_CCURL_SERVER_H
-#define TRELLIS_CCURL_SERVER_H
+#ifndef TRELLIS_SERVER_TLS_H
+#define TRELLIS_SERVER_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,9 +19,11 @@ struct ccurl_certificate *_Nullable ccurl_certificate_create(const char *_Nonnul
                                                              int64_t begin, int64_t end,
                                                              const struct ccurl_certificate *_Nullable issuer);
 void ccurl_certificate_free(struct ccurl_certificate *_Nullable certificate);
-// Returns the certificate in PEM, followed by its key if `has_key` is true; NULL after a failure. To be freed with `ccurl_identity_free`.
+// Returns the certificate in PEM, followed by its key if `has_key` is true; NULL after a failure. To be freed with the function below.
 char *_Nullable ccurl_certificate_pem(const struct ccurl_certificate *_Nonnull certificate, bool has_key,
                                       size_t *_Nonnull length);
+// Frees a text, after its bytes were erased.
+void ccurl_certificate_free_pem(char *_Nullable pem, size_t length);
 
 // The settings of TLS servers with one certificate. Several threads may use them.
 struct ccurl_server_tls;

@@ -1,4 +1,5 @@
-import CCurl
+import CServerTLS
+import CurlEngine
 
 /// A certificate with its key that was made at run time, for tests of TLS.
 @safe
@@ -55,7 +56,7 @@ package final class IssuedCertificate: @unchecked Sendable {
     private func text(hasKey: Bool) -> String {
         var length = 0
         guard let text = unsafe ccurl_certificate_pem(handle, hasKey, &length) else { return "" }
-        defer { unsafe ccurl_identity_free(text, length) }
+        defer { unsafe ccurl_certificate_free_pem(text, length) }
         return unsafe String(decoding: UnsafeRawBufferPointer(start: text, count: length), as: UTF8.self)
     }
 

@@ -1,8 +1,8 @@
-import CCurl
+import CServerTLS
 
 /// The settings of TLS servers with one certificate, for tests.
 @safe
-package final class ServerTLS: @unchecked Sendable {
+final class ServerTLS: @unchecked Sendable {
     // Unchecked: the settings do not change after their creation, and OpenSSL counts their references atomically.
     fileprivate let handle: OpaquePointer
 
@@ -11,7 +11,7 @@ package final class ServerTLS: @unchecked Sendable {
     /// - Parameters:
     ///   - certificate: The certificate of the server.
     ///   - clientAuthority: The authority that must have issued the certificates of clients; `nil` if clients need none.
-    package init?(_ certificate: IssuedCertificate, clientAuthority: IssuedCertificate? = nil) {
+    init?(_ certificate: IssuedCertificate, clientAuthority: IssuedCertificate? = nil) {
         guard let created = unsafe ccurl_server_tls_create(certificate.handle, clientAuthority?.handle) else {
             return nil
         }
@@ -23,9 +23,9 @@ package final class ServerTLS: @unchecked Sendable {
 
 /// The server's side of TLS on one connection. It has no socket: its owner carries the encrypted bytes.
 @safe
-package final class ServerTLSSession {
+final class ServerTLSSession {
     /// The result of a step.
-    package enum Step: Sendable, Hashable {
+    enum Step: Sendable, Hashable {
         /// The step is complete; with decrypted bytes after a read.
         case complete([UInt8])
         /// The client has ended its side (`close_notify`; RFC 8446, section 6.1).
@@ -41,7 +41,7 @@ package final class ServerTLSSession {
     private let settings: ServerTLS
 
     /// Creates the TLS of a connection; `nil` if memory has run out.
-    package init?(_ settings: ServerTLS) {
+    init?(_ settings: ServerTLS) {
         guard let created = unsafe ccurl_server_session_create(settings.handle) else { return nil }
         unsafe handle = created
         self.settings = settings
@@ -50,13 +50,13 @@ package final class ServerTLSSession {
     deinit { unsafe ccurl_server_session_free(handle) }
 
     /// Continues the handshake. After every step, also a failed one, there may be bytes to send.
-    package func handshake() -> Step {
+    func handshake() -> Step {
         let result = unsafe ccurl_server_session_handshake(handle)
         return result == CCURL_SESSION_COMPLETE ? .complete([]) : meaning(of: Int(result))
     }
 
     /// Returns the next decrypted bytes, at most `count`.
-    package func read(upTo count: Int) -> Step {
+    func read(upTo count: Int) -> Step {
         var result = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             guard let start = buffer.baseAddress else { return }
@@ -67,7 +67,7 @@ package final class ServerTLSSession {
     }
 
     /// Encrypts bytes. Returns whether that was possible.
-    package func write(_ bytes: [UInt8]) -> Bool {
+    func write(_ bytes: [UInt8]) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return true }
             return unsafe ccurl_server_session_write(handle, start, bytes.count)
@@ -75,10 +75,10 @@ package final class ServerTLSSession {
     }
 
     /// Announces the end of the connection (`close_notify`).
-    package func end() { unsafe ccurl_server_session_end(handle) }
+    func end() { unsafe ccurl_server_session_end(handle) }
 
     /// Takes encrypted bytes of the client.
-    package func receive(_ bytes: [UInt8]) -> Bool {
+    func receive(_ bytes: [UInt8]) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return true }
             return unsafe ccurl_server_session_receive(handle, start, bytes.count)
@@ -86,7 +86,7 @@ package final class ServerTLSSession {
     }
 
     /// Returns the encrypted bytes that are to be sent to the client; empty if there are none.
-    package func takeOutput() -> [UInt8] {
+    func takeOutput() -> [UInt8] {
         var output: [UInt8] = []
         while true {
             let piece = unsafe [UInt8](unsafeUninitializedCapacity: 32 << 10) { buffer, filled in

@@ -2,8 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "CCurl.h"
-#include "openssl.h"
+#include "certificate.h"
 
 static struct {
   const void *(*server_method)(void);
