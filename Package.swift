@@ -30,10 +30,10 @@ let package = Package(
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
         .library(name: "TrellisCore", targets: ["TrellisCore"]),
-        .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
-        .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisDiagnostics", targets: ["TrellisDiagnostics"]),
+        .library(name: "TrellisDownloads", targets: ["TrellisDownloads"]),
         .library(name: "TrellisEvents", targets: ["TrellisEvents"]),
+        .library(name: "TrellisWebSockets", targets: ["TrellisWebSockets"]),
         .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
         .library(name: "TrellisTestTraits", targets: ["TrellisTestTraits"]),
@@ -96,28 +96,29 @@ let package = Package(
         // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
         .target(
             name: "TrellisFoundation",
-            dependencies: ["Trellis", .product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["TrellisCore", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         // TLS servers without sockets, and certificates made at run time. Through the OpenSSL that libcurl has loaded.
         .target(name: "CServerTLS", dependencies: ["CCurl"]),
         .target(
             name: "TrellisTesting",
             dependencies: [
-                "CServerTLS", "Trellis", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types"),
+                "TrellisCore", "TrellisDiagnostics", "TrellisWebSockets", "CServerTLS", "CurlEngine",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
         // The traits of Swift Testing. A target of its own, because a program that links Swift Testing runs in tests alone.
         .target(
             name: "TrellisTestTraits",
-            dependencies: ["Trellis", "TrellisTesting", .product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["TrellisCore", "TrellisTesting", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .target(
             name: "TrellisObservability",
-            dependencies: ["CurlEngine", "Trellis", .product(name: "HTTPTypes", package: "swift-http-types")]
+            dependencies: ["TrellisCore", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")]
                 + observability,
             swiftSettings: settings),
-        .target(name: "TrellisService", dependencies: ["Trellis"] + service, swiftSettings: settings),
-        .target(name: "TrellisConfiguration", dependencies: ["Trellis"] + configuration, swiftSettings: settings),
+        .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
+        .target(name: "TrellisConfiguration", dependencies: ["TrellisCore"] + configuration, swiftSettings: settings),
         .testTarget(name: "CurlEngineTests", dependencies: ["CurlEngine", "TrellisTesting"], swiftSettings: settings),
         .testTarget(
             name: "TrellisTests", dependencies: ["Trellis", "TrellisTestTraits", "TrellisTesting"],

@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 /// The error of a setting that cannot be used.
 public struct InvalidSetting: Error, Sendable, Hashable {

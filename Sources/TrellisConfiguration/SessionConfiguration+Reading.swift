@@ -1,6 +1,6 @@
 #if Configuration
 public import Configuration
-public import Trellis
+public import TrellisCore
 
 extension SessionConfiguration {
     /// Creates a configuration with settings from outside: from the environment, from files, or from any other provider.
@@ -46,7 +46,7 @@ extension SessionConfiguration {
     }
 }
 #else
-public import Trellis
+public import TrellisCore
 
 extension SessionConfiguration {
     /// Creates a configuration with settings from outside, which needs the trait `Configuration` of the package.

@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 extension SessionSetting {
     private static let versions = HTTPVersionPolicy.allCases.map { ("\($0)", $0) }

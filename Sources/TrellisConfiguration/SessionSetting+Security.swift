@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 extension SessionSetting {
     private static let versions = TLSVersion.allCases.map { ($0.rawValue, $0) }

@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 extension SessionSetting {
     /// The settings of the application and network steps.

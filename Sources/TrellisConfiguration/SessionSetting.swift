@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 /// A setting of a ``/Trellis/SessionConfiguration`` that can come from outside; see
 /// ``Trellis/SessionConfiguration/init(reading:defaults:)``.

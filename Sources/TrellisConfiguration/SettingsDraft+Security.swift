@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 /// The settings of TLS, proxies and names that belong together.
 extension SettingsDraft {

@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 /// The settings of steps that belong together.
 extension SettingsDraft {

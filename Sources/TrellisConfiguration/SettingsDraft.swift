@@ -1,5 +1,5 @@
 #if Configuration
-import Trellis
+import TrellisCore
 
 /// A configuration in the making: settings that stand alone are applied at once, and those that belong together are collected. The
 /// collected values begin with those of the defaults.

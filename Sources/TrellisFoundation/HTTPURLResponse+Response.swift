@@ -1,7 +1,7 @@
 import Foundation
 public import FoundationNetworking
 import HTTPTypes
-public import Trellis
+public import TrellisCore
 
 extension HTTPURLResponse {
     /// Creates a response as `URLSession` does: URL, status, version and header fields.

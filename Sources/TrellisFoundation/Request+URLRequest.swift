@@ -1,7 +1,7 @@
 import Foundation
 public import FoundationNetworking
 import HTTPTypes
-public import Trellis
+public import TrellisCore
 
 extension URLRequest: RequestConvertible {
     /// Returns the same request for a ``/Trellis/Session``: `Request(self)`, which documents the treatment of each property.

@@ -1,7 +1,7 @@
 import Foundation
 public import FoundationNetworking
 import HTTPTypes
-public import Trellis
+public import TrellisCore
 
 extension URLRequest {
     /// Creates the same request for `URLSession`: method, URL, header fields and body.

@@ -1,6 +1,6 @@
 #if Observability
 import Tracing
-import Trellis
+import TrellisCore
 
 /// The step that puts a span around a call, as the parent of the spans of its requests. The span ends with the call: for a stream, with the
 /// head of its response.

@@ -1,6 +1,6 @@
 #if Observability
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 /// The outcome of a request on the wire.
 struct ExchangeOutcome {

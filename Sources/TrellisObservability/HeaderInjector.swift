@@ -1,7 +1,7 @@
 #if Observability
 import HTTPTypes
 import Tracing
-import Trellis
+import TrellisCore
 
 /// The injector of a context into a list of fields, which are then added to a request. A request to which nothing is added stays as it is.
 struct HeaderInjector: Injector {

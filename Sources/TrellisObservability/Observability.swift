@@ -4,7 +4,7 @@ import CurlEngine
 import FoundationEssentials
 public import Logging
 public import Tracing
-import Trellis
+import TrellisCore
 
 /// The observation of a session's requests by logs, metrics and traces, with the names of OpenTelemetry's conventions for HTTP clients.
 ///
@@ -166,7 +166,7 @@ extension Observability {
     }
 }
 #else
-public import Trellis
+public import TrellisCore
 
 /// The observation of a session's requests by logs, metrics and traces, which needs the trait `Observability` of the package.
 @available(*, unavailable, message: "enable the package's trait: .package(…, traits: [\"Observability\"])")

@@ -3,7 +3,7 @@ import CoreMetrics
 import CurlEngine
 import Logging
 import Tracing
-import Trellis
+import TrellisCore
 
 /// The observation of one request on the wire, from the beginning of its wait for a connection to its response.
 final class ObservedExchange: ExchangeObservation {

@@ -1,5 +1,5 @@
 #if Observability
-import Trellis
+import TrellisCore
 
 /// A request on the wire, with the facts that its span, its metrics and its line in the log have in common.
 struct ObservedRequest: Sendable {

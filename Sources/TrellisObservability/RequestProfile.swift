@@ -2,7 +2,7 @@
 import CurlEngine
 import HTTPTypes
 import Tracing
-import Trellis
+import TrellisCore
 
 /// The properties that the requests with one method, to one server and with one template have in common, made once for all of them.
 final class RequestProfile: Sendable {

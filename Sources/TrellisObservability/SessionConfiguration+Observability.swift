@@ -1,5 +1,5 @@
 #if Observability
-public import Trellis
+public import TrellisCore
 
 extension SessionConfiguration {
     /// Observes the requests of the session with logs, metrics and traces. A second call replaces the first.

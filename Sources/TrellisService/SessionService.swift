@@ -1,7 +1,7 @@
 #if Service
 import Logging
 public import ServiceLifecycle
-public import Trellis
+public import TrellisCore
 
 /// A session as a service of a `ServiceGroup`: a graceful shutdown of the group drains the session.
 ///

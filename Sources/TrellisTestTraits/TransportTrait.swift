@@ -1,6 +1,6 @@
 private import Synchronization
 public import Testing
-private import Trellis
+private import TrellisCore
 public import TrellisTesting
 
 /// A trait that gives every case of a test its own transport, which all requests of the case use, whichever session makes them. It also

@@ -1,6 +1,6 @@
 import CurlEngine
 import FoundationEssentials
-import Trellis
+import TrellisCore
 
 /// The comparison of JSON, for messages.
 extension JSONValue {

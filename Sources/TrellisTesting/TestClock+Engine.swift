@@ -1,5 +1,5 @@
 package import CurlEngine
-public import Trellis
+public import TrellisCore
 
 extension TestClock: SessionClock {
     /// The clock as a session's engine sees it.

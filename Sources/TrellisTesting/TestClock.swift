@@ -1,5 +1,5 @@
 import CurlEngine
-import Trellis
+import TrellisCore
 
 /// A clock that stands still until a test moves it.
 ///

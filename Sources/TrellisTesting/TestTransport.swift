@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+public import TrellisCore
 
 /// A transport that knows what its test expects, and whether that has happened.
 ///

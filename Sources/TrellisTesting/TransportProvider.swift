@@ -1,4 +1,4 @@
-public import Trellis
+public import TrellisCore
 
 /// A way to make the transport of a test, for the trait `.trellis(…)` of `TrellisTestTraits` and for
 /// ``withTransport(_:_:)-(TransportProvider,_)``. Each case of a test gets a transport of its own.

@@ -1,4 +1,4 @@
-public import Trellis
+public import TrellisCore
 
 /// Runs an operation whose requests use a transport instead of the transports of their sessions, so that code with a session of its own
 /// can be tested, and tests with different transports run at the same time:

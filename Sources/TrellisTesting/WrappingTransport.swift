@@ -1,4 +1,4 @@
-import Trellis
+import TrellisCore
 
 /// A transport in front of another one.
 protocol WrappingTransport: Transport {

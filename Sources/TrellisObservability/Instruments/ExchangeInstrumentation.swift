@@ -4,7 +4,7 @@ import CurlEngine
 import HTTPTypes
 import Logging
 import Tracing
-import Trellis
+import TrellisCore
 
 /// The observer of a session's requests: begins the span and the measurement of each, and writes about retries, circuits and the cache.
 final class ExchangeInstrumentation: ExchangeObserver {

@@ -1,5 +1,5 @@
 #if Observability
-import Trellis
+import TrellisCore
 
 /// A series of the metrics: the values of their dimensions.
 struct Series: Hashable, Sendable {

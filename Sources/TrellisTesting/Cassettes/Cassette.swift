@@ -1,5 +1,6 @@
 import CurlEngine
-public import Trellis
+public import TrellisCore
+import TrellisDiagnostics
 
 /// A file with recorded requests and their responses, which tests replay without a network.
 ///

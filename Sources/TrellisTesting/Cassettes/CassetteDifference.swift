@@ -1,5 +1,6 @@
 import CurlEngine
-import Trellis
+import TrellisCore
+import TrellisDiagnostics
 
 /// The difference between a request and the recorded one that is most like it, in words.
 enum CassetteDifference {

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
 
 /// An attempt of a ``CassetteTransport``: the events of a replay or of a recording, and the commands of the session under test.
 final class CassetteExchange: CommandedTask {

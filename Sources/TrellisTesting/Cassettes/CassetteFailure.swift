@@ -1,4 +1,5 @@
-import Trellis
+import TrellisCore
+import TrellisDiagnostics
 
 /// The conversion of failures for the file of a cassette: a failure is replayed as one of the same kind with the same words.
 enum CassetteFailure {

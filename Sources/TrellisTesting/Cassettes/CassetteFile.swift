@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
-import Trellis
+import TrellisCore
+import TrellisDiagnostics
 
 /// The recordings in the file of a cassette, which are decoded when they are needed.
 struct CassetteFile: Sendable {

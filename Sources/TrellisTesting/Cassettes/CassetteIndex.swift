@@ -1,6 +1,6 @@
 import CurlEngine
 import FoundationEssentials
-import Trellis
+import TrellisCore
 
 /// The places of the entries of a HAR document, with the method and the URL of each request.
 ///

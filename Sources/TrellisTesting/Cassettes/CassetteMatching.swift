@@ -1,5 +1,6 @@
 import CurlEngine
-import Trellis
+import TrellisCore
+import TrellisDiagnostics
 
 /// The parts of a request by which its recording is found. The method is always one of them.
 ///

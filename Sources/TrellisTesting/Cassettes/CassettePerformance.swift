@@ -1,7 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
+import TrellisDiagnostics
 
 /// The performance of one attempt: the replay of a recording, or an exchange that is recorded.
 struct CassettePerformance: Sendable {

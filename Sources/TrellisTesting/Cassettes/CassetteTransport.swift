@@ -1,5 +1,5 @@
 import CurlEngine
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport that replays the recordings of a ``Cassette``, and records them in the modes that do so.
 ///

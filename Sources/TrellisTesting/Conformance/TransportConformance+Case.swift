@@ -1,4 +1,4 @@
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// A requirement on every transport.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// The cases about content codings (RFC 9110, section 8.4.1).

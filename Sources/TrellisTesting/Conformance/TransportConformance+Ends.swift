@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     private struct SourceFailed: Error {}

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// A host for ``InProcessTransport``, with a server of its own.

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1. It has all features, so that it skips no case, except that a

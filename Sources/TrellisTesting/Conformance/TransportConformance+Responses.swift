@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     private static func field(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .server }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// A host for ``ScriptedTransport``, with a server of its own, which acts as the network.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// The cases about steps of the session that take several exchanges: redirects, cookies and the cache.

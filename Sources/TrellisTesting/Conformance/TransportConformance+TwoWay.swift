@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// The cases about bodies that are sent while a response is received, each side waiting for the other's last byte.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 extension TransportConformance {
     /// The cases about responses whose bytes are not as they should be (RFC 9112).

@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-public import Trellis
+public import TrellisCore
 
 /// The requirements on every `Transport`, as a list of cases, each with a name.
 ///

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Trellis
+import TrellisCore
 
 extension Fault {
     /// The failure to which libcurl's report of the fault leads; `nil` for a fault that is no failure by itself: a silence, a latency, a

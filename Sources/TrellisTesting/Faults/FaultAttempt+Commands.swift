@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
 
 /// The commands of the exchange, which wait until the other attempt is started.
 extension FaultAttempt {

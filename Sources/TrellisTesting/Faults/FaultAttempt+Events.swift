@@ -1,6 +1,6 @@
 import CurlEngine
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
 
 /// The events of the other attempt. Those of the response wait for the faults; the others are passed on at once.
 extension FaultAttempt {

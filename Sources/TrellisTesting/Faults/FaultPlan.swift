@@ -1,6 +1,6 @@
 import CurlEngine
 public import HTTPTypes
-import Trellis
+import TrellisCore
 
 /// The faults of a test, and the requests that they happen to.
 ///

@@ -1,5 +1,5 @@
 import CurlEngine
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport that plays planned faults in front of another transport, such as a ``MockTransport``.
 ///

@@ -1,5 +1,5 @@
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 /// The part of a response's faults that depends on its bytes, for a transport without a wire.
 struct FaultedResponse: Sendable {

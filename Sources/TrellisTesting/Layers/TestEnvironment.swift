@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+public import TrellisCore
 
 /// The parts of the present test that are not its transport.
 struct TestEnvironment: Sendable {

@@ -1,4 +1,4 @@
-public import Trellis
+public import TrellisCore
 
 /// A part of a test besides its transport: faults, a server on a socket, a proxy in front of it, a clock, or the settings of its session.
 ///

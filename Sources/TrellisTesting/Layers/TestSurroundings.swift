@@ -1,5 +1,5 @@
 import CurlEngine
-import Trellis
+import TrellisCore
 
 /// The surroundings of one case of a test: the transport of a provider, and the layers of its trait.
 package struct TestSurroundings: Sendable {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
-public import Trellis
+public import TrellisCore
+public import TrellisWebSockets
 
 extension LoopbackServer {
     /// Starts a server of WebSockets (RFC 6455), whose script runs once for each of them.

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
 
 /// The commands of a session to an attempt that runs in a task of its own, and the waits of that task for them.
 final class AttemptCommands: Sendable {

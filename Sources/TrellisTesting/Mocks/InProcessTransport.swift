@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport that calls a server in the same process, without a socket.
 ///

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
 
 /// An attempt of a ``MockTransport`` or an ``InProcessTransport``, which runs in a task of its own.
 final class MockExchange: CommandedTask {

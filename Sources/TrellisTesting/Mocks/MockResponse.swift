@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// The response of a ``MockTransport``, a ``MockRouter`` or an ``InProcessTransport``.
 ///

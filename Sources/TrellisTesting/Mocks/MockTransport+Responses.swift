@@ -1,5 +1,5 @@
 import CurlEngine
-import Trellis
+import TrellisCore
 
 /// Responses in a fixed order, for a server whose state is the number of its requests.
 extension MockTransport {

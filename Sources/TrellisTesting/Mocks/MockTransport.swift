@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport without a network: a closure takes the request and returns the response.
 ///

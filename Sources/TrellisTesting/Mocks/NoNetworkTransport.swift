@@ -1,5 +1,5 @@
 import CurlEngine
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport that sends nothing: each request fails with an error that names its URL, and is a problem of the test.
 public final class NoNetworkTransport: TestTransport {

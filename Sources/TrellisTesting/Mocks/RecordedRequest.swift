@@ -1,6 +1,6 @@
 public import FoundationEssentials
 public import HTTPTypes
-public import Trellis
+public import TrellisCore
 
 /// A request as a ``MockTransport`` or a ``MockRouter`` received it, complete with its body.
 public struct RecordedRequest: Sendable {

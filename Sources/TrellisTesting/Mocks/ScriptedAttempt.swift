@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// An attempt of a ``ScriptedTransport``, in which the test acts as the network.
 ///

@@ -1,4 +1,4 @@
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport whose events are all sent by the test, in the order that the test chooses.
 ///

@@ -1,7 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-@_spi(Transport) import Trellis
+@_spi(Transport) import TrellisCore
+import TrellisDiagnostics
 
 /// An exchange that is being recorded.
 struct CassetteRecording: Sendable {

@@ -1,6 +1,7 @@
 import CurlEngine
 import FoundationEssentials
-import Trellis
+import TrellisCore
+import TrellisDiagnostics
 
 /// The recordings of a cassette while it is used: which of them were replayed, and what was recorded.
 final class CassetteTape: Sendable {

@@ -1,5 +1,5 @@
 import CurlEngine
-import Trellis
+import TrellisCore
 
 /// The replacement of parts of text by scrubbers.
 enum ScrubbedText {

@@ -1,5 +1,6 @@
 import CurlEngine
-public import Trellis
+import TrellisCore
+public import TrellisDiagnostics
 
 /// A change of recorded requests and responses, usually the removal of what must not be in a file.
 ///

@@ -1,7 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
+import TrellisDiagnostics
 
 /// The credentials that the requests of a cassette were sent with, and that its responses have set, in any form in which a recording could
 /// repeat them.

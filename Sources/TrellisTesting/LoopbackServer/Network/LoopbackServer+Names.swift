@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+public import TrellisCore
 
 extension LoopbackServer {
     /// Returns a configuration with which a session reaches this server by every name, and trusts it.

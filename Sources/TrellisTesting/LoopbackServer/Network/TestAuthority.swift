@@ -1,5 +1,5 @@
 import CurlEngine
-public import Trellis
+public import TrellisCore
 
 /// A certificate authority for tests, made at run time. It is the authority of
 /// ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)``, and no other program trusts it.

@@ -1,6 +1,6 @@
 import CurlEngine
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 /// A route of a ``MockRouter``: the requests that match, and their responses.
 ///

@@ -1,5 +1,5 @@
 import CurlEngine
-import Trellis
+import TrellisCore
 
 /// The routes of a ``MockRouter``, and the requests that none of them has responded to.
 final class MockRouteTable: Sendable {

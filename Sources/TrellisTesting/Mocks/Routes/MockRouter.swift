@@ -1,6 +1,6 @@
 import CurlEngine
 public import HTTPTypes
-@_spi(Transport) public import Trellis
+@_spi(Transport) public import TrellisCore
 
 /// A transport without a network that knows which requests its test expects: it responds to those, and nothing else.
 ///

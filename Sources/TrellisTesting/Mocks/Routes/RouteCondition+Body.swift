@@ -1,7 +1,7 @@
 import CurlEngine
 public import FoundationEssentials
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 /// The conditions of the body. A streamed body is compared when it is complete; a request without a body has an empty one.
 extension RouteCondition {

@@ -1,6 +1,6 @@
 import CurlEngine
 import HTTPTypes
-import Trellis
+import TrellisCore
 
 /// A condition that a request has to meet for a route of a ``MockRouter``, besides its method and its URL.
 ///

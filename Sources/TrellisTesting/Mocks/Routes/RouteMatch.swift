@@ -1,5 +1,5 @@
 import CurlEngine
-import Trellis
+import TrellisCore
 
 /// A request that has matched a route of a ``MockRouter``, as the closures of the route get it.
 public struct RouteMatch: Sendable {
