@@ -22,10 +22,24 @@ struct ImportTests {
     /// The core links only the essentials of Foundation: `FoundationNetworking` brings a libcurl of its own, and `Foundation` the
     /// tables of ICU.
     @Test(
-        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"],
+        arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"] + features,
         ["FoundationNetworking", "Foundation", "FoundationXML"])
     func theCoreLinksNoMoreOfFoundationThanItsEssentials(_ target: String, _ module: String) {
         #expect(Self.imports(of: target)[module] == nil)
+    }
+
+    /// What a program can leave out beside the core.
+    static let features = ["TrellisDiagnostics", "TrellisDownloads", "TrellisEvents", "TrellisWebSockets"]
+
+    @Test(arguments: features)
+    func aFeatureUsesTheCoreAlone(_ feature: String) {
+        let ours = Self.imports(of: feature).keys.filter { $0.hasPrefix("Trellis") }
+        #expect(ours == ["TrellisCore"])
+    }
+
+    /// A program that imports the umbrella has every feature.
+    @Test func theUmbrellaHasTheCoreAndTheFeatures() {
+        #expect(Set(Self.imports(of: "Trellis").keys) == Set(Self.features + ["TrellisCore"]))
     }
 
     @Test func foundationNetworkingHasATargetOfItsOwn() {
@@ -34,7 +48,7 @@ struct ImportTests {
         #expect(files.filter { !$0.path.hasPrefix("Sources/TrellisFoundation/") }.map(\.path) == [])
     }
 
-    @Test(arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"])
+    @Test(arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"] + features)
     func nothingDependsOnTheTargetForFoundation(_ target: String) {
         #expect(Self.imports(of: target)["TrellisFoundation"] == nil)
     }

@@ -6,9 +6,7 @@ struct LayerTests {
     /// The folders of shared types, which use none of the layers.
     static let nouns = ["Compose", "Receive", "Observe", "Errors"]
     /// The layers, from the top. Each uses only the layers after it. The folders of one layer do not use each other.
-    static let verbs = [
-        ["Downloads", "EventSources", "WebSockets"], ["Session"], ["Steps"], ["Exchange"], ["Transport"],
-    ]
+    static let verbs = [["Session"], ["Steps"], ["Exchange"], ["Transport"]]
     static let folders = nouns + verbs.joined()
 
     /// Returns whether a folder must not use another one.
@@ -121,8 +119,7 @@ struct LayerTests {
     /// The names of types are found: without them the rules would always hold.
     @Test(arguments: [
         ("Session", "Session"), ("Session", "SessionConfiguration"), ("Exchange", "ExchangeActor"),
-        ("Exchange", "ExchangeState"), ("Downloads", "DownloadRequest"), ("EventSources", "EventSource"),
-        ("Errors", "TrellisError"),
+        ("Exchange", "ExchangeState"), ("Errors", "TrellisError"),
         ("Transport", "Transport"), ("Transport", "TransportRequest"), ("Compose", "Request"), ("Receive", "Response"),
     ])
     func theNamesAreFound(_ folder: String, _ type: String) {
@@ -137,7 +134,7 @@ struct LayerTests {
     }
 
     @Test func theMembersAreFound() {
-        #expect(Self.names(["Downloads"], \.members).contains("download"))
+        #expect(Self.names(["Session"], \.members).contains("upload"))
         #expect(Self.names(["Session"], \.functions).contains("readOnPool"))
     }
 
