@@ -29,7 +29,7 @@ python3 - "$work" >"$work/api.txt" <<'PYTHON'
 import json, pathlib, re, sys
 
 symbols, relations = {}, []
-for path in pathlib.Path(sys.argv[1]).glob("*.symbols.json"):
+for path in pathlib.Path(sys.argv[1]).rglob("*.symbols.json"):
     graph = json.loads(path.read_text())
     relations += graph["relationships"]
     for symbol in graph["symbols"]:

@@ -6,7 +6,7 @@ set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 # The folder stays between runs, so that only what changed is built again.
 folder=${TMPDIR:-/tmp}/trellis-outside-$(id -u)
-mkdir -p "$folder/Sources/outside"
+mkdir -p "$folder/Sources/outside" "$folder/Sources/core"
 
 cat > "$folder/Package.swift" <<SWIFT
 // swift-tools-version: 6.2
@@ -20,7 +20,8 @@ let package = Package(
             name: "outside",
             dependencies: [
                 .product(name: "Trellis", package: "trellis"), .product(name: "TrellisTesting", package: "trellis"),
-            ])
+            ]),
+        .executableTarget(name: "core", dependencies: [.product(name: "TrellisCore", package: "trellis")]),
     ]
 )
 SWIFT
@@ -36,6 +37,14 @@ precondition(response.status.code == 200 && String(decoding: data, as: UTF8.self
 print("A static binary of an outside package made its request.")
 SWIFT
 
+cat > "$folder/Sources/core/main.swift" <<'SWIFT'
+import TrellisCore
+
+let session = Session()
+print(try await session.string(CommandLine.arguments.last ?? ""))
+await session.shutdown()
+SWIFT
+
 swift build --package-path "$folder" --static-swift-stdlib
 binary=$(swift build --package-path "$folder" --static-swift-stdlib --show-bin-path)/outside
 "$binary"
@@ -47,6 +56,15 @@ if grep -q FoundationNetworking "$binary"; then
     exit 1
 fi
 echo "FoundationNetworking is not linked into it."
+
+# A program with the core alone has none of the features.
+core=${binary%/*}/core
+grep -q TrellisDownloads "$binary"
+if grep -qE 'Trellis(Diagnostics|Downloads|Events|WebSockets)' "$core"; then
+    echo "A feature is linked into a program that uses the core alone." >&2
+    exit 1
+fi
+echo "A program with the core alone has $(stat -c %s "$core") bytes; with all features and the test kit $(stat -c %s "$binary")."
 
 # The core and the test kit need no other package; the others are not even resolved.
 resolved=$(grep -o '"identity" : "[^"]*"' "$folder/Package.resolved" | cut -d'"' -f4 | sort | tr '\n' ' ')

@@ -15,7 +15,7 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "CFuzzer",
-                .product(name: "Trellis", package: "trellis"),
+                .product(name: "Trellis", package: "trellis"), .product(name: "TrellisCore", package: "trellis"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: [
