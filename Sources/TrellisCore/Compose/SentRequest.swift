@@ -1,6 +1,6 @@
 /// The request that a response answers: as an exchange has sent it, or as it would have been sent if its response had not been stored.
 /// Validators, retriers, authentication and callers see the same one.
-protocol SentRequest: AnyObject, Sendable {
+package protocol SentRequest: AnyObject, Sendable {
     /// The request with the session's default fields.
     var sentRequest: Request { get }
 }

@@ -126,7 +126,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
 }
 
 extension PreparedRequest: SentRequest {
-    var sentRequest: Request { request }
+    package var sentRequest: Request { request }
 }
 
 extension TransportRequest {

@@ -26,7 +26,7 @@ public struct RequestEvent: Sendable {
     /// The time since the call was made.
     public var elapsed: Duration { .nanoseconds(storage.origin.elapsed) }
     /// The instant at which the call was made.
-    var callStart: Date { storage.origin.subject.start }
+    package var callStart: Date { storage.origin.subject.start }
     /// The kind of the event.
     public var kind: Kind { storage.kind }
 

@@ -101,7 +101,7 @@ public struct Response: Sendable {
     func with(_ bodyCut: BodyCut) -> Response { changed { $0.bodyCut = bodyCut } }
 
     /// The response with a WebSocket's URL instead of its handshake's.
-    var withWebSocketScheme: Response {
+    package var withWebSocketScheme: Response {
         changed { ($0.url, $0.metrics) = (url.withWebSocketScheme, metrics) }
     }
 

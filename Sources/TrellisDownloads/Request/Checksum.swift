@@ -1,6 +1,6 @@
 import CurlEngine
 public import FoundationEssentials
-public import TrellisCore
+import TrellisCore
 
 /// The digest that a file has to have, computed while the file is downloaded.
 ///

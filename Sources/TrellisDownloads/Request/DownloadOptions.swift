@@ -1,4 +1,4 @@
-public import TrellisCore
+import TrellisCore
 
 /// The options of a download. By default, a download survives interruptions of the network.
 public struct DownloadOptions: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import CurlEngine
-public import TrellisCore
+import TrellisCore
 
 /// The data with which an unfinished download is resumed: the path of its partial file, and the representation that this is a
 /// part of.

@@ -1,4 +1,4 @@
-public import TrellisCore
+import TrellisCore
 
 /// The compression of a ``WebSocket``'s messages (permessage-deflate, RFC 7692), which the server may accept or not.
 ///

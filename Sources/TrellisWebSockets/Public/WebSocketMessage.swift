@@ -1,5 +1,5 @@
 public import FoundationEssentials
-public import TrellisCore
+import TrellisCore
 
 /// A message of a ``WebSocket``.
 public enum WebSocketMessage: Sendable, Hashable {

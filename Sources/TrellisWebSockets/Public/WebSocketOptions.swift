@@ -1,4 +1,4 @@
-public import TrellisCore
+import TrellisCore
 
 /// The settings of a ``WebSocket``.
 public struct WebSocketOptions: Sendable, Hashable {

@@ -12,7 +12,7 @@ public struct StreamResponse: Sendable {
     package var source: any ChunkSource { token.source }
 
     /// The request that was answered.
-    let sent: any SentRequest
+    package let sent: any SentRequest
 
     init(_ response: Response, token: TransferToken, to sent: any SentRequest) {
         self.response = response

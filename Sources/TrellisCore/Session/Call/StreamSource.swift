@@ -35,7 +35,9 @@ package final class StreamSource: ChunkSource {
     }
 
     /// Measures the rest of the body in bytes on the wire.
-    func measure(with meter: ProgressBroadcaster) { exchange.submitDirectly { $0.measureDownload(with: meter) } }
+    package func measure(with meter: ProgressBroadcaster) {
+        exchange.submitDirectly { $0.measureDownload(with: meter) }
+    }
 
     package func hold(_ isHeld: Bool) {
         exchange.submitDirectly { if isHeld { $0.suspend() } else { $0.resume() } }
