@@ -15,8 +15,8 @@ import NIOCore
 ///   chunks in HTTP/1.0, and `Transfer-Encoding: gzip, chunked`. A refusal says why, with its own status: 400, 408, 431, 501 or 505.
 /// - Limits on the time of a head, a pause in a body and a reader that takes nothing (``ClientLimits``): `HTTP1Channel` has one for
 ///   connections without a request.
-/// - The end of a connection (``ConnectionHandler``): the probes of a client that has ended its side, the reset of a cut body that ends with
-///   its connection, and an early response that does not wait for the rest of the request.
+/// - The end of a connection (``ConnectionHandler``): the probes of a client that has ended its side, the reset of a cut body that ends
+///   with its connection, and an early response that does not wait for the rest of the request.
 struct GatewayChannel: ServerChildChannel {
     typealias Value = NIOAsyncChannel<ClientRequest, ResponsePart>
 
