@@ -17,8 +17,8 @@ package struct Answer: Sendable {
         var request: Request { (whole.load() ?? whole.storeIfNil(MadeRequest(sent.sentRequest))).sentRequest }
 
         init(
-            _ sent: any SentRequest, _ response: Response, _ body: Data?, _ observer: (any ReadingObserver)?,
-            _ validationResult: ValidationResult?
+            _ sent: any SentRequest, response: Response, body: Data?, observer: (any ReadingObserver)?,
+            validationResult: ValidationResult?
         ) {
             self.sent = sent
             self.response = response
@@ -50,7 +50,8 @@ package struct Answer: Sendable {
         to sent: any SentRequest, response: Response, body: Data?, observer: (any ReadingObserver)?,
         validationResult: ValidationResult? = nil
     ) {
-        storage = Storage(sent, response, body, observer, validationResult)
+        storage = Storage(
+            sent, response: response, body: body, observer: observer, validationResult: validationResult)
     }
 
     /// The body and the response, for a response whose body has been received.
@@ -72,7 +73,8 @@ package struct Answer: Sendable {
 
     /// Returns an error about this response, with the response and the beginning of the body.
     package func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
-        response.error(reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying)
+        response.error(
+            reason, body, to: request.method, phase: body == nil ? .receiving : .received, underlying: underlying)
     }
 }
 
@@ -87,7 +89,7 @@ extension Response {
     /// Returns an error about this response, with the response and the beginning of the body.
     func error(
         _ reason: TrellisError.Reason, _ body: Data?, to method: HTTPRequest.Method?, phase: TrellisError.Phase,
-        _ underlying: (any Error)? = nil
+        underlying: (any Error)? = nil
     ) -> TrellisError {
         var error = TrellisError(
             reason, method: method, url: url, phase: phase, metrics: metrics, underlying: underlying)

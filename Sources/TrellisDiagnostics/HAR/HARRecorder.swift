@@ -49,7 +49,7 @@ public final class HARRecorder: EventMonitor {
     ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
     ///   - maximumEntries: The number of entries that are kept. The default is 1,000.
     public convenience init(bodyLimit: Int = 0, revealsSecrets: Bool = false, maximumEntries: Int = 1_000) {
-        self.init(nil, bodyLimit, revealsSecrets, maximumEntries)
+        self.init(nil, bodyLimit: bodyLimit, revealsSecrets: revealsSecrets, maximumEntries: maximumEntries)
     }
 
     /// Creates a recorder that writes to a file. A file at the path is replaced when the first entry is written, or at ``finish()``.
@@ -59,10 +59,11 @@ public final class HARRecorder: EventMonitor {
     ///   - bodyLimit: The number of bytes of each body that are recorded. The default is 0: no bodies.
     ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
     public convenience init(file path: some FilePathConvertible, bodyLimit: Int = 0, revealsSecrets: Bool = false) {
-        self.init(HARFile(path: path.filePath), bodyLimit, revealsSecrets, 0)
+        self.init(
+            HARFile(path: path.filePath), bodyLimit: bodyLimit, revealsSecrets: revealsSecrets, maximumEntries: 0)
     }
 
-    private init(_ file: HARFile?, _ bodyLimit: Int, _ revealsSecrets: Bool, _ maximumEntries: Int) {
+    private init(_ file: HARFile?, bodyLimit: Int, revealsSecrets: Bool, maximumEntries: Int) {
         self.file = file
         self.bodyLimit = max(bodyLimit, 0)
         self.revealsSecrets = revealsSecrets

@@ -49,7 +49,7 @@ final class Pipeline: Sendable {
     }
 
     /// Creates the same pipeline in the context of a later attempt or hop.
-    private init(_ pipeline: Pipeline, _ context: CallContext, _ last: LastRequest? = nil) {
+    private init(_ pipeline: Pipeline, _ context: CallContext, last: LastRequest? = nil) {
         session = pipeline.session
         request = pipeline.request
         self.context = context
@@ -147,7 +147,7 @@ final class Pipeline: Sendable {
         while true {
             var end: AttemptEnd
             if let known { end = known } else { end = await pipeline.nextAttempt(request, hedged) }
-            pipeline = Pipeline(pipeline, end.context, end.last)
+            pipeline = Pipeline(pipeline, end.context, last: end.last)
             end = await pipeline.validated(end)
             guard let wait = try await pipeline.retry(after: end, of: request) else { return try end.result.get() }
             known = nil
@@ -170,7 +170,7 @@ final class Pipeline: Sendable {
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
         return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, last: last) { [self] context in
-            await Pipeline(self, context, LastRequest(besideOthersOf: last)).attempt(request)
+            await Pipeline(self, context, last: LastRequest(besideOthersOf: last)).attempt(request)
         }.run(context)
     }
 

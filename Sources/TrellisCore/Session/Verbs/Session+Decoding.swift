@@ -86,7 +86,7 @@ extension Session {
     /// Sends a request, and reads its response on the cooperative pool.
     func read<Serializer, Value: Sendable>(
         _ request: Request, _ reading: Reading<Serializer>,
-        _ body: @escaping @Sendable (Reading<Serializer>, Answer) async throws -> Value
+        with body: @escaping @Sendable (Reading<Serializer>, Answer) async throws -> Value
     ) async throws -> Value {
         try await readOnPool({ try await answer(request, reading.conditions) }) { try await body(reading, $0) }
     }
