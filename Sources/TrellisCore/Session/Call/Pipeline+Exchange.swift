@@ -32,6 +32,8 @@ extension Pipeline {
         } catch {
             if (error as? TrellisError)?.pendingTrust != nil { throw error }
             call.note(request, error)
+            // The end of the call has recorded what was on the wire. An exchange that came after it was not sent.
+            if error is CancellationError, call.record.withLock({ $0.isDecided }) { throw error }
             call.record(exchange.prepared, (error as? TrellisError)?.metrics, attempt: context.attempt)
             throw error
         }
