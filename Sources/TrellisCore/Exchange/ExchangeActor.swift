@@ -21,6 +21,8 @@ actor ExchangeActor: EngineActor {
     nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
     let hasHistory: Bool
+    /// Whether observers get the events of the exchange, or wait for its end.
+    var isObserved: Bool
     /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
     /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
@@ -119,6 +121,7 @@ actor ExchangeActor: EngineActor {
         isPartOfCall = isInFlight
         self.prepared = prepared
         hasHistory = prepared.history != nil
+        isObserved = prepared.history?.observer != nil
         self.readers = readers
         self.flow = flow
         first = engine
@@ -186,9 +189,9 @@ actor ExchangeActor: EngineActor {
         let effects = next.handle(event)
         state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
-        if hasHistory, !next.isEnded { tell(event, after: progress) }
+        if isObserved, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
-        if hasHistory, next.isEnded { tell(event, after: progress) }
+        if isObserved, next.isEnded { tell(event, after: progress) }
         // An effect has led to a further event, which has set the timer.
         if state.phase != next.phase { return }
         if event == .resume || event == .suspend {

@@ -22,6 +22,8 @@ public final class Session: Sendable {
     /// The preparation that checks requests and completes them with the configuration's defaults.
     package let preparation: RequestPreparation
     package let clock: any EngineClock
+    /// Whether the clock is not the system's.
+    let hasOwnClock: Bool
     /// The hub that distributes events to the configuration's monitors and to ``requestEvents``.
     let hub: EventHub
     /// The configuration's steps.
@@ -68,6 +70,7 @@ public final class Session: Sendable {
     ) {
         self.configuration = configuration
         self.clock = clock
+        hasOwnClock = !(clock is MonotonicClock)
         self.preparation = preparation
         var all = configuration.steps
         if let step = configuration.eventMonitors.bodyStep { all.network.append(step) }

@@ -83,11 +83,6 @@ final class Call: Sendable {
         CallDeadline(start: start ?? record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
     }
 
-    /// Records the end of a call without an actor, for a clock that waits for calls.
-    func tellEnd() {
-        if !(clock is MonotonicClock) { record.withLock { $0.isDecided = true } }
-    }
-
     /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
     var cancellation: (any Error)? { existingRecord?.withLock { $0.cancellation } }
 

@@ -70,7 +70,8 @@ final class DirectCall: Sendable {
         let asked = try begin()
         defer {
             leaveList()
-            call.tellEnd()
+            // A clock that is set by hand waits for calls.
+            if session.hasOwnClock { call.record.withLock { $0.isDecided = true } }
         }
         let adapted: Result<Request, any Error>
         if steps.direct?.mayWait == true {
@@ -157,7 +158,9 @@ final class DirectCall: Sendable {
         switch adapted {
         case .failure(let error): return .failed(error, nil)
         case .success(let request):
-            if request.waitsForDisk || session.preparation.mustWait(for: request, session.clock) {
+            // Otherwise the session has looked already.
+            let mayDiffer = hasAdapters || session.configuration.hsts != nil
+            if mayDiffer, request.waitsForDisk || session.preparation.mustWait(for: request, session.clock) {
                 let actor = makeActor()
                 return .waiting(actor) { await Pipeline(actor).proceed(with: adapted) }
             }
@@ -307,7 +310,7 @@ final class DirectCall: Sendable {
                     .success(StepResponse(response: response, content: .data(body), to: prepared)), sending.request,
                     sending.exchange))
         }
-        call.tellEnd(.success(response))
+        if call.observer != nil { call.tellEnd(.success(response)) }
         return .answer(
             Answer(to: prepared, response: response, body: body, observer: call.observer))
     }
