@@ -152,6 +152,13 @@ final class DirectCall: Sendable {
     /// Cancels the call while it has neither an actor nor an exchange. Either of them finds the error when it begins.
     func cancel(_ error: any Error) { call.record.withLock { $0.cancellation = error } }
 
+    /// The error of a call that needs neither an actor nor an exchange, and so is asked here; `nil` if the call may have its response. A
+    /// session that drains lets the calls in its list continue.
+    private var refusal: (any Error)? {
+        if hasAdapters { return call.cancellation }
+        return session.life.isShutDown ? TrellisError.sessionIsShutDown : nil
+    }
+
     /// Creates the exchange of an adapted request.
     @inline(never)
     private func beginExchange(_ adapted: Result<Request, any Error>) -> Beginning {
@@ -188,7 +195,7 @@ final class DirectCall: Sendable {
         case .stored(let answer):
             let hasRetriers = !steps.steps.retriers.isEmpty
             guard answer.mayBeContinued(hasRetriers: hasRetriers, hasConditions: conditions != nil) else {
-                if session.life.isShutDown { return .failed(TrellisError.sessionIsShutDown, request) }
+                if let error = refusal { return .failed(error, request) }
                 caching.cache.record(answer.status)
                 return .stored(answer)
             }

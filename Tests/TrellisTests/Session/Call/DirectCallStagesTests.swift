@@ -201,6 +201,32 @@ struct DirectCallStagesTests {
         #expect(try await answer.1.status == .ok)
     }
 
+    /// The end of a session's requests while the first adapter of a call runs.
+    enum End: CaseIterable, Sendable { case drain, cancelAll }
+
+    /// The response is stored, so that the call has neither an actor nor an exchange.
+    @Test(arguments: End.allCases)
+    func aCallInFlightWhoseResponseIsStoredEndsAsOneThatIsSent(_ end: End) async throws {
+        let world = CacheWorld { _ in CacheWorld.response("one") }
+        let session = try world.session, blocking = Blocking()
+        #expect(try await world.get()[0] == "one")
+        let request = Request(CacheWorld.url).withAdapter(Adapter { request, _ in blocking.adapt(request) })
+        let call = outcome { try await world.get(request)[1] }
+        try await blocking.begun.opened()
+        switch end {
+        case .drain: session.life.beginDrain()
+        case .cancelAll: await session.cancelAllRequests()
+        }
+        blocking.mayEnd.signal()
+        #expect(
+            await call.value == (end == .drain ? .answer("trellis; hit; ttl=60") : .failed(.cancelled(.explicitly))))
+        if end == .drain {
+            let error = await #expect(throws: TrellisError.self) { try await world.get() }
+            #expect(error?.reason == .cancelled(.sessionShutDown))
+        }
+        await world.shutDown()
+    }
+
     @Test func theListShowsTheRequestBeforeItsAdapters() async throws {
         let scripted = Scripted { $0.baseURL = "http://localhost" }
         let request = Request("/a").withAdapter(
