@@ -58,7 +58,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     let isDeferred: Bool
     /// The time for which the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil` if it does not wait.
     let expectContinueTimeout: UInt64?
-    /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a call without steps.
+    /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a stream or a handle without steps.
     let history: AttemptHistory?
     /// The decision about the proxies; `nil` if there was none to make.
     let proxyDecision: ProxyDecision?

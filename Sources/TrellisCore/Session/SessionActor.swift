@@ -15,7 +15,7 @@ package actor SessionActor: EngineActor {
     private var isClosed = false
     /// The number of exchanges, calls and operations that have begun.
     private var entryCount = 0
-    /// The requests without steps whose response was a redirect, and whose calls that follow the redirect are about to start.
+    /// The requests after which a call without an actor continues, and whose actors are about to start.
     private var redirected: Set<ObjectIdentifier> = []
     /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
@@ -85,7 +85,7 @@ package actor SessionActor: EngineActor {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Records that the response to a request without steps was a redirect, and that a call will follow the redirect.
+    /// Records that a call without an actor continues after a request: with the redirect that was the response, or with its retriers.
     func willFollow(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         if let error = beingCancelled[id] { cancelledRedirects[id] = error } else { redirected.insert(id) }

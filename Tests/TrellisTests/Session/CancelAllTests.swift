@@ -67,22 +67,6 @@ struct CancelAllTests {
         await world.end()
     }
 
-    /// A request moves to an engine that was visited before it, while the others are visited.
-    @Test func aRequestThatMovesToAnEarlierEngineIsFound() {
-        let requests = Locked([Set(["first"]), ["second"], ["moving"]])
-        let found = Locked<Set<String>>([])
-        SessionEngines.visit([0, 1, 2]) { engine in
-            let here = requests.withLock { requests in
-                defer {
-                    if engine == 1, requests[2].remove("moving") != nil { requests[0].insert("moving") }
-                }
-                return requests[engine]
-            }
-            found.withLock { $0.formUnion(here) }
-        }
-        #expect(found.withLock { $0 } == ["first", "second", "moving"])
-    }
-
     /// A slot becomes free before the engine of the next request has cancelled it.
     @Test(arguments: [EngineCount.one, .fixed(2)])
     func aSlotIsNotUsedByARequestThatIsAboutToEnd(_ engines: EngineCount) async throws {

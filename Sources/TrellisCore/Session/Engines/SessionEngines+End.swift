@@ -44,7 +44,7 @@ extension SessionEngines {
         // First of all: a call that has not reached its engine finds its error there.
         for call in first.actor.calls.direct { call.cancel(error) }
         // Before the first slot is free: a request that is to end must not get it.
-        Self.visit(all) { engine in
+        for engine in all {
             for call in engine.actor.calls.all { call.call.record.withLock { $0.cancellation = error } }
             engine.site.list.endAll(with: error)
         }
@@ -56,12 +56,6 @@ extension SessionEngines {
             engine.actor.calls.cancelOperations(error)
             return (engine, end)
         }
-    }
-
-    /// Calls `end` with every engine, twice: a request may move from an engine to one that was visited before (``EngineIsStuck``). It is on
-    /// both for a moment, so that the second round finds a request that the first one has missed.
-    static func visit<Engine>(_ engines: [Engine], _ end: (Engine) -> Void) {
-        for _ in 0..<2 { for engine in engines { end(engine) } }
     }
 
     /// The engines whose threads have started. Only these have requests, apart from those that are about to begin.
