@@ -143,14 +143,16 @@ public final class HTTPCache: Sendable {
         }
     }
 
-    /// Removes a response that was stored although an invalidation or a newer response of its variant had come. Those of later requests
-    /// stay: one of them may have taken its place since. If the storage fails, no response of the key is used until all of them have been
-    /// removed. Returns the failure; `nil` if there was none.
+    /// Removes a response that was stored although an invalidation or a newer response of its variant had come. Those of requests that
+    /// began at least a second later stay: one of them may have taken its place since. If the storage fails, no response of the key is
+    /// used until all of them have been removed. Returns the failure; `nil` if there was none.
     func removeLate(_ head: CachedHead, for key: CacheKey) async -> (any Error)? {
+        let sent = head.stored.requestTime
         do {
+            // A storage may keep whole seconds.
             for entry in try await storage.entries(for: key)
             where entry.variant.hasSameBytes(as: head.variant)
-                && entry.head.stored.requestTime <= head.stored.requestTime
+                && entry.head.stored.requestTime.milliseconds(since: sent) < 1000
             {
                 try await storage.remove(entry, for: key)
             }

@@ -50,6 +50,27 @@ struct CacheOrderTests {
         }
     }
 
+    /// A storage that keeps the dates of its entries in whole seconds.
+    private struct CoarseStorage: MemoryBackedStorage {
+        let slow = SlowStorage()
+        var memory: MemoryCacheStorage { slow.memory }
+
+        func entries(for key: CacheKey) -> [CacheEntry] {
+            slow.entries(for: key).map { entry in
+                let head = CachedHead(
+                    status: entry.head.status, headers: entry.head.headers, requestHeaders: entry.head.requestHeaders,
+                    requestDate: rounded(entry.head.requestDate), responseDate: rounded(entry.head.responseDate))
+                return CacheEntry(id: entry.id, head: head, body: entry.body)
+            }
+        }
+        func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
+            try slow.makeWriter(for: key, head, length: length)
+        }
+        private func rounded(_ date: Date) -> Date {
+            Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.toNearestOrAwayFromZero))
+        }
+    }
+
     /// A storage in memory that can be written, but not searched while it is broken.
     private struct UnsearchableStorage: MemoryBackedStorage {
         struct Failure: Error {}
@@ -114,6 +135,18 @@ struct CacheOrderTests {
         storage.gate.open()
         #expect(try await old.value == ["1", "trellis; fwd=uri-miss; ttl=60; detail=storage"])
         #expect(try await world.get() == ["2", "trellis; hit; ttl=60"])
+    }
+
+    @Test func aLateResponseIsRemovedFromAStorageThatKeepsWholeSeconds() async throws {
+        let storage = CoarseStorage()
+        let world = counting(storage)
+        world.pass(0.5)
+        let old = Task { try await world.get()[0] }
+        try await storage.slow.isReached.opened()
+        try await world.cache.remove(World.url)
+        storage.slow.gate.open()
+        #expect(try await old.value == "1")
+        #expect(try await world.get()[0] == "2")
     }
 
     /// The response is removed while it is about to become visible: neither its status nor the statistics say that it is stored.
