@@ -2,12 +2,8 @@ import CurlEngine
 
 /// Queues of requests, in which a higher priority is a lower rank.
 extension AgingQueue {
-    /// Adds a member at the end of its priority, or according to a ticket that it had before. A member that waits already moves there.
-    /// Returns the ticket of the member.
-    @discardableResult
-    mutating func enter(_ id: ID, _ priority: RequestPriority = .normal, ticket: Int? = nil) -> Int {
-        enter(id, rank: priority.rank, ticket: ticket)
-    }
+    /// Adds a member at the end of its priority. A member that waits already moves there.
+    mutating func enter(_ id: ID, _ priority: RequestPriority = .normal) { enter(id, rank: priority.rank) }
 
     /// Returns the number of members that would be ahead of a new member.
     func countAhead(of priority: RequestPriority) -> Int { countAhead(ofRank: priority.rank) }

@@ -110,7 +110,7 @@ struct AgingQueueTests {
     @Test func aTicketThatAnotherMemberHasIsNotUsed() {
         var line = AgingQueue<Int>()
         for id in 0..<3 { line.enter(id) }
-        line.enter(7, ticket: 2)
+        line.enter(7, rank: RequestPriority.normal.rank, ticket: 2)
         #expect(Self.order(&line) == [0, 1, 2, 7])
     }
 
@@ -118,7 +118,7 @@ struct AgingQueueTests {
         var line = AgingQueue<Int>()
         let ticket = line.takeTicket()
         for id in 0..<3 { line.enter(id) }
-        line.enter(7, ticket: ticket)
+        line.enter(7, rank: RequestPriority.normal.rank, ticket: ticket)
         #expect(Self.order(&line) == [7, 0, 1, 2])
     }
 
