@@ -15,10 +15,14 @@ struct HTMLCharset {
     static func label(in data: Data) -> String? {
         var scanner = HTMLCharset(data)
         while let attributes = scanner.nextMeta() {
-            guard let label = label(in: attributes) else { continue }
-            // A document whose label can be read is in no encoding of two bytes.
-            if label.hasBytePrefix("utf-16") { return "utf-8" }
-            if String.Encoding(charset: label) != nil || Charset(label: label) != nil { return label }
+            guard let label = label(in: attributes)?.withoutBlanks else { continue }
+            switch String.Encoding(charset: label) {
+            // A document whose label can be read is in no encoding of two or four bytes.
+            case .utf16, .utf16BigEndian, .utf16LittleEndian: return "utf-8"
+            case .utf32, .utf32BigEndian, .utf32LittleEndian: continue
+            case .some: return label
+            case nil: if Charset(label: label) != nil { return label }
+            }
         }
         return nil
     }

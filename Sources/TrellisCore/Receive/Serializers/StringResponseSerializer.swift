@@ -48,7 +48,7 @@ public struct StringResponseSerializer: ResponseSerializer {
         let type = response.headers[.contentType].flatMap { MediaType($0) }
         let charset = type?.charset ?? (type?.essence == "text/html" ? HTMLCharset.label(in: data) : nil)
         if let text = TextDecoding.text(data, charset: charset) { return text }
-        throw answer.error(.serializationFailed(.text(encoding: type?.charset ?? "")))
+        throw answer.error(.serializationFailed(.text(encoding: charset ?? "")))
     }
 }
 

@@ -124,7 +124,10 @@ struct TextDecodingTests {
             ("<meta charset=windows-1251 charset=koi8-r>", true),
             ("<a =\"<meta charset=koi8-r>\"><meta\ncharset=cp1251>", true),
             ("<a title='<meta charset=windows-1251>'>", false), ("</meta charset=windows-1251>", false),
+            ("<meta charset=' windows-1251 '>", true), ("<meta charset=utf-32><meta charset=windows-1251>", true),
             ("<meta charset=utf-8>", false), ("<meta charset=utf-16>", false), ("<metal charset=windows-1251>", false),
+            // These have an even number of bytes with the one that follows.
+            ("<meta charset=utf16 >", false), ("<meta charset=csutf16le >", false),
             ("<meta content='text/html; charset=windows-1251'>", false), ("<!-- <meta charset=windows-1251>", false),
             (String(repeating: " ", count: 1020) + "<meta charset=windows-1251>", false), ("<meta charset=", false),
             ("<", false),
