@@ -4,29 +4,47 @@ import CurlEngine
 ///
 /// The work runs in a task of its own, with the task-local values of the first waiter. A waiter whose task is cancelled leaves at once, and
 /// the last one to leave cancels the work, which nobody waits for then. No result is kept.
+///
+/// Work that its first waiter has left may never end. Its other waiters still wait, each for its own time, but no further task joins them:
+/// the next one begins anew.
 final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Work {
-        let number: UInt64
         var task: Task<Void, Never>?
         /// The waiters by ticket. Tickets are numbered in the order of arrival.
         var waiters: [UInt64: Reply<Value>] = [:]
     }
 
     private struct State {
-        var works: [Key: Work] = [:]
-        /// The number of the last ticket or work.
+        /// The works under way, each by the ticket of its first waiter.
+        var works: [UInt64: Work] = [:]
+        /// The work that further tasks join, by key.
+        var joinable: [Key: UInt64] = [:]
+        /// The work of each waiter, by ticket.
+        var joined: [UInt64: UInt64] = [:]
+        /// The last ticket.
         var last: UInt64 = 0
 
         mutating func next() -> UInt64 {
             last += 1
             return last
         }
+
+        /// Lets no further task join work.
+        mutating func close(_ number: UInt64, of key: Key) { if joinable[key] == number { joinable[key] = nil } }
+
+        /// Removes work with its waiters.
+        mutating func remove(_ number: UInt64, of key: Key) -> Work? {
+            close(number, of: key)
+            let work = works.removeValue(forKey: number)
+            for ticket in (work?.waiters ?? [:]).keys { joined[ticket] = nil }
+            return work
+        }
     }
 
     private let state = Locked(State())
 
     /// The number of waiters.
-    var waitingCount: Int { state.withLock { $0.works.values.reduce(0) { $0 + $1.waiters.count } } }
+    var waitingCount: Int { state.withLock { $0.joined.count } }
 
     /// Returns the result of the work with a key, which begins unless it is under way.
     ///
@@ -35,7 +53,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let ticket = state.withLock { $0.next() }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                join(key, ticket: ticket, reply: reply, body)
+                join(key, ticket: ticket, reply, body)
                 // The task may have been cancelled before there was a waiter to remove.
                 if Task.isCancelled { leave(key, ticket: ticket) }
             }
@@ -45,24 +63,25 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func join(
-        _ key: Key, ticket: UInt64, reply: Reply<Value>, _ body: @escaping @Sendable () async throws -> Value
+        _ key: Key, ticket: UInt64, _ reply: Reply<Value>, _ body: @escaping @Sendable () async throws -> Value
     ) {
-        let number = state.withLock { state -> UInt64? in
-            let isNew = state.works[key] == nil
-            let number = isNew ? state.next() : 0
+        let isNew = state.withLock { state in
+            let number = state.joinable[key] ?? ticket
+            state.joinable[key] = number
+            state.joined[ticket] = number
             // The work is changed in place: a copy would copy all waiters.
-            state.works[key, default: Work(number: number)].waiters[ticket] = reply
-            return isNew ? number : nil
+            state.works[number, default: Work()].waiters[ticket] = reply
+            return number == ticket
         }
-        guard let number else { return }
+        guard isNew else { return }
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<Value, any Error>
             do { result = .success(try await body()) } catch { result = .failure(error) }
-            end(key, number: number, with: result)
+            end(key, number: ticket, with: result)
         }
         let isWanted = state.withLock { state in
-            guard state.works[key]?.number == number else { return false }
-            state.works[key]?.task = task
+            guard state.works[ticket] != nil else { return false }
+            state.works[ticket]?.task = task
             return true
         }
         // All waiters have left, or the work has ended.
@@ -71,9 +90,11 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private func leave(_ key: Key, ticket: UInt64) {
         let (reply, task) = state.withLock { state -> (Reply<Value>?, Task<Void, Never>?) in
-            guard let reply = state.works[key]?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
-            guard state.works[key]?.waiters.isEmpty == true else { return (reply, nil) }
-            return (reply, state.works.removeValue(forKey: key)?.task)
+            guard let number = state.joined.removeValue(forKey: ticket) else { return (nil, nil) }
+            let reply = state.works[number]?.waiters.removeValue(forKey: ticket)
+            if number == ticket { state.close(number, of: key) }
+            guard state.works[number]?.waiters.isEmpty == true else { return (reply, nil) }
+            return (reply, state.remove(number, of: key)?.task)
         }
         task?.cancelOffEngine()
         reply?.resume(with: .failure(CancellationError()))
@@ -81,7 +102,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Ends work, unless all of its waiters have left, and resumes the waiters in the order of their arrival.
     private func end(_ key: Key, number: UInt64, with result: Result<Value, any Error>) {
-        let work = state.withLock { $0.works[key]?.number == number ? $0.works.removeValue(forKey: key) : nil }
+        let work = state.withLock { $0.remove(number, of: key) }
         for (_, reply) in (work?.waiters ?? [:]).sorted(by: { $0.key < $1.key }) { reply.resume(with: result) }
     }
 }

@@ -78,6 +78,27 @@ struct SharedWorkTests {
         #expect(try await second.value == 1)
     }
 
+    /// The work may never end, and tasks that keep coming would then keep it alive.
+    @Test func workThatItsFirstTaskHasLeftTakesNoFurtherOnes() async throws {
+        let first = ask()
+        await settle(begun: 1)
+        let second = ask()
+        await settle(waiting: 2)
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        let third = ask()
+        await settle(begun: 2)
+        let fourth = ask()
+        await settle(waiting: 3)
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        try await cancelled.opened()
+        end.open()
+        #expect(try await third.value == 2)
+        #expect(try await fourth.value == 2)
+        #expect(work.waitingCount == 0)
+    }
+
     @Test func theLastTaskToLeaveCancelsTheWork() async throws {
         let first = ask()
         await settle(begun: 1)
