@@ -53,7 +53,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let ticket = state.withLock { $0.next() }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                join(key, ticket: ticket, reply, body)
+                join(key, ticket: ticket, reply: reply, body)
                 // The task may have been cancelled before there was a waiter to remove.
                 if Task.isCancelled { leave(key, ticket: ticket) }
             }
@@ -63,7 +63,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func join(
-        _ key: Key, ticket: UInt64, _ reply: Reply<Value>, _ body: @escaping @Sendable () async throws -> Value
+        _ key: Key, ticket: UInt64, reply: Reply<Value>, _ body: @escaping @Sendable () async throws -> Value
     ) {
         let isNew = state.withLock { state in
             let number = state.joinable[key] ?? ticket
