@@ -48,7 +48,7 @@ final class SharedOrigin {
 
     /// The places for connections that the origin has, needs and owes.
     var permits = ConnectionPermits()
-    /// The number of waiting transfers that precede those engines or origins.
+    /// The number of waiting transfers that precede the engines or origins to which places are owed.
     var precedingCount = 0
     /// The time for which streams are withheld, with its end and the end of the pause after it.
     private var drain = (time: Duration.zero, end: EngineInstant(nanoseconds: 0), pause: EngineInstant(nanoseconds: 0))
