@@ -39,17 +39,21 @@ extension Client {
 
 /// The file of `--cookie-jar -`, which is printed at the end.
 enum ShownJar {
-    private static let folder: String = {
-        var name = Array("\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/trellis-XXXXXX\0".utf8CString)
-        return mkdtemp(&name).map { String(cString: $0) } ?? "."
+    /// A new folder, which nobody else can read; `nil` if there is no place for one.
+    private static let folder: String? = {
+        let place = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+        var name = Array("\(place.isEmpty ? "/tmp" : place)/trellis-XXXXXX".utf8CString)
+        return mkdtemp(&name).map { String(cString: $0) }
     }()
 
-    static let path = "\(folder)/cookies"
+    /// The path of the file; `nil` if there is no place for it.
+    static let path = folder.map { "\($0)/cookies" }
 
     /// Prints the cookies, and removes the file.
     static func print() async {
+        guard let folder, let path else { return }
         if let text = try? FormText.contents(of: path) { try? await StandardOutput.write(text) }
-        for name in [path, "\(path).lock"] { unlink(name) }
+        for name in [path, "\(path).lock", "\(path).new"] { unlink(name) }
         rmdir(folder)
     }
 }

@@ -49,7 +49,8 @@ struct SwiftCode {
         }
         if options.http != .auto { lines.append("configuration.httpVersion = .\(options.http.policy)") }
         if let jar = options.credentials.cookieJar {
-            lines.append("configuration.cookies = CookieFile(path: \(Self.literal(jar)))")
+            let storage = jar == "-" || jar == "/dev/null" ? "CookieJar()" : "CookieFile(path: \(Self.literal(jar)))"
+            lines.append("configuration.cookies = \(storage)")
         }
         guard !lines.isEmpty else { return ["let session = Session()"] }
         return ["var configuration = SessionConfiguration()"] + lines + [

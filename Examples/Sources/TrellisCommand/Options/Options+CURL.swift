@@ -24,8 +24,7 @@ extension Options {
         if places.validatesAnswer { arguments.append("--fail") }
         if include { arguments.append("--include") }
         if let cookieJar = credentials.cookieJar, !cookieJar.utf8.contains(UInt8(ascii: "=")) {
-            let path = cookieJar == "-" ? "./-" : cookieJar
-            arguments += ["--cookie", path, "--cookie-jar", path]
+            arguments += (cookieJar == "-" ? [] : ["--cookie", cookieJar]) + ["--cookie-jar", cookieJar]
         }
         switch place {
         case .standardOutput: break

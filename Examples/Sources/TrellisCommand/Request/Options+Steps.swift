@@ -39,9 +39,12 @@ extension Options {
     /// Returns the storage of `--cookie-jar`, with the cookies of `--cookie-file`, which may be no file (''); `nil` without both.
     private func cookieStorage() async throws -> (any CookieStorage)? {
         // Nothing is kept in /dev/null, and nothing is read from there.
-        let jar = credentials.cookieJar.map { path -> any CookieStorage in
-            path == "/dev/null"
-                ? CookieJar() as any CookieStorage : CookieFile(path: path == "-" ? ShownJar.path : path)
+        let jar = try credentials.cookieJar.map { path -> any CookieStorage in
+            guard path != "/dev/null" else { return CookieJar() }
+            guard let path = path == "-" ? ShownJar.path : path else {
+                throw RequestFailure("file", "--cookie-jar -: no folder for temporary files can be made (TMPDIR)")
+            }
+            return CookieFile(path: path)
         }
         guard let file = credentials.cookieFile, file != credentials.cookieJar else { return jar }
         guard !file.isEmpty, file != "/dev/null" else { return jar ?? CookieJar() }

@@ -97,6 +97,16 @@ import Testing
         #expect(run.lines.contains("#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t1"), "\(run.text)")
     }
 
+    /// No file of the user's takes the place of the one that is printed and removed.
+    @Test func cookiesThatCannotBePrintedAreAFailure() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("mine", to: "cookies")
+        let run = try await client(
+            ["\(url)/cookies", "-c", "-"], environment: ["TMPDIR": folder["missing"]], in: folder)
+        #expect(run.status == 23 && run.errors.contains("TMPDIR"), "\(run.errors)")
+        #expect(try folder.text(of: "cookies") == "mine" && folder.names() == ["cookies"])
+    }
+
     /// As in `curl --proto '=https' --tlsv1.2 -sSf https://… | sh`.
     @Test func aSchemeMayBeRefused() async throws {
         for schemes in ["=https", "-http", "=https,ftp", "-all,https"] {

@@ -43,6 +43,11 @@ import Testing
         #expect(try await client(arguments + ["--show-secrets"]).text.contains("s3cret"))
     }
 
+    @Test func cookiesThatArePrintedAreInMemory() async throws {
+        let run = try await client(["--swift", "h/", "-c", "-"])
+        #expect(run.lines.contains("configuration.cookies = CookieJar()"), "\(run.text)")
+    }
+
     @Test func theSettingsOfASessionBecomeSwift() async throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "x")

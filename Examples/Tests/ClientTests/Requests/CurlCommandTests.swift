@@ -109,6 +109,11 @@ import Testing
                 == ["--max-filesize", "7", "--retry", "2", "--fail", "--cookie", "jar", "--cookie-jar", "jar"])
     }
 
+    @Test func cookiesThatArePrintedAreNoFile() async throws {
+        let arguments = try await Self.command(["\(url)/", "-c", "-"]).arguments
+        #expect(Self.options("--cookie", "--cookie-jar", of: arguments) == ["--cookie-jar", "-"])
+    }
+
     @Test func aFileIsNotAskedForCoded() async throws {
         let (text, arguments) = try await Self.command(["\(url)/", "-o", "a b"])
         #expect(Self.options("--output", of: arguments) == ["--output", "a b"])
