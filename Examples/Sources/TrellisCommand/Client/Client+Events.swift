@@ -12,10 +12,12 @@ extension Client {
             try await deliverEvents(to: &output, steps, latest)
             if let head = latest.head { outcome.take(head) }
             outcome.metrics.total = .now - start
+            try await dumpHeads()
         } catch is ReaderHasGone {
         } catch {
             if let head = latest.head { outcome.take(head) }
             outcome.fail(RequestFailure(error), after: .now - start)
+            try? await dumpHeads()
         }
         return outcome
     }

@@ -151,6 +151,8 @@ struct Client {
         if let last {
             await finish(last)
             await finishRecording(last)
+            // Without a response, the heads on the way to it are all that came.
+            if stream == nil, let heads = await wire?.heads.joined() { try? await output.end(after: heads) }
             if outcome.failure != nil { try? await dumpHeads() }
         }
         return outcome

@@ -5,6 +5,9 @@ protocol Output: Sendable {
     /// Receives the head of the response, after the heads of the earlier responses on the way to it, each with an empty line.
     mutating func begin(_ head: Response, after earlier: String) async throws
 
+    /// Receives the heads of the responses on the way to one that did not come, each with an empty line. The failure follows.
+    mutating func end(after earlier: String) async throws
+
     /// Receives bytes of the body. Returns `false` if no more bytes are needed.
     mutating func chunk(_ bytes: Data) async throws -> Bool
 

@@ -37,6 +37,10 @@ struct PlainOutput: Output {
         progress = ProgressBar("", total: isEncoded ? nil : head.headers[.contentLength].flatMap { Int64($0) })
     }
 
+    mutating func end(after earlier: String) async throws {
+        if showsHead { try await write(Data(earlier.utf8)) }
+    }
+
     mutating func chunk(_ bytes: Data) async throws -> Bool {
         try await write(bytes)
         count += Int64(bytes.count)

@@ -33,6 +33,8 @@ struct ReportOutput: Output {
 
     func begin(_ head: Response, after earlier: String) {}
 
+    func end(after earlier: String) {}
+
     mutating func chunk(_ bytes: Data) async throws -> Bool {
         try await sink?.write(bytes)
         count = count.map { $0 + bytes.count }

@@ -33,6 +33,10 @@ struct TerminalOutput: Output, @unchecked Sendable {
         if type == "application/json" || type.hasSuffix("+json") { json = Data() }
     }
 
+    mutating func end(after earlier: String) async throws {
+        if showsEveryHead { try await StandardOutput.write(TerminalText.shown(earlier)) }
+    }
+
     mutating func chunk(_ bytes: Data) async throws -> Bool {
         if json != nil {
             json?.append(bytes)

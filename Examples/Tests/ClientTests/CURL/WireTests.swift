@@ -70,6 +70,8 @@ import Testing
                 "HTTP/1.1 302 Status", "HTTP/1.1 200 OK",
             ])
         #expect(heads.hasSuffix("\r\n\r\n"))
+        _ = try await client(["\(url)/events/2", "--stream", "sse", "--limit", "1", "-D", "events"], in: folder)
+        #expect(try folder.text(of: "events").hasPrefix("HTTP/1.1 200 OK\r\n"))
         let failed = try await client(["\(url)/", "-D", "no/such/file"], in: folder)
         #expect(failed.status == 23 && failed.text == "")
     }

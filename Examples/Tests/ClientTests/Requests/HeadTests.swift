@@ -35,6 +35,12 @@ import Testing
                 "HTTP/1.1 302 Status\r", "Location: ../redirect/1\r", "HTTP/1.1 302 Status\r", "Location: /request\r",
                 "HTTP/1.1 200 OK\r",
             ])
+        let refused = try await client([option, "--max-redirs", "1", "\(url)/redirect/2"])
+        #expect(refused.status == 47, "\(refused.errors)")
+        #expect(
+            refused.lines.starting(with: "Location", "HTTP/1.1 200") == [
+                "Location: ../redirect/1\r", "Location: /request\r",
+            ])
         let hints = try await client([option, "\(url)/hints"])
         #expect(hints.lines.starting(with: "HTTP/") == ["HTTP/1.1 103 Early Hints\r", "HTTP/1.1 200 OK\r"])
     }
