@@ -5,7 +5,9 @@ import Glibc
 public enum FormText {
     /// Returns the text that `--data-urlencode` sends: `content`, `=content`, `name=content`, `@file` or `name@file`.
     static func urlencoded(_ argument: String) throws -> String {
-        guard let mark = argument.utf8.firstIndex(where: { "=@".utf8.contains($0) }) else {
+        // An equals sign counts before an @: `me@home=1` is no file.
+        let bytes = argument.utf8
+        guard let mark = bytes.firstIndex(of: UInt8(ascii: "=")) ?? bytes.firstIndex(of: UInt8(ascii: "@")) else {
             return encoded(Data(argument.utf8))
         }
         let name = argument[..<mark]

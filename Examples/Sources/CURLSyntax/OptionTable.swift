@@ -128,7 +128,10 @@ enum OptionTable {
             }
             return []
         },
-        meaning("--url-query") { ["--query=\($0)"] },
+        meaning("--url-query") { text in
+            let isEncoded = text.utf8.first == UInt8(ascii: "+")
+            return ["--query=\(Marker.literal)\(isEncoded ? String(text.dropFirst()) : try FormText.urlencoded(text))"]
+        },
         meaning("--max-redirs") { ["--redirects=\($0 == "-1" ? "1000000" : $0)"] },
         meaning("--max-filesize") { ["--max-body=\(try ByteCount.bytes($0, "--max-filesize"))"] },
         meaning("--url") { [Marker.positional + $0] },

@@ -53,6 +53,7 @@ import Testing
 
     @Test(arguments: [
         ("a b", "a%20b"), ("=a=b", "a%3Db"), ("n=a&b", "n=a%26b"), ("n=ü~", "n=%C3%BC~"), ("n=", "n="),
+        ("me@home=1&", "me@home=1%26"), ("@a=1", "@a=1"),
     ])
     func dataIsEncoded(_ given: String, _ wanted: String) throws {
         #expect(try ArgumentTranslator.translate(["--data-urlencode", given]) == ["--data=\u{0}\(wanted)"])

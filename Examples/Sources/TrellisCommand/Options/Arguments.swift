@@ -56,6 +56,16 @@ enum BodyArgument: ExpressibleByArgument {
     }
 }
 
+/// The argument of `--query`: `NAME=VALUE`, or text of a URL from `--url-query`.
+enum QueryArgument: Sendable {
+    case item(NamedValue)
+    case text(String)
+
+    init(_ argument: String) throws {
+        self = try argument[...].after(Marker.literal).map { .text(String($0)) } ?? .item(NamedValue(argument))
+    }
+}
+
 /// The argument of `--form` and `--query`: `NAME=VALUE`. The name ends at the first equals sign and is not empty.
 struct NamedValue: Sendable {
     let name: String

@@ -38,8 +38,8 @@ struct BodyOptions: ParsableArguments {
     @Option(
         parsing: .unconditionalSingleValue,
         help: ArgumentHelp("One more item for the query of the URL; repeatable.", valueName: "NAME=VALUE"),
-        transform: NamedValue.init)
-    var query: [NamedValue] = []
+        transform: QueryArgument.init)
+    var query: [QueryArgument] = []
 
     @Flag(help: "Send the body compressed with gzip: for servers that are known to take that.")
     var compress = false

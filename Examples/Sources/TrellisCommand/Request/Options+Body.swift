@@ -76,10 +76,15 @@ extension Options {
     /// Returns the URL with the texts of `--data` in its query, for `--get`.
     func addingData(to url: String) throws -> String {
         guard content.get, !content.data.isEmpty else { return url }
+        return Self.adding(String(decoding: try joinedData(), as: UTF8.self), toQueryOf: url)
+    }
+
+    /// Returns the URL with a text at the end of its query.
+    static func adding(_ text: String, toQueryOf url: String) -> String {
+        guard !text.isEmpty else { return url }
         let parts = url[...].cut(at: "#")
         let start = parts?.before ?? url[...]
-        let mark = start.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
-        let text = String(decoding: try joinedData(), as: UTF8.self)
+        let mark = !start.utf8.contains(UInt8(ascii: "?")) ? "?" : start.utf8.last == UInt8(ascii: "?") ? "" : "&"
         return "\(start)\(mark)\(text)" + (parts.map { "#\($0.after)" } ?? "")
     }
 

@@ -60,7 +60,13 @@ extension Options {
     func makeRequest(_ url: String? = nil) throws -> Request {
         let body = try makeBody()
         let address = try uploadURL(try addingData(to: url ?? self.url))
-        var request = Request(address, method: try requestMethod(hasBody: body != nil)).addingQuery(content.query.items)
+        var request = Request(address, method: try requestMethod(hasBody: body != nil))
+        for argument in content.query {
+            switch argument {
+            case .item(let item): request = request.addingQuery([item].items)
+            case .text(let text): request.url = Self.adding(text, toQueryOf: request.url)
+            }
+        }
         for header in headers where !header.isRemoval { request.headers.append(try header.field()) }
         let removed = removedNames
         if content.json != nil, !removed.contains(.accept), !request.headers.contains(.accept) {
