@@ -47,9 +47,11 @@ enum Subcommands {
 
     /// Returns the text that is generated from the options: a manual page, or what a shell completes; `nil` if none was asked for.
     private static func generated(for arguments: [String]) throws -> String? {
-        switch arguments.first {
+        guard let first = arguments.first else { return nil }
+        let shell = first[...].after("--generate-completion-script=").map(String.init) ?? arguments.dropFirst().first
+        return switch first[...].before("=") {
         case "--generate-manual": try Manual.page()
-        case "--generate-completion-script": try CompletedCommand.script(for: arguments.dropFirst().first)
+        case "--generate-completion-script": try CompletedCommand.script(for: shell)
         default: nil
         }
     }

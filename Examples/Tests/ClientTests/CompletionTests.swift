@@ -33,6 +33,7 @@ import Testing
     @Test func otherShellsHaveAScript() async throws {
         for (shell, text) in [("zsh", "#compdef trellis"), ("fish", "complete -c 'trellis'")] {
             let run = try await client(["--generate-completion-script", shell])
+            #expect(try await client(["--generate-completion-script=\(shell)"]).text == run.text)
             #expect(run.status == 0 && run.text.contains(text))
             // Both pass on to the subcommands.
             #expect(run.text.contains(shell == "zsh" ? "shift words" : "ws gateway"), "\(shell)")
@@ -47,6 +48,9 @@ import Testing
         for name in ["-k", "--insecure", "--data-urlencode", "--subprotocol", "--max-time"] {
             #expect(run.text.contains(name.replacing("-", with: "\\-")), "\(name)")
         }
+        // The subcommands do not know curl's names.
+        let others = run.text.split(separator: ".SH TRELLIS ").dropFirst()
+        #expect(!others.isEmpty && others.allSatisfy { $0.contains("\\-\\-cacert") && !$0.contains("\\fB\\-k") })
         // No line of text is taken for a request of roff, and there is nothing but ASCII.
         #expect(run.output.allSatisfy { $0 < 0x80 })
         let warnings = try await shell(

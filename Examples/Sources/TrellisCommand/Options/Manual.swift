@@ -16,7 +16,7 @@ enum Manual {
         ]
         lines += Options.configuration.usage.map { $0.utf8Lines.map(line) } ?? []
         lines += [".fi", ".SH DESCRIPTION"] + paragraphs(request.discussion ?? "")
-        lines += options(of: request, under: ".SH") + [".SH CURL'S OPTIONS", line(furtherNames)]
+        lines += options(of: request, under: ".SH", besideCURLs: true) + [".SH CURL'S OPTIONS", line(furtherNames)]
         for other in others {
             lines += [".SH \(other.commandName.uppercased())", line(other.abstract ?? ""), ".PP"]
             lines += paragraphs(other.discussion ?? "") + options(of: other, under: ".SS")
@@ -86,20 +86,27 @@ enum Manual {
     }
 
     /// Returns the options of a command, under the titles of `--help`.
-    private static func options(of command: Command, under heading: String) -> [String] {
+    ///
+    /// - Parameter besideCURLs: Indicates whether the command knows curl's names, which only that of a request does.
+    private static func options(
+        of command: Command, under heading: String, besideCURLs: Bool = false
+    ) -> [String] {
         let shown = command.arguments.filter { $0.shouldDisplay && $0.kind != "positional" }
         var titles: [String] = []
         for title in shown.map({ $0.sectionTitle ?? "Options" }) where !titles.contains(title) { titles.append(title) }
         return titles.flatMap { title in
             let options = shown.filter { $0.sectionTitle ?? "Options" == title }
-            return ["\(heading) \(heading == ".SH" ? title.uppercased() : title)"] + options.flatMap(entry)
+            return ["\(heading) \(heading == ".SH" ? title.uppercased() : title)"]
+                + options.flatMap { entry($0, besideCURLs) }
         }
     }
 
     /// Returns the lines of an option: its names in bold, the kind of its value, and what it does.
-    private static func entry(_ option: Argument) -> [String] {
+    private static func entry(_ option: Argument, _ besideCURLs: Bool) -> [String] {
         var names = names(of: option)
-        for name in names { names += ArgumentTranslator.otherNames(of: name).filter { !names.contains($0) } }
+        for name in names where besideCURLs {
+            names += ArgumentTranslator.otherNames(of: name).filter { !names.contains($0) }
+        }
         names.sort { $0.utf8.count == 2 && $1.utf8.count > 2 }
         let value = option.kind == "option" ? " \\fI\(text(option.valueName ?? "VALUE"))\\fR" : ""
         let bold = names.map { "\\fB\(text($0))\\fR" }.joined(separator: ", ")
