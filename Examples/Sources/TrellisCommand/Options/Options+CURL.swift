@@ -20,6 +20,7 @@ extension Options {
         if !limits.noRedirects {
             arguments += ["--location", "--max-redirs", "\(limits.redirects ?? RedirectPolicy().maximumRedirects)"]
         }
+        if let schemes = tls.proto?.schemes { arguments += ["--proto", "=\(schemes.sorted().joined(separator: ","))"] }
         if let retries = limits.retries, retries > 0 { arguments += ["--retry", "\(retries)"] }
         if places.validatesAnswer { arguments.append("--fail") }
         if include { arguments.append("--include") }

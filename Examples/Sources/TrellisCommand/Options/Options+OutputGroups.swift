@@ -133,14 +133,19 @@ struct SchemesArgument: Sendable {
     private static let known: Set<String> = ["http", "https"]
 
     init(_ argument: String) throws {
-        for item in argument.split(separator: ",") {
-            let mark = item.first { "=+-".contains($0) && item.first == $0 }
-            let name = (mark == nil ? item : item.dropFirst()).lowercasedASCII()
+        for item in argument.utf8.split(separator: UInt8(ascii: ",")) {
+            // The last mark counts, as in curl.
+            let marks = item.prefix { "=+-".utf8.contains($0) }, mark = marks.last
+            let name = Substring(item.dropFirst(marks.count)).lowercasedASCII()
+            // A blank before a mark would hide it.
+            guard name.utf8.first.map({ 0x61...0x7A ~= $0 || 0x30...0x39 ~= $0 }) ?? false else {
+                throw ValidationError("'\(String(Substring(item)))' is no scheme behind =, + or -")
+            }
             // curl knows more schemes, which are not used here.
             let names: Set<String> = name == "all" ? Self.known : Self.known.intersection([name])
             switch mark {
-            case "=": schemes = names
-            case "-": schemes.subtract(names)
+            case UInt8(ascii: "="): schemes = names
+            case UInt8(ascii: "-"): schemes.subtract(names)
             default: schemes.formUnion(names)
             }
         }

@@ -120,6 +120,9 @@ import Testing
             #expect(try await client(["--proto", schemes, "\(url)/"]).text == "hello world", "\(schemes)")
         }
         try await expectUsageError(["--proto", "=ftp", "\(url)/"], saying: "it leaves no scheme")
+        for schemes in [" =https", "=", "http, -https"] {
+            try await expectUsageError(["--proto", schemes, "\(url)/"], saying: "is no scheme behind =, + or -")
+        }
     }
 
     @Test func messagesGoToAFile() async throws {

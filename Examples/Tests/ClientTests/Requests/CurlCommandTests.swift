@@ -109,6 +109,11 @@ import Testing
                 == ["--max-filesize", "7", "--retry", "2", "--fail", "--cookie", "jar", "--cookie-jar", "jar"])
     }
 
+    @Test func schemesAreAnOption() async throws {
+        let arguments = try await Self.command(["https://127.0.0.1/", "--proto", "-http"]).arguments
+        #expect(Self.options("--proto", of: arguments) == ["--proto", "=https"])
+    }
+
     @Test func cookiesThatArePrintedAreNoFile() async throws {
         let arguments = try await Self.command(["\(url)/", "-c", "-"]).arguments
         #expect(Self.options("--cookie", "--cookie-jar", of: arguments) == ["--cookie-jar", "-"])
