@@ -25,6 +25,7 @@ struct SwiftCode {
         }
         lines += credentials + body(request)
         if request.decodesContent == false { lines.append("request.decodesContent = false") }
+        if request.sendsURLUnchanged { lines.append("request.sendsURLUnchanged = true") }
         if request.compression != nil { lines.append("request.compression = .gzip") }
         return (lines + call).joined(separator: "\n") + "\n"
     }
@@ -47,7 +48,9 @@ struct SwiftCode {
         if let proxy = options.proxies.proxy?.proxy {
             lines.append("configuration.proxy = .always(try Proxy(\(Self.literal(proxy.url))))")
         }
-        if options.http != .auto { lines.append("configuration.httpVersion = .\(options.http.policy)") }
+        if options.http != .auto {
+            lines.append("configuration.httpVersion = .\(options.http.policy(for: options.url))")
+        }
         if let jar = options.credentials.cookieJar {
             let storage = jar == "-" || jar == "/dev/null" ? "CookieJar()" : "CookieFile(path: \(Self.literal(jar)))"
             lines.append("configuration.cookies = \(storage)")

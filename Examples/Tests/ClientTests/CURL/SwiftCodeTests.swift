@@ -43,6 +43,13 @@ import Testing
         #expect(try await client(arguments + ["--show-secrets"]).text.contains("s3cret"))
     }
 
+    @Test func aPathAndAVersionBecomeSwift() async throws {
+        let run = try await client(["--swift", "--path-as-is", "--http2-prior-knowledge", "https://h/a/../b"])
+        for line in ["configuration.httpVersion = .http2", "request.sendsURLUnchanged = true"] {
+            #expect(run.lines.contains(line), "no \(line) in \(run.text)")
+        }
+    }
+
     @Test func cookiesThatArePrintedAreInMemory() async throws {
         let run = try await client(["--swift", "h/", "-c", "-"])
         #expect(run.lines.contains("configuration.cookies = CookieJar()"), "\(run.text)")
