@@ -8,8 +8,8 @@ struct BodyOptions: ParsableArguments {
         name: [.customShort("d"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "The raw body: POST unless a method is given. A file or standard input (@-) is streamed as it is; several texts are joined "
-                + "by &. A pipe or a file on standard input is the body of a POST, PUT or PATCH without another one. The type is "
-                + "that of a form (application/x-www-form-urlencoded) unless -H gives one.",
+                + "by &. The type is that of a form (application/x-www-form-urlencoded) unless -H gives one. Without a body, a pipe "
+                + "or a file on standard input is that of a POST, PUT or PATCH, and has no type.",
             valueName: "STRING|@FILE|@-"))
     var data: [BodyArgument] = []
 
