@@ -24,7 +24,7 @@ let session = Session()
     let options: DownloadDestination.Options = [.createIntermediateDirectories, .keepIfItMatches, .removePreviousFile]
     var names: [String] = []
     var downloads: [DownloadRequest] = []
-    for line in try await session.string(list).split(separator: "\n") {
+    for line in try await session.string(list).split(whereSeparator: \.isNewline) {
         let words = line.split(separator: " ", maxSplits: 1)
         let name = words.last?.drop { $0 == " " || $0 == "*" } ?? ""
         guard words.count == 2, !name.isEmpty, !name.hasPrefix("."), !name.contains("/") else { continue }
@@ -32,6 +32,10 @@ let session = Session()
         downloads.append(
             session.downloadRequest(
                 "\(base)\(name)", to: .file("\(folder)/\(name)", options), checksum: .sha256(String(words[0]))))
+    }
+    guard !names.isEmpty else {
+        print("the list names no file")
+        return 1
     }
     let batch = session.downloads(of: downloads, maximumConcurrency: 4)
     async let _: Void = show(batch)  // ends with this function, and with its task

@@ -7,12 +7,12 @@ import TrellisTesting
     private let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
 
     /// A server with a list of the names, which stops in the middle of each file, and serves the rest.
-    private func server(names: [String], digest: String) throws -> LoopbackServer {
+    private func server(names: [String], digest: String, lineEnd: String = "\n") throws -> LoopbackServer {
         try LoopbackServer { [bytes] connection in
             while let request = try connection.nextRequest() {
                 let name = String(request.path.dropFirst())
                 if name == "SHA256SUMS" {
-                    let list = names.map { "\(digest)  \($0)\n" }.joined()
+                    let list = names.map { "\(digest)  \($0)\(lineEnd)" }.joined()
                     try connection.write(
                         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: \(list.utf8.count)\r\n\r\n\(list)"
                     )
@@ -67,5 +67,17 @@ import TrellisTesting
         let run = try await tool("fetch-list", [server.url("/SHA256SUMS"), folder["files"]])
         #expect(run.status == 1 && run.lines.contains("there: kept"), "\(run.text)\(run.errors)")
         #expect(run.lines.contains { $0.hasPrefix("missing: GET http://") && $0.contains("404") })
+    }
+
+    @Test func aListMayHaveOtherLineEndsAndIsNotEmpty() async throws {
+        let folder = try TemporaryFolder(), digest = try await sha256(bytes)
+        try FileManager.default.createDirectory(atPath: folder["files"], withIntermediateDirectories: true)
+        for name in ["a", "b"] { _ = try folder.write(bytes, to: "files/\(name)") }
+        let server = try server(names: ["a", "b"], digest: digest, lineEnd: "\r\n")
+        let run = try await tool("fetch-list", [server.url("/SHA256SUMS"), folder["files"]])
+        #expect(run.status == 0 && run.lines.sorted() == ["a: kept", "b: kept"], "\(run.text)\(run.errors)")
+        let empty = try self.server(names: [], digest: digest)
+        let nothing = try await tool("fetch-list", [empty.url("/SHA256SUMS"), folder["files"]])
+        #expect(nothing.status == 1 && nothing.lines == ["the list names no file"], "\(nothing.errors)")
     }
 }
