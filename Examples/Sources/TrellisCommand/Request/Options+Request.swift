@@ -86,7 +86,11 @@ extension Options {
         request.timeouts = Timeouts(
             connect: limit(limits.connectTimeout), responseHead: idle, idle: idle,
             total: limits.deadline.map { .seconds($0) })
-        request.sendsURLUnchanged = pathAsIs
+        if pathAsIs {
+            // A URL that is sent unchanged has no fragment.
+            request.url = String(request.url[...].before("#"))
+            request.sendsURLUnchanged = true
+        }
         request.httpVersion = http.policy(for: address)
         return request
     }

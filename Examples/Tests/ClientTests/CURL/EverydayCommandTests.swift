@@ -31,7 +31,7 @@ import Testing
         ("--fail-with-body U/request", ["GET /request"]), ("-N -g -# -q -Z U/request", ["GET /request"]),
         ("-0 U/request", ["GET /request"]), ("--http1.1 U/request", ["GET /request"]),
         ("--http2 U/request", ["GET /request"]),
-        ("--path-as-is U/request/../x", ["GET /request/../x"]),
+        ("--path-as-is U/request/../x#f", ["GET /request/../x"]),
         ("--url-query a=b&c U/request", ["GET /request?a=b%26c"]),
         ("--url-query x&y U/request?q=1#f", ["GET /request?q=1&x%26y"]),
         ("--url-query +a=%20&b U/request", ["GET /request?a=%20&b"]),
