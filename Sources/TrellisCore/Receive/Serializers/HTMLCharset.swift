@@ -7,15 +7,14 @@ struct HTMLCharset {
     private let bytes: [UInt8]
     private var index = 0
 
-    private init(_ data: Data) {
-        bytes = Array(String(decoding: data.prefix(1024), as: UTF8.self).lowercasedASCII().utf8)
-    }
+    /// - Parameter text: A text in lower case.
+    private init(_ text: String) { bytes = Array(text.utf8) }
 
     /// Returns the first label of an encoding that is supported; `nil` if there is none.
     static func label(in data: Data) -> String? {
-        var scanner = HTMLCharset(data)
+        var scanner = HTMLCharset(String(decoding: data.prefix(1024), as: UTF8.self).lowercasedASCII())
         while let attributes = scanner.nextMeta() {
-            guard let label = label(in: attributes)?.withoutBlanks else { continue }
+            guard let label = label(in: attributes) else { continue }
             switch String.Encoding(charset: label) {
             // A document whose label can be read is in no encoding of two or four bytes.
             case .utf16, .utf16BigEndian, .utf16LittleEndian: return "utf-8"
@@ -28,9 +27,38 @@ struct HTMLCharset {
     }
 
     private static func label(in attributes: [String: String]) -> String? {
-        if let charset = attributes["charset"] { return charset }
+        if let charset = attributes["charset"] { return withoutSpace(charset[...]) }
         guard attributes["http-equiv"] == "content-type", let content = attributes["content"] else { return nil }
-        return MediaType(content)?.charset
+        var scanner = HTMLCharset(content)
+        return scanner.labelInContent().map { withoutSpace($0[...]) }
+    }
+
+    /// Returns the text after `charset=`, whatever is before it (WHATWG HTML, "Extracting character encodings from meta elements"): the
+    /// content need not be a media type.
+    private mutating func labelInContent() -> String? {
+        while index < bytes.count {
+            guard skip("charset") else {
+                index += 1
+                continue
+            }
+            _ = take(Self.isSpace)
+            guard skip("=") else { continue }
+            _ = take(Self.isSpace)
+            for quote in ["\"", "'"] where skip(quote) {
+                let label = take { $0 != quote.utf8.first }
+                return index < bytes.count ? label : nil
+            }
+            return take { !Self.isSpace($0) && $0 != UInt8(ascii: ";") }
+        }
+        return nil
+    }
+
+    /// Returns a label without the space around it.
+    private static func withoutSpace(_ label: Substring) -> String {
+        var bytes = label.utf8
+        while let first = bytes.first, isSpace(first) { bytes.removeFirst() }
+        while let last = bytes.last, isSpace(last) { bytes.removeLast() }
+        return String(Substring(bytes))
     }
 
     /// Returns the attributes of the next `<meta>` element; `nil` if there is none.
@@ -60,11 +88,11 @@ struct HTMLCharset {
         return isEnd
     }
 
-    /// Returns the next attribute of a tag; `nil` behind the last one.
+    /// Returns the next attribute of a tag; `nil` after the last one.
     private mutating func attribute() -> (name: String, value: String)? {
         _ = take { Self.isSpace($0) || $0 == UInt8(ascii: "/") }
         guard index < bytes.count, bytes[index] != UInt8(ascii: ">") else { return nil }
-        // An equals sign in front is part of the name.
+        // An equals sign at the beginning is part of the name.
         let first = String(decoding: [bytes[index]], as: UTF8.self)
         index += 1
         let name =
