@@ -5,7 +5,7 @@ import Trellis
 enum TroubleshootingPage {
     static func configure(_ configuration: inout SessionConfiguration) {
         configuration.eventMonitors = [RequestLog(.verbose)]
-        configuration.limits.perOrigin = 32
+        configuration.limits.perOrigin = 128  // 64 unless set
     }
 
     static func readToken() throws -> String {
