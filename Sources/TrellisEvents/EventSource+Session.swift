@@ -23,7 +23,7 @@ extension Session {
     ///   - timeouts: Time limits that replace the request's limits of the same name; none unless given.
     ///   - interceptor: An interceptor that runs after the session's and the request's; none unless given.
     ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is
-    ///     validated: also for the 204 which ends the sequence, and for a response that is refused. An error that the
+    ///     validated: also for the 204 that ends the sequence, and for a response that is refused. An error that the
     ///     closure throws ends the sequence.
     public func eventSource(
         _ request: some RequestConvertible, reconnecting reconnection: ReconnectionPolicy = .init(),

@@ -57,7 +57,7 @@ package struct UTF8Progress: Sendable, Hashable {
         return true
     }
 
-    /// Moves the index behind characters of several bytes, as long as four bytes follow. Returns `false` if one of them is not valid.
+    /// Moves the index past characters of several bytes, as long as four bytes follow. Returns `false` if one of them is not valid.
     private static func skipCharacters(_ bytes: UnsafeRawBufferPointer, _ index: inout Int) -> Bool {
         while index + 4 <= bytes.count {
             let word = unsafe UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self))

@@ -137,7 +137,7 @@ package struct AgingQueue<ID: Hashable> {
     @inlinable
     package mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
 
-    /// Removes and returns the first member that meets a condition, of the next member and those behind it in its rank; the next member
+    /// Removes and returns the first member that meets a condition, of the next member and those after it in its rank; the next member
     /// if none of these meets the condition.
     ///
     /// - Parameter count: The number of members among which to choose. At most as many, less one, can overtake a member.

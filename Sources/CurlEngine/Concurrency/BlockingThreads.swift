@@ -102,7 +102,7 @@ final class BlockingThreads: Sendable {
         return .start
     }
 
-    /// Runs a job of a place. The next job follows on this thread, or on another one, behind the jobs that were added before.
+    /// Runs a job of a place. The next job follows on this thread, or on another one, after the jobs that were added before.
     private func run(_ job: () -> Void, at place: String) {
         job()
         state.withLock { state in

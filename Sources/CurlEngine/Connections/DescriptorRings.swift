@@ -17,7 +17,7 @@ struct DescriptorRings {
         while links.count <= Int(descriptor) { links.append(Links()) }
     }
 
-    /// Returns the descriptor behind another one in its ring: the first one behind the last one.
+    /// Returns the descriptor after another one in its ring: the first one after the last one.
     func next(after descriptor: Int32) -> Int32 { self[descriptor].next }
 
     /// Adds a descriptor at the end of a ring.

@@ -138,7 +138,7 @@ package struct EngineFailure: Error, Sendable {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
 
-    /// Whether the peer of TLS has failed, whose failure does not depend on the route.
+    /// Whether the handshake with the peer has failed in a way that does not depend on the route.
     var isOfTLSPeer: Bool {
         switch kind {
         case .tlsVersion, .clientCertificate: true

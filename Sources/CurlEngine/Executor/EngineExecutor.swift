@@ -103,7 +103,7 @@ import CCurl
     /// Whether the engine thread takes no work at present. The engine thread itself takes work, however long its turn lasts.
     package var isStuck: Bool { meter.isStuck && !isCurrent }
 
-    /// Whether the caller is on the engine thread, for the runtime.
+    /// Returns whether the caller is on the engine thread. The runtime asks.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     /// Traps if the caller is not on the engine thread.

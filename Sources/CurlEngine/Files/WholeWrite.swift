@@ -5,7 +5,7 @@ private import Glibc
 enum WholeWrite {
     /// Writes all of the bytes.
     ///
-    /// - Parameter didWrite: The function that is told, after each call of the system, the offset behind the bytes on the file.
+    /// - Parameter didWrite: The function that is told, after each call of the system, the offset after the bytes in the file.
     static func perform(
         _ data: Data, to descriptor: Int32, at offset: Int64, didWrite: (_ end: Int64) -> Void = { _ in }
     ) throws(FileError) {

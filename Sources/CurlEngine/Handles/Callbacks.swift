@@ -50,7 +50,7 @@ enum Callbacks {
         }
     }
 
-    /// The callback for the fields behind a chunked body, called when the body has ended.
+    /// The callback for the fields after a chunked body, called when the body has ended.
     static let trailers: ccurl_trailer_callback = { list, context in
         guard let list = unsafe list else { return CURL_TRAILERFUNC_ABORT }
         for line in unsafe withTransfer(context, { $0?.sending.trailerLines ?? [] }) {

@@ -90,7 +90,7 @@ extension EasyHandle {
             && setProxyHeader(proxy) && (proxy?.scheme != .https || applyToProxy(trust))
     }
 
-    /// Sets the credentials of an HTTP proxy behind a SOCKS proxy with credentials: libcurl would send the HTTP proxy the SOCKS proxy's.
+    /// Sets the credentials of an HTTP proxy after a SOCKS proxy with credentials: libcurl would send the HTTP proxy the SOCKS proxy's.
     /// A libcurl that separates them has Digest authentication; with others, the proofs are made for each connection (``proveTunnel()``).
     private func setProxyHeader(_ proxy: EngineConfiguration.ProxyServer?) -> Bool {
         guard let proxy, proxy.first?.credentials != nil, proxy.needsProofs || proxy.credentials?.isDigest != true

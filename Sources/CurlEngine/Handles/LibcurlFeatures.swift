@@ -71,7 +71,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 
-    /// Whether libcurl can send fields behind a body. Before 8.7, it writes the bytes in front of their buffer into other memory.
+    /// Whether libcurl can send fields after a body. Before 8.7, it writes the bytes in front of their buffer into other memory.
     package var sendsTrailers: Bool { isAtLeast(8, 7) }
 
     /// Whether libcurl reports the size of a request after the request was sent.
@@ -92,7 +92,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// so that the framework computes it (``TunnelProofs``).
     package var separatesProxyCredentials: Bool { isAtLeast(8, 23) }
 
-    /// Whether libcurl opens a tunnel through an HTTP proxy behind a SOCKS proxy at a Unix domain socket, as tried with 7.88,
+    /// Whether libcurl opens a tunnel through an HTTP proxy after a SOCKS proxy at a Unix domain socket, as tried with 7.88,
     /// 8.12 and 8.16. 8.23 does not.
     package var tunnelsBehindSockets: Bool { !isAtLeast(8, 17) }
 

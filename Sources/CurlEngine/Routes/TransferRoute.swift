@@ -50,7 +50,7 @@ package final class TransferRoute: Sendable {
         case server
         /// The proxy that is connected first.
         case proxy
-        /// The HTTP proxy behind a SOCKS proxy.
+        /// The HTTP proxy after a SOCKS proxy.
         case secondProxy
     }
 
@@ -70,7 +70,7 @@ package final class TransferRoute: Sendable {
         package var addresses = Addresses.lookedUp
         /// The addresses of the proxy that is connected first.
         package var proxyAddresses = Addresses.lookedUp
-        /// The addresses of an HTTP proxy behind a SOCKS proxy, if its name is looked up here.
+        /// The addresses of an HTTP proxy after a SOCKS proxy, if its name is looked up here.
         package var secondProxyAddresses = Addresses.lookedUp
 
         /// Creates the parts of a direct connection.
@@ -82,7 +82,7 @@ package final class TransferRoute: Sendable {
 
     /// The parts of the route. With a ``socketPath``, the proxy has an address, and connections have no source.
     package let parts: Parts
-    /// The path of the Unix domain socket that is connected instead of libcurl; `nil` if libcurl makes all connections.
+    /// The path of a Unix domain socket to which the engine connects, not libcurl; `nil` if libcurl makes all connections.
     ///
     /// This is the socket of a SOCKS proxy in front of an HTTP proxy, with a version of libcurl that opens no tunnel through such proxies
     /// (``LibcurlFeatures/tunnelsBehindSockets``). libcurl then takes the SOCKS proxy for one at an address of this machine, and gets a
@@ -90,8 +90,8 @@ package final class TransferRoute: Sendable {
     let socketPath: String?
     /// The number of the route; 0 for ``direct``.
     package let number: Int
-    /// The number of the route by whose name connections are counted: of the one with all addresses of the server if this one has only one
-    /// of them, and otherwise its own.
+    /// The number of the route for which connections are counted: the route with all addresses of the server, if this one has one of
+    /// them; otherwise this route.
     private let limitNumber: Int
     /// Whether libcurl does not look up all names of the route itself.
     let hasOwnAddresses: Bool
@@ -108,7 +108,7 @@ package final class TransferRoute: Sendable {
     /// Creates a route with its own connections.
     ///
     /// - Parameters:
-    ///   - whole: The route of whose addresses of the server this one has only one, so that they share limits, if any.
+    ///   - whole: The route with all addresses of the server, if this one has one of them: the two share limits.
     ///   - proofs: The proofs for requests for a tunnel, if the proxy needs some (``EngineConfiguration/ProxyServer/needsProofs``).
     package convenience init(_ parts: Parts, of whole: TransferRoute? = nil, proofs: (any TunnelProofs)? = nil) {
         let number = Self.count.add(1, ordering: .relaxed).newValue
@@ -186,7 +186,7 @@ package final class TransferRoute: Sendable {
     /// The proxy that is connected first, if any.
     var firstProxy: EngineConfiguration.ProxyServer? { proxy.map { $0.first ?? $0 } }
 
-    /// The HTTP proxy behind a SOCKS proxy, if its name is looked up here: the SOCKS proxy wants an address. `nil` if there is none.
+    /// The HTTP proxy after a SOCKS proxy, if its name is looked up here: the SOCKS proxy wants an address. `nil` if there is none.
     var secondProxy: EngineConfiguration.ProxyServer? {
         proxy.flatMap { $0.first?.scheme.looksUpServers == true ? $0 : nil }
     }
@@ -209,7 +209,7 @@ package final class TransferRoute: Sendable {
         }
     }
 
-    /// The addresses of the HTTP proxy behind a SOCKS proxy; `nil` if libcurl looks them up, or the SOCKS proxy does.
+    /// The addresses of the HTTP proxy after a SOCKS proxy; `nil` if libcurl looks them up, or the SOCKS proxy does.
     var secondProxyAddresses: [String]? {
         switch parts.secondProxyAddresses {
         case .lookedUp: nil

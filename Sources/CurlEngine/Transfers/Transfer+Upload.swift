@@ -24,9 +24,9 @@ extension Transfer {
     /// Ends the body.
     package func finishSending() { finishSending(trailers: []) }
 
-    /// Ends the body, and sends fields behind it.
+    /// Ends the body, and sends fields after it.
     ///
-    /// - Parameter trailers: The names and values of the fields behind the body, for transfers whose options say that there are some
+    /// - Parameter trailers: The names and values of the fields after the body, for transfers whose options say that there are some
     ///   (``TransferOptions/hasTrailers``).
     package func finishSending(trailers: [(name: String, value: [UInt8])]) {
         sending.trailerLines = trailers.map { field in

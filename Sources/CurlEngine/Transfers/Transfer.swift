@@ -25,7 +25,7 @@ package final class Transfer: @unchecked Sendable {
     /// The number of times that libcurl was about to send the request since the transfer was passed to it. A number above one means that
     /// libcurl itself has repeated the request.
     var attempts = 0
-    /// The reason because of which a callback gave up the transfer. It takes precedence over libcurl's own result.
+    /// The reason why a callback gave up the transfer. It takes precedence over libcurl's own result.
     var failure: EngineFailure?
     /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
     var lookup = LookupGate.Progress.none

@@ -94,7 +94,7 @@ struct BodySending {
     var takenBytes: Int64 = 0
     /// Whether the rest of the body is dropped.
     var isStopped = false
-    /// The lines behind a chunked body, without line ends.
+    /// The lines after a chunked body, without line ends.
     var trailerLines: [[CChar]] = []
 }
 

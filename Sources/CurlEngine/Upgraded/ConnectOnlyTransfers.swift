@@ -16,7 +16,7 @@ final class ConnectOnlyTransfers {
 
     deinit { giveBackMemory() }
 
-    /// Whether there are any.
+    /// Whether the engine has taken a connection that is still in use.
     var exist: Bool { !transfers.isEmpty }
 
     func transfer(on socket: Int32) -> Transfer? { transfers[socket] }

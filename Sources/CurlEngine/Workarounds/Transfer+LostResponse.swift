@@ -1,7 +1,7 @@
 // Needed by libcurl before 8.1.
 
 /// The handling of responses that libcurl before 8.1 loses. A server that responds before the end of the request resets the stream with
-/// NO_ERROR behind its response (RFC 9113, section 8.1). If libcurl reads that reset together with other frames of the response while it
+/// NO_ERROR after its response (RFC 9113, section 8.1). If libcurl reads that reset together with other frames of the response while it
 /// has not sent the end of the request's body, it drops their bytes, the head among them, and delivers the trailers alone.
 extension Transfer {
     /// Whether libcurl has to send the end of the body before it reads from the connection. A reset has no effect after that end.

@@ -17,7 +17,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         /// a file.
         let file: String?
         let chunks: RequestBody.Chunks
-        /// Returns the fields behind the body, once all chunks are produced; `nil` if there are none.
+        /// Returns the fields after the body, once all chunks are produced; `nil` if there are none.
         let trailers: RequestTrailers?
 
         init(
@@ -39,7 +39,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
             let trailers: RequestTrailers?
         }
 
-        /// Returns the same body with fields behind it.
+        /// Returns the same body with fields after it.
         func with(_ trailers: @escaping RequestTrailers) -> StreamedBody {
             StreamedBody(length: length, isReplayable: isReplayable, file: file, trailers: trailers, chunks: chunks)
         }

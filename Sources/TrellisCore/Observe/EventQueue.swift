@@ -134,7 +134,7 @@ final class EventQueue: Sendable {
     ///
     /// - Parameters:
     ///   - capacity: The number of events that are kept; at least 1.
-    ///   - isForMonitor: Whether the task rests between events, as that of a monitor.
+    ///   - isForMonitor: Whether the task is a monitor's, which rests between events.
     ///   - subject: The call of all events; `nil` if they are those of several calls.
     init(capacity: Int, isForMonitor: Bool = true, of subject: EventSubject? = nil) {
         self.capacity = max(capacity, 1)

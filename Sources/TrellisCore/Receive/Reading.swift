@@ -65,7 +65,7 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
 }
 
 extension Reading {
-    /// Creates a reading that decodes the body as a value, and that of a response whose status is not accepted as an error type.
+    /// Creates a reading that decodes the body as a value, or as an error type if the status is not accepted.
     init<Value, Failure: Decodable & Sendable>(
         _ type: Value.Type, orError errorType: Failure.Type, _ decoder: some DataDecoder, validation: Validation
     ) where Serializer == DecodableResponseSerializer<Value> {

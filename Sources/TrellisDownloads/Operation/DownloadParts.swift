@@ -209,7 +209,7 @@ final class DownloadParts: Sendable {
             // A part that is longer than its range may be of another representation.
             guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw PartsNotUsable() }
             var gained = 0
-            // Repeated if the segment grows, because another fetch has released the segment behind.
+            // Repeated if the segment grows, because another fetch has released the segment after this one.
             while !chunk.isEmpty, !rest.isEmpty {
                 let bytes = chunk.prefix(Int(clamping: rest.count))
                 try file.write(bytes, at: rest.lowerBound)

@@ -15,7 +15,7 @@ struct DownloadSegments: Hashable, Sendable {
         var end: Int64
         /// The fetches of the segment, and the position that each has reached.
         var fetches: [ID: Int64]
-        /// The fetch whose response also carries the bytes behind the segment.
+        /// The fetch whose response also carries the bytes after the segment.
         let openEnded: ID?
 
         var rest: Range<Int64> { position..<end }

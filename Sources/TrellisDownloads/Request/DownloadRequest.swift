@@ -148,7 +148,7 @@ extension DownloadRequest: CustomStringConvertible, CustomDebugStringConvertible
 /// The owner of a download, which ends the download when the last handle on it is released.
 final class DownloadOwner: Sendable {
     let run: DownloadTask
-    /// The request that was asked for, or the error because of which it could not be created.
+    /// The request that was asked for, or the reason why it could not be created.
     private let requested: Result<Request, any Error>
     private let session: Session
 
@@ -158,7 +158,7 @@ final class DownloadOwner: Sendable {
         self.session = session
     }
 
-    /// Returns the request that was asked for, with its URL completed. Throws the error because of which it cannot be sent.
+    /// Returns the request that was asked for, with its URL completed. Throws the reason why it cannot be sent.
     func request() throws -> Request {
         let request = try requested.get()
         _ = try session.preparation.prepare(request, delivery: .stream, start: session.clock.now())

@@ -107,7 +107,7 @@ private struct HTTP2Peer {
         return OpenRequest(faults: faults.faults, inBody: faults.inRequest[...])
     }
 
-    /// Counts bytes of a request's body, and performs the faults behind which they are.
+    /// Counts bytes of a request's body, and performs the faults that they have passed.
     private func take(_ count: Int, of request: inout OpenRequest) throws {
         request.count += count
         while let next = request.inBody.first, next.after < request.count {

@@ -116,9 +116,9 @@ package struct MultipartRedaction {
         return end < bytes.count ? end + 1 : end
     }
 
-    /// Adds a part, with the line break in front of the delimiter behind it.
+    /// Adds a part, with the line break in front of the delimiter after it.
     private mutating func addPart(_ part: ArraySlice<UInt8>) {
-        // The body ends behind the delimiter.
+        // The body ends after the delimiter.
         guard !part.isEmpty else { return }
         var (type, isSecret) = ("text/plain", false)
         var codings: [String] = []
@@ -207,7 +207,7 @@ package struct MultipartRedaction {
         return isPlain && !name.isEmpty ? name : nil
     }
 
-    /// Returns whether the name of a part indicates that its content is a secret. An encoded name is behind an apostrophe (RFC 8187,
+    /// Returns whether the name of a part indicates that its content is a secret. An encoded name is after an apostrophe (RFC 8187,
     /// section 3.2); what the words of RFC 2047 say is not known.
     private static func isSecret(_ name: String) -> Bool {
         let start = name.lastIndex(ofByte: "'").map { name.utf8.index(after: $0) } ?? name.startIndex

@@ -13,7 +13,7 @@ package enum SecretFields {
         "privatekey", "subscriptionkey", "signature", "credential", "assertion", "samlresponse", "codeverifier",
         "sessionid", "jwt",
     ]
-    /// The words that mark a value as secret if a name is one of them, or ends with one of them behind a `-` or `_`, in lower case: within
+    /// The words that mark a value as secret if a name is one of them, or ends with one of them after a `-` or `_`, in lower case: within
     /// other words they mean nothing.
     private static let words: Set<String> = ["otp", "totp", "hotp", "pin", "cvv", "cvv2", "cvc", "cvc2", "hmac"]
     /// The ends of the names of fields whose values are URLs, in lower case and without `-` and `_`.

@@ -120,7 +120,7 @@ struct MultipartParser: IncrementalParser {
         position = max(position, end)
     }
 
-    /// Ends the content before a boundary, and continues behind the boundary.
+    /// Ends the content before a boundary, and continues after the boundary.
     private mutating func pass(contentEnd: Int, boundaryEnd: Int, _ isLast: Bool) {
         handOn(upTo: contentEnd)
         if place == .content { ready.append(.end) }

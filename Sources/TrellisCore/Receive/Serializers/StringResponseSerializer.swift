@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// A serializer that returns the body as text.
 ///
 /// The encoding is the requested one; otherwise, the first of these in which the bytes are text: the encoding of a byte order
-/// mark, the `charset` of the response, in `text/html` that of a `<meta>` element in the first 1,024 bytes (WHATWG HTML, section
+/// mark, the `charset` of the response, in `text/html` the one of a `<meta>` element in the first 1,024 bytes (WHATWG HTML, section
 /// 13.2.3), UTF-8, and windows-1252, in which any bytes are text. A byte order mark is not part of the text.
 ///
 /// The encodings of the WHATWG Encoding Standard are supported under its labels, by which ISO-8859-1 is windows-1252, and UTF-32. The C

@@ -109,7 +109,7 @@ extension String.Encoding {
         case "utf-32be", "csutf32be": self = .utf32BigEndian
         case "utf-32le", "csutf32le": self = .utf32LittleEndian
         case "us-ascii", "ascii", "ansi_x3.4-1968", "iso646-us", "csascii": self = .ascii
-        // The standard reads ISO-8859-1 as windows-1252, which has characters in place of 32 controls that no text has.
+        // The standard reads ISO-8859-1 as windows-1252, which has characters instead of 32 controls that no text has.
         case "iso-8859-1", "iso8859-1", "iso88591", "iso_8859-1", "iso_8859-1:1987", "iso-ir-100", "latin1", "l1",
             "csisolatin1", "ibm819",
             "cp819", "windows-1252", "cp1252", "x-cp1252", "cswindows1252":

@@ -123,7 +123,7 @@ final class CacheExchanges: Sendable {
         /// Frees the record of a key without exchanges.
         mutating func free() {
             (invalidation, forgotten, lead) = (0, 0, nil)
-            // A new table is made only in place of one that was used.
+            // A new table is made only instead of one that was used.
             if !stored.isEmpty { stored = [:] }
             if !otherLeads.isEmpty { otherLeads = [:] }
         }

@@ -219,7 +219,7 @@ public final class HTTPCache: Sendable {
 public struct CacheStatistics: Sendable, Hashable {
     /// The number of responses that were used without a request.
     public internal(set) var hitCount = 0
-    /// The number of requests that were sent, without ``validatedCount``.
+    /// The number of requests that were sent, except those in ``validatedCount``.
     public internal(set) var missCount = 0
     /// The number of requests that the server answered with 304, so that a stored response was used.
     public internal(set) var validatedCount = 0

@@ -3,7 +3,7 @@ import CurlEngine
 /// A `Set-Cookie` field without the cookie's value. Servers that set a new value in each response repeat all the rest.
 struct CookieTemplate {
     private let field: [UInt8]
-    /// The position behind the name and its equals sign.
+    /// The position after the name and its equals sign.
     private let valueStart: Int
     /// The position of the first semicolon, or the end.
     private let valueEnd: Int
@@ -18,7 +18,7 @@ struct CookieTemplate {
         valueEnd = end
     }
 
-    /// Returns the value of a field that equals this one but for its value; `nil` if there is another difference, or if the value is not
+    /// Returns the value of a field that equals this one except for its value; `nil` if there is another difference, or if the value is not
     /// plain.
     func value(in other: [UInt8]) -> String? {
         let (old, new) = (field.span, other.span)

@@ -12,7 +12,7 @@ import CurlEngine
 ///
 /// Failures are connections that cannot be made or are lost, silent servers, the statuses 500, 502, 503 and 504, and a call's deadline
 /// (``Timeouts/total``) while its request connects or waits for a response. Any other response is a success; a stream succeeds with its
-/// head. A cancellation counts as neither, and nor does a deadline in the queue or during the body.
+/// head. A cancellation counts as neither, and neither does a deadline in the queue or during the body.
 ///
 /// Each retry, hedge and redirect counts. Sessions with the same breaker share its circuits. ``RequestEvent/Kind/circuitOpened(host:for:)``
 /// and ``RequestEvent/Kind/circuitClosed(host:)`` report changes.

@@ -65,7 +65,7 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
         return true
     }
 
-    /// Removes a waiter. The waiters behind it move up.
+    /// Removes a waiter. The waiters after it move up.
     mutating func leave(_ id: ID) { line.leave(id) }
 
     /// Returns the number of waiters before a waiter.

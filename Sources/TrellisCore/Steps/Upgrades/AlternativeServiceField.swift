@@ -17,7 +17,7 @@ enum AlternativeServiceField: Hashable, Sendable {
 
     /// All alternative services of the origin are forgotten.
     case clear
-    /// The alternative services of the origin, in the order of the server's preference, in place of all earlier ones.
+    /// The alternative services of the origin, in the order of the server's preference, instead of all earlier ones.
     case services([Advertised])
 
     /// The largest number of services that are read from a field.

@@ -102,7 +102,7 @@ extension HSTSStore {
         }
     }
 
-    /// Returns the URL over https in place of one over http; `nil` if the host is not known.
+    /// Returns the URL over https instead of one over http; `nil` if the host is not known.
     ///
     /// - Parameters:
     ///   - text: The URL as its author wrote it, with user information and fragment.

@@ -117,7 +117,7 @@ extension Proxy {
     /// Whether the proxy is a SOCKS proxy that wants addresses of servers, whose names are looked up here.
     var looksUpServers: Bool { engine?.looksUpServers == true }
 
-    /// The HTTP proxy behind a SOCKS proxy that wants its address, so that its name may have to be looked up, if any.
+    /// The HTTP proxy after a SOCKS proxy that wants its address, so that its name may have to be looked up, if any.
     var secondHop: EngineConfiguration.ProxyServer? {
         guard let engine, engine.first?.looksUpServers == true else { return nil }
         return engine

@@ -7,7 +7,7 @@ final class TrustEntry: Sendable {
     struct Change: Sendable {
         /// The paths of the files that differ from the contents in use.
         let paths: [String]
-        /// The error because of which the earlier contents stay in use; `nil` if the new ones are used.
+        /// The reason why the earlier contents stay in use; `nil` if the new ones are used.
         let error: TrellisError?
     }
 

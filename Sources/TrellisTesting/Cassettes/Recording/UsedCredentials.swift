@@ -171,7 +171,7 @@ struct UsedCredentials: Sendable {
 /// Bytes without an encoding that they have, with the places at which they stand in the encoded ones.
 private struct DecodedBytes {
     private var bytes: [UInt8]
-    /// The indices behind the characters that were decoded, and their places.
+    /// The indices after the characters that were decoded, and their places.
     private var shifts: [(index: Int, place: Int)] = []
 
     /// Creates bytes without an encoding.

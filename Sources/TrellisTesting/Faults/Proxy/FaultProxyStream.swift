@@ -9,7 +9,7 @@ struct FaultProxyStream: Sendable {
         let due: EngineInstant
     }
 
-    /// The end of the stream behind its last byte.
+    /// The end of the stream, after its last byte.
     struct End: Sendable, Hashable {
         let due: EngineInstant
         /// Whether the connection was reset by the sender.

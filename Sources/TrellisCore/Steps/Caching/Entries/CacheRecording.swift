@@ -89,7 +89,7 @@ final class CacheRecording: Sendable {
         } catch {
             return await fail(error)
         }
-        // The entry may have become visible just after an invalidation has removed the others, or in place of a newer one.
+        // The entry may have become visible just after an invalidation has removed the others, or instead of a newer one.
         guard ticket.isLatest(head.variant) else {
             state.withLock { $0 = .refused }
             if let failure = await cache.removeLate(head, for: ticket.key) { tell(failure) }

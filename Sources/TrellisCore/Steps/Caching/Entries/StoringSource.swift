@@ -34,7 +34,7 @@ final class StoringSource: WrappingSource {
         /// Indicates whether the reader has got all bytes. A cancellation is no failure from then on.
         fileprivate var isAtEnd: Bool { end.withLock { $0 } }
 
-        /// Returns the next stored bytes behind the received ones; `nil` at the end.
+        /// Returns the next stored bytes after the received ones; `nil` at the end.
         fileprivate func nextAfter() async throws -> Data? {
             if let chunk = try await after.next() { return chunk }
             end.withLock { $0 = true }

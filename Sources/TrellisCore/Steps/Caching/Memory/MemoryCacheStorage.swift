@@ -97,7 +97,7 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
 
     // MARK: The state
 
-    /// Adds an entry in place of the one of the same variant.
+    /// Adds an entry instead of the one of the same variant.
     private func add(_ entry: CacheEntry, _ key: CacheKey, _ state: inout State) {
         let isKept = entry.size <= maximumSize && maximumCount > 0
         if isKept, state.entries.add(entry, for: key) {

@@ -56,7 +56,7 @@ struct PlaceTable: Sendable {
             gap = (gap + 1) & mask
         }
         count -= 1
-        // A value behind the gap moves into it, unless the gap is before the slot in which its search begins.
+        // A value after the gap moves into it, unless the gap is before the slot in which its search begins.
         var next = (gap + 1) & mask
         while slots[next].place >= 0 {
             let first = slots[next].hash & mask

@@ -167,7 +167,7 @@ extension StoredHead {
 
 /// Lists of entity tags in conditions.
 enum EntityTags {
-    /// Returns whether a list has a tag that is the same but for its strength (RFC 9110, section 8.8.3.2).
+    /// Returns whether a list has a tag that is the same except for its strength (RFC 9110, section 8.8.3.2).
     static func contains(_ lines: [String], _ tag: String) -> Bool {
         let opaque = opaque(tag)
         return lines.flatMap { FieldScanner.elements(of: $0) }

@@ -22,7 +22,7 @@ struct CacheDirectives: Hashable, Sendable {
         var number: Int64? { if case .value(let number) = self { number } else { nil } }
     }
 
-    /// The numbers of the directives that have one; ``invalid`` in place of a number that is not valid. The parts are not an array, because
+    /// The numbers of the directives that have one; ``invalid`` instead of a number that is not valid. The parts are not an array, because
     /// a list of directives is made for each response.
     private struct Numbers: Hashable, Sendable {
         var maxAge = CacheDirectives.invalid
@@ -177,14 +177,14 @@ struct CacheDirectives: Hashable, Sendable {
         scanner.skipSpace()
         add(name.lowercasedASCII(), argument, isWellFormed: scanner.isAtEnd && hasArgument == isAssigned)
         if hasArgument == isAssigned {
-            // A quotation mark behind a name or an argument quotes nothing, and hides no directive either.
+            // A quotation mark after a name or an argument quotes nothing, and hides no directive either.
             if !scanner.isAtEnd { readWithoutQuotation(Self.rest(of: element, behind: name)) }
         } else {
             readWithoutQuotation(element)
         }
     }
 
-    /// Returns the rest of an element behind its name and its argument.
+    /// Returns the rest of an element after its name and its argument.
     private static func rest(of element: Substring, behind name: String) -> Substring {
         var rest = element.utf8.drop { $0 == 0x20 || $0 == 0x09 }.dropFirst(name.utf8.count)
         guard rest.first == UInt8(ascii: "=") else { return Substring(rest) }
@@ -197,7 +197,7 @@ struct CacheDirectives: Hashable, Sendable {
         return Substring(rest)
     }
 
-    /// Reads what is behind the first comma of a malformed element: a quotation mark without its counterpart hides no directive.
+    /// Reads what is after the first comma of a malformed element: a quotation mark without its counterpart hides no directive.
     private mutating func readWithoutQuotation(_ element: Substring) {
         for part in element.split(atByte: ",").dropFirst() { read(part) }
     }

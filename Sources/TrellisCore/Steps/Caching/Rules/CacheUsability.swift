@@ -37,7 +37,7 @@ struct CacheUsability: Hashable, Sendable {
         outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, facts.policy)
     }
 
-    /// Creates the answer for a stored response in place of a failure; `nil` if the response must not be used.
+    /// Creates the answer for a stored response instead of a failure; `nil` if the response must not be used.
     ///
     /// A directive allows that (RFC 5861, section 4), or the origin cannot be reached, and the policy allows it (RFC 9111, section 4.2.4).
     ///
