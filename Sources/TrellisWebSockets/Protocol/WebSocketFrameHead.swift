@@ -10,9 +10,6 @@ struct WebSocketFrameHead: Hashable, Sendable {
         var isControl: Bool { rawValue >= 8 }
     }
 
-    /// The largest payload of a control frame in bytes (RFC 6455, section 5.5).
-    static let largestControl = 125
-
     var opcode: Opcode
     /// Indicates whether the frame is the last of its message.
     var isFinal = true
