@@ -3,7 +3,7 @@ import CurlEngine
 /// The reason why a call waits, besides the wait for a connection.
 enum CallWait: Sendable {
     /// The call waits for its turn at a rate limiter.
-    case rate(any WaitReporter, host: String, ticket: UInt64, since: EngineInstant)
+    case rate(RateLimiter, host: String, ticket: UInt64, since: EngineInstant)
     /// The call waits for the response to an identical request.
     case sharedAnswer(since: EngineInstant)
     /// The call waits for a function of the session's owner.
@@ -55,10 +55,4 @@ enum CallFunction: Sendable {
         case .evaluator(let host): "the evaluator of \(host) has not decided"
         }
     }
-}
-
-/// A limiter that explains why a call waits.
-protocol WaitReporter: AnyObject, Sendable {
-    /// Returns the reason, in words, why the holder of a ticket waits.
-    func reasonForWaiting(_ ticket: UInt64, host: String) -> String
 }

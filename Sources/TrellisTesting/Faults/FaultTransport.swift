@@ -26,7 +26,7 @@ import CurlEngine
 /// The expectations of the other transport stay the test's: at its end, ``withTransport(_:_:)-(Transport,_)`` and the traits of
 /// `TrellisTestTraits` ask for its problems, such as the routes of a ``MockRouter`` that were not requested.
 public final class FaultTransport: TestTransport {
-    private let transport: any Transport
+    fileprivate let transport: any Transport
     private let schedule: FaultSchedule
     private let asked = Locked<[String]>([])
 
@@ -82,6 +82,7 @@ public final class FaultTransport: TestTransport {
     public func waitUntilFaults(count: Int) async throws { try await schedule.begun.wait { $0.count >= count } }
 }
 
-extension FaultTransport: WrappingTransport {
-    var wrapped: any Transport { transport }
+extension Transport {
+    /// The innermost transport: without the ``FaultTransport``s around it.
+    var innermost: any Transport { (self as? FaultTransport)?.transport.innermost ?? self }
 }

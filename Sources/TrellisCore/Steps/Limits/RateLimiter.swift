@@ -17,7 +17,7 @@ import CurlEngine
 /// ``Metrics/queued``, and ``RequestEvent/Kind/rateLimited(host:wait:)`` reports the wait. Requests of a higher ``Request/priority``
 /// go first. A request that ends before it was sent, for example while it waits for a connection, returns its turn, and the
 /// next request may be sent.
-public final class RateLimiter: Sendable, WaitReporter {
+public final class RateLimiter: Sendable {
     /// A call that waits for its turn, with the reply that resumes it.
     private struct Waiter {
         let reply: Reply<Int>
