@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Indicates whether only Trellis and the C program are measured, and no peer is fetched or built.
+/// Whether only Trellis and the C program are measured, and no peer is fetched or built.
 let withoutPeers = Context.environment["TRELLIS_BENCHMARKS_WITHOUT_PEERS"] != nil
 
 let settings: [SwiftSetting] = [

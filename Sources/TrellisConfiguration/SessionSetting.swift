@@ -36,7 +36,7 @@ public struct SessionSetting: Sendable {
     public let defaultValue: String
     /// The meaning in words.
     public let meaning: String
-    /// Indicates whether the value is read as a secret, so that access reporters do not show it.
+    /// Whether the value is read as a secret, so that access reporters do not show it.
     public let isSecret: Bool
     /// Reads the value and applies it; returns `false` if there is none.
     let read: @Sendable (SettingReader, inout SettingsDraft) async throws -> Bool

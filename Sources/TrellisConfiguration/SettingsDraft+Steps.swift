@@ -66,7 +66,7 @@ extension SettingsDraft {
         configuration.cache = HTTPCache(storage: try storage(present?.storage), policy: policy)
     }
 
-    /// Indicates whether the storage of the cache has settings.
+    /// Whether the storage of the cache has settings.
     private var changesStorage: Bool {
         has("cache.directory") || has("cache.maximumSize") || has("cache.maximumCount")
     }

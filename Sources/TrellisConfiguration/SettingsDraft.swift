@@ -153,7 +153,7 @@ extension SettingsDraft {
     /// - Parameters:
     ///   - group: The beginning of the keys of the group.
     ///   - key: The key of the setting that the group needs.
-    ///   - isThere: Indicates whether the defaults have the thing that the group describes, so that it needs no other setting.
+    ///   - isThere: Whether the defaults have the thing that the group describes, so that it needs no other setting.
     func hasSettings(
         of group: String, needing key: String, unless isThere: Bool = false
     ) throws(InvalidSetting) -> Bool {

@@ -23,7 +23,7 @@ struct EventSourceState {
     private var failures = 0
     /// The method of the last request.
     private var method = HTTPRequest.Method.get
-    /// Indicates whether the request of the last stream that has begun may be repeated.
+    /// Whether the request of the last stream that has begun may be repeated.
     private var isIdempotent = true
 
     init(_ reconnection: ReconnectionPolicy) { self.reconnection = reconnection }
@@ -88,7 +88,7 @@ extension HTTPField.Name {
 }
 
 extension TrellisError {
-    /// Indicates whether another connection may succeed. Any status other than 200 is the server's refusal of the stream (WHATWG HTML,
+    /// Whether another connection may succeed. Any status other than 200 is the server's refusal of the stream (WHATWG HTML,
     /// section 9.2.3).
     fileprivate var allowsReconnection: Bool {
         if case .validationFailed = reason { false } else { mayPassWithAnotherConnection }

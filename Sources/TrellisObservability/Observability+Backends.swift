@@ -46,7 +46,7 @@ extension Observability {
         ObjectIdentifier(type(of: handler)) == ObjectIdentifier(SwiftLogNoOpLogHandler.self)
     }
 
-    /// Indicates whether nothing is observed: each part is off, or the settings have a backend for it that does nothing.
+    /// Whether nothing is observed: each part is off, or the settings have a backend for it that does nothing.
     var isEmpty: Bool {
         let hasTraces = (createsSpans || createsCallSpans || propagatesContext) && (tracer == nil || instrument != nil)
         let hasMetrics = !metrics.isEmpty && (metricsFactory == nil || recordingFactory != nil)

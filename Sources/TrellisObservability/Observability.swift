@@ -22,16 +22,16 @@ import TrellisCore
 ///
 /// Every part can be switched off. A session whose configuration is not observed pays for nothing.
 public struct Observability: Sendable {
-    /// Indicates whether each request on the wire has a span of the kind `client`. The default is `true`.
+    /// Whether each request on the wire has a span of the kind `client`. The default is `true`.
     ///
     /// The span begins when the request is about to wait for a connection. It ends with the complete response if the body is collected, and
     /// with the head of the response if the body is streamed, as the conventions recommend: the reader of a stream may never read to its
     /// end.
     public var createsSpans = true
-    /// Indicates whether each call has a span of the kind `internal`, named `trellis.call`, around the spans of its requests. The default
+    /// Whether each call has a span of the kind `internal`, named `trellis.call`, around the spans of its requests. The default
     /// is `false`, because the conventions want none.
     public var createsCallSpans = false
-    /// Indicates whether the context of the span, or else of the task, is added to the fields of the request by the tracer, or by the
+    /// Whether the context of the span, or else of the task, is added to the fields of the request by the tracer, or by the
     /// instruments that the process was bootstrapped with: for example as `traceparent` and `baggage`. Fields of the same names are
     /// replaced. The default is `true`.
     public var propagatesContext = true
@@ -39,7 +39,7 @@ public struct Observability: Sendable {
     /// is on; `nil`, the default, if every host gets it, after redirects too. Baggage can name users, which is nothing for the
     /// servers of others.
     public var propagatesContextToHost: (@Sendable (_ host: String) -> Bool)?
-    /// Indicates whether spans have the attribute `user_agent.original`. The default is `false`.
+    /// Whether spans have the attribute `user_agent.original`. The default is `false`.
     public var recordsUserAgent = false
     /// The metrics that are recorded. The default is ``MetricSet/all``.
     public var metrics = MetricSet.all
@@ -54,7 +54,7 @@ public struct Observability: Sendable {
     /// The number of series, each a combination of values of dimensions, that are recorded. The values of any later series are `_OTHER` or
     /// empty. The default is 2,000, as in the SDKs of OpenTelemetry.
     public var maximumSeriesCount = 2_000
-    /// Indicates whether dimensions without a value, such as `error.type` of a success, are left out. The default is `false`: they are
+    /// Whether dimensions without a value, such as `error.type` of a success, are left out. The default is `false`: they are
     /// empty, because some backends, such as Prometheus, want the same dimensions in all series of a metric. With a backend that does not,
     /// such as one for OTLP, `true` follows the conventions more closely.
     public var omitsEmptyDimensions = false

@@ -83,7 +83,7 @@ private final class TraitScope: Sendable {
 
     init(within outer: TraitScope?) { self.outer = outer }
 
-    /// Indicates whether a trait within the scope has replaced the transport.
+    /// Whether a trait within the scope has replaced the transport.
     var isReplaced: Bool { mark.load(ordering: .relaxed) }
 
     /// Marks that a trait within the scope has replaced the transport.

@@ -16,7 +16,7 @@ struct CancellationSoakTests {
     /// The number of sessions that are shut down in the middle. Each three of them have different graces.
     static let shutdowns = Scale.isFull || isAlone ? 25 : 3
     static let tasks = 8
-    /// Indicates whether this process runs no other test, so that its descriptors can be counted.
+    /// Whether this process runs no other test, so that its descriptors can be counted.
     static let isAlone = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"] != nil
 
     @Test(.timeLimit(.minutes(20)), arguments: [1, 2, 4])

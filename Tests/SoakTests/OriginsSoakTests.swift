@@ -66,7 +66,7 @@ private struct OriginsSoak: Sendable {
     let port: Int
 
     private static let workers = 32
-    /// Indicates whether there are enough requests for a growth to be seen.
+    /// Whether there are enough requests for a growth to be seen.
     private var isLong: Bool { requests >= 2_000 }
     private var origins: Int { max(20, requests / 40) }
 

@@ -2,6 +2,6 @@ import FoundationEssentials
 
 /// The size of the soaks: small ones in the everyday run.
 enum Scale {
-    /// Indicates whether the soaks have their full size, as with `Tests/run.sh --all`.
+    /// Whether the soaks have their full size, as with `Tests/run.sh --all`.
     static let isFull = ProcessInfo.processInfo.environment["TRELLIS_TEST_ALL"] != nil
 }

@@ -15,7 +15,7 @@ public protocol DiskCache: Sendable {
     /// Ends the use of the folder, and saves the index if the cache knows all entries. The next call uses the folder again.
     func close() async
 
-    /// Indicates whether the folder has a saved index.
+    /// Whether the folder has a saved index.
     var hasSavedIndex: Bool { get }
 
     /// Removes the saved index.

@@ -84,7 +84,7 @@ public struct Work: Sendable {
     public let file: String?
     /// The port of the test server for questions about its sockets.
     public let controlPort: Int32
-    /// Indicates whether the calling tasks prefer the client's own executor.
+    /// Whether the calling tasks prefer the client's own executor.
     public let onExecutor: Bool
 
     /// Reads the process's command line, or ends the process with status 64.
@@ -103,7 +103,7 @@ public struct Work: Sendable {
         }
     }
 
-    /// Indicates whether each request has another URL.
+    /// Whether each request has another URL.
     var hasUnlikeURLs: Bool { kind == .unlikeGet || kind == .missedGet }
 
     private init?(_ parsed: workload) {

@@ -39,7 +39,7 @@ struct Benchmark: Sendable {
     var clients: [Client]
     /// The clients that cannot take part, each with the reason.
     var without: [Client: String] = [:]
-    /// Indicates whether the tasks prefer the client's own executor.
+    /// Whether the tasks prefer the client's own executor.
     var onExecutor = false
     /// The body, if it is one of the bodies of text, not the large body.
     var text: TextBody?
@@ -53,9 +53,9 @@ struct Benchmark: Sendable {
     var engines: Int?
     /// The largest number of connections; `nil` if as many are allowed as there are requests in flight.
     var connections: Int?
-    /// Indicates whether `--quick` includes the benchmark if no name is given.
+    /// Whether `--quick` includes the benchmark if no name is given.
     var isQuick = true
-    /// Indicates whether the benchmark only runs if it is named.
+    /// Whether the benchmark only runs if it is named.
     var isNamedOnly = false
 
     /// The number of files that a client or a server has open.

@@ -71,7 +71,7 @@ final class ChildProcess {
         return Outcome(status: code, output: text, errors: (try? readFile(errorsPath)) ?? "")
     }
 
-    /// Indicates whether the command is still running.
+    /// Whether the command is still running.
     var isRunning: Bool { waitpid(pid, nil, WNOHANG) == 0 }
 
     deinit {

@@ -22,7 +22,7 @@ struct InstructionRecord {
         /// The line to print.
         var facts: String
         var hasFailed: Bool
-        /// Indicates whether the count is so far from its record, in either direction, that it has to be counted in more rounds.
+        /// Whether the count is so far from its record, in either direction, that it has to be counted in more rounds.
         var isDoubtful: Bool
     }
 

@@ -8,7 +8,7 @@ struct Runner {
     private let present: Set<Client>
     /// The clients and benchmarks that were left out, one line each, with the reason.
     private(set) var leftOut: [String] = []
-    /// Indicates whether Trellis or the C program has failed.
+    /// Whether Trellis or the C program has failed.
     private(set) var hasFailed = false
 
     init(_ launcher: Launcher, _ benchmarks: [Benchmark]) {

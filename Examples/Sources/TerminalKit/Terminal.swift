@@ -2,9 +2,9 @@ import Glibc
 
 /// A standard descriptor, which may or may not be a terminal.
 public struct Terminal: Sendable {
-    /// Indicates whether the descriptor is a terminal, on which a person reads the text as it is written.
+    /// Whether the descriptor is a terminal, on which a person reads the text as it is written.
     public let isTerminal: Bool
-    /// Indicates whether text can have colours: on a terminal, unless `NO_COLOR` is set or the terminal does not support them.
+    /// Whether text can have colours: on a terminal, unless `NO_COLOR` is set or the terminal does not support them.
     public let hasColor: Bool
     private let descriptor: CInt
 

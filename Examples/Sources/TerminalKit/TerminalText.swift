@@ -1,7 +1,7 @@
 /// Text from elsewhere as a terminal may get it: control characters, apart from tabs and the ends of lines, are question marks. A terminal
 /// would take them for commands.
 public struct TerminalText: Sendable {
-    /// Indicates whether the last byte was 0xC2, which begins a control character of Unicode, 0x80 to 0x9F, and other characters.
+    /// Whether the last byte was 0xC2, which begins a control character of Unicode, 0x80 to 0x9F, and other characters.
     private var isInCharacter = false
 
     /// Creates a text without any bytes.

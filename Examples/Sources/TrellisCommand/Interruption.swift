@@ -6,7 +6,7 @@ import Synchronization
 final class Interruption: Sendable {
     private let flag = Atomic(false)
 
-    /// Indicates whether Ctrl-C was pressed.
+    /// Whether Ctrl-C was pressed.
     var hasHappened: Bool { flag.load(ordering: .acquiring) }
 
     /// Calls `action` at the first Ctrl-C.

@@ -148,7 +148,7 @@ package final class LookupLimit: Sendable {
 protocol LookupTurnReceiver: AnyObject, Sendable {
     /// Grants a turn. Called from any thread.
     func grantTurn()
-    /// Indicates whether the gate cannot use a turn at present, because its engine is stuck.
+    /// Whether the gate cannot use a turn at present, because its engine is stuck.
     var isStuck: Bool { get }
 }
 

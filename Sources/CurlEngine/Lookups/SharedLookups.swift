@@ -122,7 +122,7 @@ final class SharedLookups: Sendable {
 protocol LookupFollower: AnyObject, Sendable {
     /// Notifies the gate of the end of a lookup that it has followed. Called from any thread.
     func lookupDidEnd(_ name: String, _ end: SharedLookups.End)
-    /// Indicates whether the gate cannot end a lookup at present, because its engine is stuck.
+    /// Whether the gate cannot end a lookup at present, because its engine is stuck.
     var isStuck: Bool { get }
 }
 

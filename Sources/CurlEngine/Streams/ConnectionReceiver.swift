@@ -9,6 +9,6 @@ protocol ConnectionReceiver: AnyObject, Sendable {
     func closeIdleConnection(to origin: String, then body: @escaping @Sendable () -> Void)
     /// Notifies the gate that the number of places that it should return has changed. Called from any thread.
     func requestConnections(of origin: String)
-    /// Indicates whether the gate cannot use a place at present, because its engine is stuck.
+    /// Whether the gate cannot use a place at present, because its engine is stuck.
     var isStuck: Bool { get }
 }

@@ -12,7 +12,7 @@ public struct Redirect: Sendable, Hashable {
     /// The fragment of ``to``, which is not sent: the fragment of the `Location` or, if that has none, of the URL before it (RFC 9110,
     /// section 10.2.2), if any.
     public let fragment: String?
-    /// Indicates whether the redirect led to `http`, and the scheme was changed to `https`, as in ``to``, because of the session's
+    /// Whether the redirect led to `http`, and the scheme was changed to `https`, as in ``to``, because of the session's
     /// ``SessionConfiguration/hsts``.
     public internal(set) var isUpgraded = false
 

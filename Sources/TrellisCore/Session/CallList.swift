@@ -16,7 +16,7 @@ final class CallList: Sendable {
 
     private let state = Locked(State())
 
-    /// Indicates whether there are neither calls nor operations. Calls without an actor do not count: see ``hasDirect``.
+    /// Whether there are neither calls nor operations. Calls without an actor do not count: see ``hasDirect``.
     var isEmpty: Bool { state.withLock { $0.isEmpty } }
 
     /// The calls with an actor.
@@ -48,7 +48,7 @@ final class CallList: Sendable {
     /// The calls without an actor that have adapters. Until its first adapters have returned, such a call has no exchange.
     var direct: [DirectCall] { state.withLock { $0.direct } }
 
-    /// Indicates whether there are calls without an actor that have adapters.
+    /// Whether there are calls without an actor that have adapters.
     var hasDirect: Bool { state.withLock { !$0.direct.isEmpty } }
 
     func add(_ call: DirectCall) {

@@ -28,7 +28,7 @@ public final class Session: Sendable {
     let hub: EventHub
     /// The configuration's steps.
     let steps: AttachedSteps
-    /// Indicates whether calls consist of more than an exchange.
+    /// Whether calls consist of more than an exchange.
     let hasSteps: Bool
     /// The bandwidth limits that all transfers share; `nil` if the configuration has none.
     private let flow: SessionBandwidth?

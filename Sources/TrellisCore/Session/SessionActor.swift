@@ -11,7 +11,7 @@ package actor SessionActor: EngineActor {
     private let life: SessionLife
     /// The number of exchanges that have requested a slot and have not ended.
     private(set) var requestCount = 0
-    /// Indicates whether the actor accepts no new requests, although other engines of the session may still do.
+    /// Whether the actor accepts no new requests, although other engines of the session may still do.
     private var isClosed = false
     /// The number of exchanges, calls and operations that have begun.
     private var entryCount = 0
@@ -21,7 +21,7 @@ package actor SessionActor: EngineActor {
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
     /// The errors of the requests that are being cancelled. Their responses may come before that.
     private var beingCancelled: [ObjectIdentifier: TrellisError] = [:]
-    /// Indicates whether ``beingCancelled`` has entries. Reading a flag is far cheaper than reading the dictionary.
+    /// Whether ``beingCancelled`` has entries. Reading a flag is far cheaper than reading the dictionary.
     private var isCancelling = false
     /// The continuations of ``waitUntilEmpty()``, resumed when no request or operation is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
@@ -33,7 +33,7 @@ package actor SessionActor: EngineActor {
         executorReference = executor.executorReference
     }
 
-    /// Indicates whether new requests are refused.
+    /// Whether new requests are refused.
     private var isRefusing: Bool { isClosed || life.isShutDown }
 
     // MARK: Exchanges

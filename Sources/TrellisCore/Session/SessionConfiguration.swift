@@ -19,7 +19,7 @@ public struct SessionConfiguration: Sendable {
     /// The evaluators of servers, such as pins; if `nil`, the default, only the TLS handshake decides whether a server is trusted.
     /// Requests to hosts with an evaluator resume no TLS sessions.
     public var serverTrustManager: ServerTrustManager?
-    /// Indicates whether responses and errors have the certificates of their servers (``Metrics/serverTrust``). The default is `false`. A
+    /// Whether responses and errors have the certificates of their servers (``Metrics/serverTrust``). The default is `false`. A
     /// session that collects them resumes no TLS sessions, because only a complete handshake shows the validated chain.
     public var collectsServerTrust = false
     /// The rules of TLS for some hosts, instead of ``tls``. The most specific pattern that matches the host of the URL, or of an HTTPS
@@ -75,7 +75,7 @@ public struct SessionConfiguration: Sendable {
     /// The limit on a response's head in bytes. The default is 64 KiB. It also applies to all informational heads of a response together,
     /// and to its trailers.
     public var maximumHeaderSize = 64 << 10
-    /// Indicates whether compressed bodies are requested (`Accept-Encoding`) and decoded, as far as the running libcurl supports it. The
+    /// Whether compressed bodies are requested (`Accept-Encoding`) and decoded, as far as the running libcurl supports it. The
     /// default is `true`.
     public var decodesContent = true
     /// The steps of the calls, attempts and hops of every request; ``retry``, ``authentication``, ``cookies``, ``cache`` and

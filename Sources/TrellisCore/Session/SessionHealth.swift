@@ -10,7 +10,7 @@ public enum SessionHealth: Sendable, Hashable {
     /// The session has ended: no request is in flight, and the connections and the threads are gone.
     case ended
 
-    /// Indicates whether the session accepts requests.
+    /// Whether the session accepts requests.
     public var acceptsRequests: Bool { self == .running }
 }
 

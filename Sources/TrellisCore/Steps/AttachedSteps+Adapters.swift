@@ -19,7 +19,7 @@ enum Adapting: Sendable {
 
 /// An adapter that does not wait.
 protocol ImmediateAdapter: RequestAdapter {
-    /// Indicates whether this adapter does not wait.
+    /// Whether this adapter does not wait.
     var isImmediate: Bool { get }
     /// Returns the same request as ``RequestAdapter/adapt(_:context:)``.
     func adaptAtOnce(_ request: Request, context: CallContext) throws -> Request

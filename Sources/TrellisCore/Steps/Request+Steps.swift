@@ -59,14 +59,14 @@ final class AttachedSteps: RequestAttachment {
     let given: Steps
     /// The monitors of the request: ``Request/eventMonitors``. Steps that are joined with others have none.
     let monitors: [any EventMonitor]
-    /// Indicates whether there are steps, and not only monitors.
+    /// Whether there are steps, and not only monitors.
     private let hasSteps: Bool
     /// The same steps before they got these monitors; `nil` if they were not attached before.
     private let original: AttachedSteps?
-    /// Indicates whether a step may replace a response that its caller would refuse, and needs the complete body for that.
+    /// Whether a step may replace a response that its caller would refuse, and needs the complete body for that.
     let mayReplaceResponses: Bool
 
-    /// Indicates whether user code runs in the calls, which need tasks that can be cancelled at the deadline.
+    /// Whether user code runs in the calls, which need tasks that can be cancelled at the deadline.
     let haveUserCode: Bool
 
     /// The retry budgets of the steps, which count the requests to each host.
@@ -76,7 +76,7 @@ final class AttachedSteps: RequestAttachment {
     let adapters: [Adapting]
     /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
     let direct: DirectSteps?
-    /// Indicates whether a retry policy is asked about failures before the first byte of a streamed body.
+    /// Whether a retry policy is asked about failures before the first byte of a streamed body.
     let waitsForFirstByte: Bool
     /// The cache of the steps, if it is the framework's.
     let httpCache: HTTPCache?

@@ -32,7 +32,7 @@ public protocol RequestStep: Sendable {
 package protocol ResponseForwardingStep: RequestStep {}
 
 extension Steps {
-    /// Indicates whether an application or network step may replace a response.
+    /// Whether an application or network step may replace a response.
     var mayReplaceResponses: Bool { (application + network).contains { !($0 is any ResponseForwardingStep) } }
 }
 

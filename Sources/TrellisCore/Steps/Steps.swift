@@ -71,7 +71,7 @@ public struct Steps: Sendable {
         retriers.append(interceptor)
     }
 
-    /// Indicates whether the steps do nothing, except for a response that is a redirect.
+    /// Whether the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
         application.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && network.isEmpty
             && hedging == nil && cache == nil && signers.isEmpty && exchangeObserver == nil

@@ -41,7 +41,7 @@ struct HARAssembly: Sendable {
     /// The number of calls at which those without events are removed.
     private var nextPruning = firstPruning
 
-    /// Indicates whether no exchange is under way.
+    /// Whether no exchange is under way.
     var isEmpty: Bool { calls.isEmpty }
 
     /// The number of calls that are observed.
@@ -151,7 +151,7 @@ struct HARAssembly: Sendable {
 
     /// Changes the last exchange of the attempt of an event.
     ///
-    /// - Parameter isOpen: Indicates whether the exchange must be under way.
+    /// - Parameter isOpen: Whether the exchange must be under way.
     private mutating func change(
         _ event: RequestEvent, isOpen: Bool = true, _ body: (inout HARExchange) -> Void
     ) {

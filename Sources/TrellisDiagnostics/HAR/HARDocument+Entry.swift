@@ -134,7 +134,7 @@ extension HARDocument {
             public var kind: String
             /// The reason in words.
             public var reason: String
-            /// Indicates whether the request was being sent when the failure occurred.
+            /// Whether the request was being sent when the failure occurred.
             public var isConnected: Bool
 
             /// Creates a failure.
@@ -183,15 +183,15 @@ extension HARDocument {
         public var trailers: [Field]?
         /// The failure of the exchange.
         public var failure: Failure?
-        /// Indicates whether the reader left before the end of the body, so that the rest is not known.
+        /// Whether the reader left before the end of the body, so that the rest is not known.
         public var isCut: Bool?
-        /// Indicates whether the body has its content codings, because they could not be removed.
+        /// Whether the body has its content codings, because they could not be removed.
         public var isCoded: Bool?
 
         /// Creates an empty section.
         public init() {}
 
-        /// Indicates whether nothing is set.
+        /// Whether nothing is set.
         package var isEmpty: Bool { self == Replay() }
     }
 }

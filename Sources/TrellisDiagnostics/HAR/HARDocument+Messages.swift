@@ -5,7 +5,7 @@ extension HARDocument {
         public var name: String
         /// The value.
         public var value: String
-        /// Indicates whether the field is a secret by its mark, whatever its name (`HTTPField/indexingStrategy`). Not written.
+        /// Whether the field is a secret by its mark, whatever its name (`HTTPField/indexingStrategy`). Not written.
         package var isMarkedSecret = false
 
         /// Creates a name with a value.

@@ -26,9 +26,9 @@ struct HARExchange: Sendable {
     /// The port of the connection at this machine; `nil` if not known.
     var localPort: Int?
     var end: End?
-    /// Indicates whether a further event of the call has followed the end: the use of the cache would have been told.
+    /// Whether a further event of the call has followed the end: the use of the cache would have been told.
     var isSettled = false
-    /// Indicates whether the end of the exchange was never told.
+    /// Whether the end of the exchange was never told.
     var hasLostEnd = false
     var cacheStatus: CacheStatus?
     var body: CapturedBody?
@@ -45,7 +45,7 @@ struct HARExchange: Sendable {
     ///
     /// - Parameters:
     ///   - bodyLimit: The number of bytes of each body that are kept.
-    ///   - revealsSecrets: Indicates whether secrets are kept.
+    ///   - revealsSecrets: Whether secrets are kept.
     func entry(bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Entry {
         let metrics = end?.metrics ?? Metrics()
         let instant = end?.instant ?? timeline.latest

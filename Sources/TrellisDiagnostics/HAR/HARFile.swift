@@ -10,7 +10,7 @@ final class HARFile: Sendable {
     private struct Pending {
         /// The entries that are still to be written, each as the function that makes it.
         var entries: [@Sendable () throws -> Data] = []
-        /// Indicates whether a write has begun, or is going to, that nobody waits for.
+        /// Whether a write has begun, or is going to, that nobody waits for.
         var isScheduled = false
     }
 

@@ -24,7 +24,7 @@ package enum HARMessages {
     ///
     /// - Parameters:
     ///   - bodyLimit: The number of bytes of a body that are kept.
-    ///   - revealsSecrets: Indicates whether a body whose codings cannot be removed is kept as it is.
+    ///   - revealsSecrets: Whether a body whose codings cannot be removed is kept as it is.
     static func request(_ request: Request, bodyLimit: Int, revealsSecrets: Bool) -> HARDocument.Request {
         let url = (try? WireURL(parsing: request.url, unchanged: request.sendsURLUnchanged).text) ?? request.url
         var result = HARDocument.Request(
@@ -110,7 +110,7 @@ package enum HARMessages {
     /// Returns a body without its content codings, of which at least `limit` bytes are decoded if there are as many; `nil` if the codings
     /// cannot be removed.
     ///
-    /// - Parameter isComplete: Indicates whether the body has its end.
+    /// - Parameter isComplete: Whether the body has its end.
     fileprivate static func decoded(
         _ body: Data, codings: [String], limit: Int, isComplete: Bool = true
     ) -> Data? {
@@ -175,7 +175,7 @@ extension HARDocument.Request {
     /// - Parameters:
     ///   - codings: The content codings.
     ///   - limit: The number of bytes that are kept.
-    ///   - keepsCoded: Indicates whether a body whose codings cannot be removed is kept as it is.
+    ///   - keepsCoded: Whether a body whose codings cannot be removed is kept as it is.
     fileprivate mutating func setBody(
         _ body: Data, type: String?, codings: [String], limit: Int = .max, keepsCoded: Bool = false
     ) {

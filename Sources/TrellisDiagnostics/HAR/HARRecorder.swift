@@ -33,7 +33,7 @@ public final class HARRecorder: EventMonitor {
 
     /// The number of bytes of each body that are recorded; 0 if bodies are not recorded.
     public let bodyLimit: Int
-    /// Indicates whether secrets are recorded.
+    /// Whether secrets are recorded.
     public let revealsSecrets: Bool
     /// The number of entries that are kept in memory, if there is no file.
     public let maximumEntries: Int
@@ -46,7 +46,7 @@ public final class HARRecorder: EventMonitor {
     ///
     /// - Parameters:
     ///   - bodyLimit: The number of bytes of each body that are recorded. The default is 0: no bodies.
-    ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
+    ///   - revealsSecrets: Whether secrets are recorded. The default is `false`.
     ///   - maximumEntries: The number of entries that are kept. The default is 1,000.
     public convenience init(bodyLimit: Int = 0, revealsSecrets: Bool = false, maximumEntries: Int = 1_000) {
         self.init(nil, bodyLimit: bodyLimit, revealsSecrets: revealsSecrets, maximumEntries: maximumEntries)
@@ -57,7 +57,7 @@ public final class HARRecorder: EventMonitor {
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - bodyLimit: The number of bytes of each body that are recorded. The default is 0: no bodies.
-    ///   - revealsSecrets: Indicates whether secrets are recorded. The default is `false`.
+    ///   - revealsSecrets: Whether secrets are recorded. The default is `false`.
     public convenience init(file path: some FilePathConvertible, bodyLimit: Int = 0, revealsSecrets: Bool = false) {
         self.init(
             HARFile(path: path.filePath), bodyLimit: bodyLimit, revealsSecrets: revealsSecrets, maximumEntries: 0)

@@ -30,7 +30,7 @@ struct HARTimeline: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - end: The end of the exchange.
-    ///   - failsAtName: Indicates whether the exchange failed because the name was not resolved.
+    ///   - failsAtName: Whether the exchange failed because the name was not resolved.
     func timings(_ metrics: Metrics, end: Int64, failsAtName: Bool = false) -> (HARDocument.Timings, sum: Double) {
         let start = start(metrics, end: end)
         let finish = max(end / 1000, start)

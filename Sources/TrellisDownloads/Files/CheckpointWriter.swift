@@ -9,7 +9,7 @@ import TrellisCore
 final class CheckpointWriter: Sendable {
     /// The state of the checkpoint file; its lock is held while a checkpoint is written.
     private struct State: Sendable {
-        /// Indicates whether the writer is closed: no checkpoint is written any more.
+        /// Whether the writer is closed: no checkpoint is written any more.
         var isClosed = false
         /// The last durable checkpoint, which lists only bytes that are on the disk.
         var saved: ResumeData?
@@ -39,10 +39,10 @@ final class CheckpointWriter: Sendable {
 
     init(_ file: DownloadFile) { self.file = file }
 
-    /// Indicates whether a durable checkpoint has been written.
+    /// Whether a durable checkpoint has been written.
     var hasSaved: Bool { state.withLock { $0.saved != nil } }
 
-    /// Indicates whether the disk has refused bytes that were written.
+    /// Whether the disk has refused bytes that were written.
     var hasFailed: Bool { state.withLock { $0.failure != nil } }
 
     /// Throws an error if the disk has refused bytes that were written.

@@ -17,7 +17,7 @@ extension DownloadFile {
     /// Opens the partial file of a download.
     ///
     /// - Parameters:
-    ///   - isPrivate: Indicates whether only the user of the process may read the file.
+    ///   - isPrivate: Whether only the user of the process may read the file.
     static func opened(
         at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false
     ) throws(TrellisError) -> DownloadFile {

@@ -24,7 +24,7 @@ final class DownloadFile: Sendable {
     /// The path of the partial file.
     var path: String { partial.path }
 
-    /// Indicates whether later downloads to the same destination find the partial file.
+    /// Whether later downloads to the same destination find the partial file.
     var isShared: Bool { checkpointPath != nil }
 
     /// The length of the partial file in bytes.
@@ -75,7 +75,7 @@ final class DownloadFile: Sendable {
 
     /// Writes a checkpoint of the partial file, completely or not at all. Only one thread may call this at a time.
     ///
-    /// - Parameter isDurable: Indicates whether the checkpoint has to be on the disk when the call returns.
+    /// - Parameter isDurable: Whether the checkpoint has to be on the disk when the call returns.
     /// - Returns: `true` if the checkpoint exists for a later download.
     @discardableResult
     func writeCheckpoint(_ data: ResumeData, isDurable: Bool) -> Bool {
@@ -83,7 +83,7 @@ final class DownloadFile: Sendable {
         return (try? WholeFile.replace(path: checkpointPath, with: bytes, isDurable: isDurable)) != nil
     }
 
-    /// Indicates whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one
+    /// Whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one
     /// of `data`.
     func hasCheckpoint(like data: ResumeData) -> Bool {
         guard let checkpoint = found(for: data.url), checkpoint.representation == data.representation else {
@@ -126,10 +126,10 @@ final class DownloadFile: Sendable {
     /// The size and the modification time of the partial file now, for a later download that resumes it.
     var stamp: PartialFile.Stamp? { partial.stamp }
 
-    /// Indicates whether the partial file has not been written to since the resume data was made.
+    /// Whether the partial file has not been written to since the resume data was made.
     func isAsLeft(by data: ResumeData) -> Bool { data.stamp != nil && data.stamp == stamp }
 
-    /// Indicates whether the partial file is still at its path, with at least `length` bytes.
+    /// Whether the partial file is still at its path, with at least `length` bytes.
     func isThere(with length: Int64) -> Bool { partial.isInPlace && self.length >= length }
 
     /// Throws an error if another process has deleted the partial file or its folder, or has shortened the file.

@@ -12,7 +12,7 @@ struct DownloadBackoff: Hashable, Sendable {
 
     /// The number of failures in a row after which a further attempt is allowed.
     private let limit: Int
-    /// Indicates whether the caller bounds the number of attempts.
+    /// Whether the caller bounds the number of attempts.
     private let isBounded: Bool
     /// The number of failures in a row without any bytes in between.
     private var failures = 0
@@ -57,8 +57,8 @@ struct DownloadBackoff: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - random: A number from 0 up to 1.
-    ///   - canKeepBytes: Indicates whether bytes that arrive can be kept.
-    ///   - isOffline: Indicates whether the network is missing.
+    ///   - canKeepBytes: Whether bytes that arrive can be kept.
+    ///   - isOffline: Whether the network is missing.
     mutating func delay(random: Double, canKeepBytes: Bool = true, isOffline: Bool = false) -> Duration? {
         defer { keptBytes = 0 }
         if keptBytes > 0 { (failures, offlineFailures, offlineTime) = (0, 0, .zero) }

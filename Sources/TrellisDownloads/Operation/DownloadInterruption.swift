@@ -16,7 +16,7 @@ extension Error {
 
     private var isInterruption: Bool { self is Interruption || (self as? TrellisError)?.isTransient == true }
 
-    /// Indicates whether another attempt may succeed, and does no harm: a step may have changed the method of the request.
+    /// Whether another attempt may succeed, and does no harm: a step may have changed the method of the request.
     fileprivate var mayBeMended: Bool {
         isInterruption && !Task.isCancelled && (cause as? TrellisError)?.mayBeMadeAgain(.get) ?? true
     }
@@ -26,8 +26,8 @@ extension DownloadBackoff {
     /// Returns the time to wait after an error; `nil` if no further attempt is allowed.
     ///
     /// - Parameters:
-    ///   - canKeepBytes: Indicates whether bytes that arrive can be kept.
-    ///   - isOffline: Indicates whether the network is missing.
+    ///   - canKeepBytes: Whether bytes that arrive can be kept.
+    ///   - isOffline: Whether the network is missing.
     /// - Throws: The error, if another attempt cannot help.
     mutating func delay(after error: any Error, canKeepBytes: Bool, isOffline: Bool) throws -> Duration? {
         guard error.mayBeMended else { throw error.cause }
@@ -57,7 +57,7 @@ extension Session {
 
     /// Waits on the session's clock before a download resumes: for `duration`, or longer if the server asks for that.
     ///
-    /// - Parameter isOffline: Indicates whether the wait also ends when the network is back.
+    /// - Parameter isOffline: Whether the wait also ends when the network is back.
     /// - Throws: The error, if the deadline is first, or if the server asks for more than a minute.
     func wait(
         _ duration: Duration, after error: any Error, within deadline: CallDeadline, isOffline: Bool

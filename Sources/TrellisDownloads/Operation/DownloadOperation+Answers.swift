@@ -36,7 +36,7 @@ extension DownloadOperation {
         }
     }
 
-    /// Indicates whether bytes that arrive can be kept after an interruption.
+    /// Whether bytes that arrive can be kept after an interruption.
     private var canKeepBytes: Bool { representation?.validator != nil && !servesNoRanges }
 
     /// The next request: for the rest if the download can be resumed, otherwise for the complete representation.

@@ -35,18 +35,18 @@ struct DownloadOperation {
     var backoff: DownloadBackoff
     /// The schedule of the checkpoints, which continues over all responses: connections that are cut early leave checkpoints too.
     var schedule: CheckpointSchedule
-    /// Indicates whether a response has been accepted.
+    /// Whether a response has been accepted.
     var hasBegun = false
     var response: Response?
     /// The observer of the call whose response was validated last; `nil` if it has none.
     var observer: CallObserver?
     /// The segments of a download in parts, whose bytes do not arrive in order; `nil` otherwise.
     var parts: DownloadSegments?
-    /// Indicates whether the server has turned out not to serve parts, so that one response has to bring the file.
+    /// Whether the server has turned out not to serve parts, so that one response has to bring the file.
     var usesOneConnection = false
-    /// Indicates whether the workers of a download in parts have used up their attempts.
+    /// Whether the workers of a download in parts have used up their attempts.
     var isExhausted = false
-    /// Indicates whether the server has sent the complete representation in response to a request for a part.
+    /// Whether the server has sent the complete representation in response to a request for a part.
     var servesNoRanges = false
 
     init(_ call: DownloadCall, session: Session, run: DownloadTask) throws {
@@ -78,7 +78,7 @@ struct DownloadOperation {
         throw TrellisError(.downloadFailed(.resumeData("it belongs to \(URLRedaction.redact(resumeData.url))")))
     }
 
-    /// Indicates whether parts can be requested: only of the representation that a plain `GET` brings.
+    /// Whether parts can be requested: only of the representation that a plain `GET` brings.
     var canResume: Bool {
         request.method == .get && request.body == nil && request.headers[.range] == nil
     }
@@ -210,7 +210,7 @@ struct DownloadOperation {
         try await run.waitWhileSuspended(until: deadline, on: session.timekeeper)
     }
 
-    /// Indicates whether the partial file has any bytes.
+    /// Whether the partial file has any bytes.
     var hasPartialBytes: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
     /// Checks the digest. Returns whether the download begins anew, as it does once: the bytes of an earlier download may be wrong.

@@ -236,7 +236,7 @@ final class DownloadParts: Sendable {
         try await run.waitWhileSuspended(until: deadline, on: session.timekeeper)
     }
 
-    /// Indicates whether no bytes are missing for a fetch.
+    /// Whether no bytes are missing for a fetch.
     private func isOver(_ id: DownloadSegments.ID) -> Bool { segments.withLock { $0.rest(of: id).isEmpty } }
 
     /// Cancels the other fetches of the same segment, so that their workers can take another one.
@@ -259,6 +259,6 @@ final class DownloadParts: Sendable {
 }
 
 extension Error {
-    /// Indicates whether the error is a response whose status was not acceptable.
+    /// Whether the error is a response whose status was not acceptable.
     fileprivate var isStatusFailure: Bool { (self as? TrellisError)?.kind == .unacceptableStatus }
 }

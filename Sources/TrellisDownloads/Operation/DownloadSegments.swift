@@ -20,7 +20,7 @@ struct DownloadSegments: Hashable, Sendable {
 
         var rest: Range<Int64> { position..<end }
 
-        /// Indicates whether a response that is being read also brings the bytes after the segment, from `position` on. The
+        /// Whether a response that is being read also brings the bytes after the segment, from `position` on. The
         /// response of a complete segment does not count, because a faster fetch may have ended that response already.
         func continues(from position: Int64) -> Bool {
             end == position && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true
@@ -66,7 +66,7 @@ struct DownloadSegments: Hashable, Sendable {
         return rest
     }
 
-    /// Indicates whether no bytes are missing.
+    /// Whether no bytes are missing.
     var isWhole: Bool { doneCount == total }
 
     /// The byte ranges that have arrived, in order.
@@ -79,7 +79,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// Begins a fetch of a missing range, or of half of a segment; returns `nil` if no segment is worth a fetch.
     ///
-    /// - Parameter isOpenEnded: Indicates whether the response carries the complete representation.
+    /// - Parameter isOpenEnded: Whether the response carries the complete representation.
     mutating func take(isOpenEnded: Bool = false) -> ID? {
         if !free.isEmpty {
             let range = free.removeFirst()

@@ -15,7 +15,7 @@ public struct Checksum: Sendable {
         /// SHA-512 (FIPS 180-4).
         case sha512
 
-        /// Indicates whether the running process can compute the digest.
+        /// Whether the running process can compute the digest.
         public var isAvailable: Bool { digest.isAvailable }
 
         /// The length of the digest in bytes.

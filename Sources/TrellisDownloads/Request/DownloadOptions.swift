@@ -2,10 +2,10 @@ import TrellisCore
 
 /// The options of a download. By default, a download survives interruptions of the network.
 public struct DownloadOptions: Sendable, Hashable {
-    /// Indicates whether to resume the partial file that an earlier download left at the same place, if that certainly belongs to
+    /// Whether to resume the partial file that an earlier download left at the same place, if that certainly belongs to
     /// the same file; `true` unless set.
     public var resumesPartialFile: Bool
-    /// Indicates whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set. A
+    /// Whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set. A
     /// partial file that no later download finds by its destination is deleted in any case: one of
     /// ``DownloadDestination/temporary``, and one of a download to the same destination as another one under way.
     /// ``DownloadRequest/cancelProducingResumeData()`` keeps any partial file that can be resumed, whatever is set here.
@@ -20,7 +20,7 @@ public struct DownloadOptions: Sendable, Hashable {
     /// The number of further attempts in all, with or without bytes in between. Unless set, ``maximumFailures`` decides; if set,
     /// this limit alone does. With 0, an interruption is an error.
     public var maximumInterruptions: Int?
-    /// Indicates whether to check the digest that a server sends along (`Repr-Digest` and `Content-Digest`, RFC 9530), if it is
+    /// Whether to check the digest that a server sends along (`Repr-Digest` and `Content-Digest`, RFC 9530), if it is
     /// one of SHA-256 and SHA-512; `true` unless set. The digest may arrive after the body, as a trailer field: HTTP/1.1 has
     /// trailer fields with chunked bodies.
     public var verifiesDigestFields: Bool

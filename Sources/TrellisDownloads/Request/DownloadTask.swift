@@ -16,9 +16,9 @@ final class DownloadTask: SessionOperation {
         var task: Task<DownloadedFile, any Error>?
         /// The error with which the download was ended; `nil` while it runs or ends by itself.
         var end: (any Error)?
-        /// Indicates whether the partial file has to be kept for resume data.
+        /// Whether the partial file has to be kept for resume data.
         var keepsPartialFile = false
-        /// Indicates whether a batch starts the download in its turn.
+        /// Whether a batch starts the download in its turn.
         var isInBatch = false
         /// The bodies that are being read, which a suspension stops.
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
@@ -26,7 +26,7 @@ final class DownloadTask: SessionOperation {
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
         /// The number of waiters so far, from which the IDs of the waiters are made.
         var waiterCount = 0
-        /// Indicates whether a batch waits for the end.
+        /// Whether a batch waits for the end.
         var isAwaitedByBatch = false
         var result: Result<DownloadedFile, any Error>?
         /// The continuations of the tasks that wait for the file.
@@ -41,7 +41,7 @@ final class DownloadTask: SessionOperation {
             return waiterCount
         }
 
-        /// Indicates whether anything besides one waiter needs the file or the response, now or in its turn.
+        /// Whether anything besides one waiter needs the file or the response, now or in its turn.
         var hasOtherReaders: Bool { isInBatch || isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
 
         /// Marks the download as cancelled, and returns the work that is left to do; `nil` if the download has ended already.
@@ -246,13 +246,13 @@ final class DownloadTask: SessionOperation {
 
     var validation: Validation { state.withLock { $0.validation } }
 
-    /// Indicates whether the partial file has to be kept, because the download was cancelled for its resume data.
+    /// Whether the partial file has to be kept, because the download was cancelled for its resume data.
     var keepsPartialFile: Bool { state.withLock { $0.keepsPartialFile } }
 
     /// Stores the resume data that the handles return after the end.
     func set(_ resumeData: ResumeData?) { state.withLock { $0.resumeData = resumeData } }
 
-    /// Indicates whether a response was accepted before.
+    /// Whether a response was accepted before.
     var isAnswered: Bool { state.withLock { $0.response != nil } }
 
     /// Records an accepted response; the first one resumes the tasks that wait for it.

@@ -24,7 +24,7 @@ struct DownloadTotals: Hashable, Sendable {
         self.redirects = redirects
     }
 
-    /// Indicates whether a request has been sent.
+    /// Whether a request has been sent.
     var hasAsked: Bool { first != nil }
 
     /// Returns the metrics of all requests together.

@@ -9,7 +9,7 @@ public struct DownloadedFile: Sendable {
     /// The number of bytes that were there before: from an earlier download, see ``ResumeData``, or all bytes of an existing
     /// file.
     public let resumedBytes: Int64
-    /// Indicates whether the file was at the destination before, had the right digest, and was kept: see
+    /// Whether the file was at the destination before, had the right digest, and was kept: see
     /// ``DownloadDestination/Options/keepIfItMatches``.
     public let isExisting: Bool
     /// The response whose body is the file; the last one if several were needed.

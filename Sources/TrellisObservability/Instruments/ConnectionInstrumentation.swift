@@ -23,7 +23,7 @@ final class ConnectionInstrumentation: ConnectionObserver {
         /// The servers, whose number is bounded.
         var counts: [Counts] = []
         var indices: [ServerAddress: Int] = [:]
-        /// Indicates whether a task is about to pass changes on.
+        /// Whether a task is about to pass changes on.
         var isPublishing = false
         /// The source of the factory that knows the published numbers; `nil` if there is none yet.
         var source: InstrumentSource?

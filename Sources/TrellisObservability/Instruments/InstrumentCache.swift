@@ -28,12 +28,12 @@ final class InstrumentCache: Sendable {
     private static let maximumFactoryCount = 16
 
     private let bounds: InstrumentBounds
-    /// Indicates whether the settings have a factory.
+    /// Whether the settings have a factory.
     private let isFixed: Bool
     /// The source of the factory of the settings; `nil` if they have none, or one that does nothing.
     private let fixed: InstrumentSource?
     private let state = Locked(State())
-    /// Indicates whether a request had a source that is not that of the settings. It stays so.
+    /// Whether a request had a source that is not that of the settings. It stays so.
     private let hasLatest = Atomic(false)
     /// The number of times that a request had another factory than the one before.
     private let switches = Atomic(0)
@@ -45,7 +45,7 @@ final class InstrumentCache: Sendable {
         fixed = settings.recordingFactory.map { InstrumentSource($0, id: nil, keeps: true, bounds) }
     }
 
-    /// Indicates whether requests may have a source: metrics are on, and the settings have no factory that does nothing.
+    /// Whether requests may have a source: metrics are on, and the settings have no factory that does nothing.
     var mayHaveSources: Bool { !bounds.settings.metrics.isEmpty && (!isFixed || fixed != nil) }
 
     /// Returns the source of the current task's instruments; `nil` if nothing is recorded.
@@ -79,7 +79,7 @@ final class InstrumentCache: Sendable {
         }
     }
 
-    /// Indicates whether there is a ``latestSource``. No factory is retained, so that none is released on an engine thread.
+    /// Whether there is a ``latestSource``. No factory is retained, so that none is released on an engine thread.
     var hasLatestSource: Bool { isFixed ? fixed != nil : hasLatest.load(ordering: .relaxed) }
 
     /// The source of the last request that had one; `nil` if there was none.

@@ -24,13 +24,13 @@ final class InstrumentSource: Sendable {
     /// The instruments that were made; `nil` if they are made for each request.
     private let known: Locked<Known>?
 
-    /// - Parameter keeps: Indicates whether the instruments that are made are kept.
+    /// - Parameter keeps: Whether the instruments that are made are kept.
     init(_ factory: any MetricsFactory, id: ObjectIdentifier?, keeps: Bool, _ bounds: InstrumentBounds) {
         (self.factory, self.id, self.bounds) = (factory, id, bounds)
         known = keeps ? Locked(Known()) : nil
     }
 
-    /// Indicates whether the instruments of another source come from the same factory, as far as factories have an identity.
+    /// Whether the instruments of another source come from the same factory, as far as factories have an identity.
     func hasFactory(of other: InstrumentSource) -> Bool { known === other.known }
 
     /// Returns the instruments of a series, or of the series that replaces it.

@@ -71,7 +71,7 @@ extension WebSocketConnection {
         return nil
     }
 
-    /// Indicates whether a caller may read the connection.
+    /// Whether a caller may read the connection.
     private var mayRead: Bool { reading == .frames && !isBeingRead && !isHeldUp }
 
     private func waitForMessage() async throws -> WebSocketMessage? {
@@ -103,7 +103,7 @@ extension WebSocketConnection {
         receiver.reply.resume(returning: nil)
     }
 
-    /// Indicates whether enough messages wait for their reader.
+    /// Whether enough messages wait for their reader.
     private var isAboveMark: Bool { messages.count >= Self.mark.count || messageBytes >= Self.mark.bytes }
 
     @inline(never)

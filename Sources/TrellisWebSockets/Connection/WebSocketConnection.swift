@@ -34,11 +34,11 @@ actor WebSocketConnection {
     var reading = WebSocketReading.frames
     /// The closure that is called when there are bytes to read and no caller reads; `nil` before the start.
     var onReadable: (@Sendable () -> Void)?
-    /// Indicates whether a caller that waits for a message reads the connection.
+    /// Whether a caller that waits for a message reads the connection.
     var isBeingRead = false
-    /// Indicates whether nothing is read because too many messages wait for their reader.
+    /// Whether nothing is read because too many messages wait for their reader.
     var isHeldUp = false
-    /// Indicates whether a reader has a message and did not ask for the next one yet.
+    /// Whether a reader has a message and did not ask for the next one yet.
     var isMessageInHands = false
     /// The continuation of the task that waits until the messages before a violation are read and answered.
     var settling: CheckedContinuation<Void, Never>?
@@ -57,15 +57,15 @@ actor WebSocketConnection {
     var quietSince: EngineInstant
     /// The value of ``quietSince`` before the bytes that are being parsed.
     var earlierQuietSince: EngineInstant
-    /// Indicates whether the server has sent a message.
+    /// Whether the server has sent a message.
     var hasDelivered = false
-    /// Indicates whether a message was dropped because nothing read the messages before it.
+    /// Whether a message was dropped because nothing read the messages before it.
     var hasDropped = false
     private var closeTimer: Task<Void, Never>?
     var keepAlive = WebSocketKeepAlive()
     /// The task that waits until the time of the conversation is over; `nil` if there is no limit.
     private var deadlineTask: Task<Void, Never>?
-    /// Indicates whether a ping that was sent by itself waits for room.
+    /// Whether a ping that was sent by itself waits for room.
     var hasWaitingPing = false
     /// The number of the listener for the end of the session; `nil` if there is none.
     private var lifeListener: UInt64?

@@ -66,7 +66,7 @@ struct WebSocketFacts: Sendable {
     var closing: WebSocketClosing?
     /// The latency of the last answered ping.
     var latency: Duration?
-    /// Indicates whether the server has sent a message.
+    /// Whether the server has sent a message.
     var hasMessages = false
 
     mutating func note(_ ending: WebSocketState.Ending) {

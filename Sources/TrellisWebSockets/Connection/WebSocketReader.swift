@@ -8,7 +8,7 @@ struct WebSocketReader: ~Copyable {
     /// The bytes that were fed last.
     private var chunk = Data()
     private var position = 0
-    /// Indicates whether a Close frame was received, after which no bytes mean anything (RFC 6455, section 5.5.1).
+    /// Whether a Close frame was received, after which no bytes mean anything (RFC 6455, section 5.5.1).
     private(set) var isClosed = false
 
     init(maximumFrameSize: Int, maximumMessageSize: Int, compression: WebSocketDeflate?) {

@@ -13,9 +13,9 @@ public struct WebSocketCompression: Sendable, Hashable {
     /// The logarithm of the window for received messages in bytes, from 8 to 15: 15 unless set. A server that does not agree to a smaller
     /// one does not compress.
     public var serverWindowBits: Int { didSet { serverWindowBits = Self.clamped(serverWindowBits) } }
-    /// Indicates whether sent messages may repeat bytes of earlier messages, `true` unless set. The server may forbid it.
+    /// Whether sent messages may repeat bytes of earlier messages, `true` unless set. The server may forbid it.
     public var clientKeepsContext: Bool
-    /// Indicates whether received messages may repeat bytes of earlier messages, `true` unless set.
+    /// Whether received messages may repeat bytes of earlier messages, `true` unless set.
     public var serverKeepsContext: Bool
 
     /// Creates settings; values that are not given have their defaults, and window sizes out of range are those at its ends.

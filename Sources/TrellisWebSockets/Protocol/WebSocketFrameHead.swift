@@ -6,14 +6,14 @@ struct WebSocketFrameHead: Hashable, Sendable {
     enum Opcode: UInt8, Sendable {
         case continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10
 
-        /// Indicates whether the frame is of the connection, and not of a message.
+        /// Whether the frame is of the connection, and not of a message.
         var isControl: Bool { rawValue >= 8 }
     }
 
     var opcode: Opcode
-    /// Indicates whether the frame is the last of its message.
+    /// Whether the frame is the last of its message.
     var isFinal = true
-    /// Indicates whether the message that begins with this frame is compressed (RFC 7692, section 6).
+    /// Whether the message that begins with this frame is compressed (RFC 7692, section 6).
     var isCompressed = false
     /// The number of bytes of the payload.
     var length: Int

@@ -23,7 +23,7 @@ struct WebSocketFrameParser {
         case payload(missing: Int)
     }
 
-    /// Indicates whether a message may be compressed.
+    /// Whether a message may be compressed.
     let allowsCompression: Bool
     /// The limit on the payload of a frame in bytes.
     let limit: Int
@@ -34,7 +34,7 @@ struct WebSocketFrameParser {
         self.limit = limit
     }
 
-    /// Indicates whether the bytes so far end between two frames.
+    /// Whether the bytes so far end between two frames.
     var isBetweenFrames: Bool { if case .firstByte = place { true } else { false } }
 
     /// Returns the next part of the bytes from `position` on, and moves the position to its end; `nil` if more bytes are needed.

@@ -20,7 +20,7 @@ struct WebSocketPings {
         entries.append(Entry(number: number, sent: instant, reply: reply))
     }
 
-    /// Indicates whether every ping was answered.
+    /// Whether every ping was answered.
     var isEmpty: Bool { entries.isEmpty }
 
     /// Returns whether a ping was not answered yet.

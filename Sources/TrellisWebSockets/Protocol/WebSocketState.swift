@@ -70,10 +70,10 @@ struct WebSocketState: Hashable, Sendable {
 
     private(set) var phase = Phase.open
 
-    /// Indicates whether messages can be sent.
+    /// Whether messages can be sent.
     var isOpen: Bool { phase == .open }
 
-    /// Indicates whether messages of the server are delivered and its pings answered: until the Close frame of the server, also while this
+    /// Whether messages of the server are delivered and its pings answered: until the Close frame of the server, also while this
     /// side closes (RFC 6455, sections 1.4 and 5.5.2).
     var takesFrames: Bool { phase == .open || phase == .closing }
 

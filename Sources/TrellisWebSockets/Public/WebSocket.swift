@@ -112,7 +112,7 @@ public final class WebSocket: Sendable {
     /// The reason that the server has given with its ``closeCode``, for logs; `nil` while the connection is open.
     public var closeReason: String? { connection.facts.withLock { $0.closing?.reason } }
 
-    /// Indicates whether the server has sent a message.
+    /// Whether the server has sent a message.
     var hasMessages: Bool { connection.facts.withLock { $0.hasMessages } }
 
     /// The error of calls after the end of the connection.

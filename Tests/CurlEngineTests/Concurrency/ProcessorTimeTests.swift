@@ -48,7 +48,7 @@ struct ProcessorTimeTests {
         return (times[1] + times[3] + times[4]) / 100
     }
 
-    /// Indicates whether this process may run on all processors of the machine.
+    /// Whether this process may run on all processors of the machine.
     private static var mayRunEverywhere: Bool {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let mask = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") } ?? ""

@@ -18,7 +18,7 @@ import Testing
             (socket, peer) = (sockets[0], sockets[1])
         }
 
-        /// Indicates whether the peer has not been told of an end.
+        /// Whether the peer has not been told of an end.
         var isOpen: Bool {
             var entry = pollfd(fd: peer, events: Int16(POLLIN), revents: 0)
             return unsafe poll(&entry, 1, 0) == 0

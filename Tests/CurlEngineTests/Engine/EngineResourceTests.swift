@@ -90,7 +90,7 @@ struct EngineResourceTests {
 
     /// Requests of all engines have waited for each other before.
     ///
-    /// - Parameter isGrown: Indicates whether engines were added to the first one, and are no longer active.
+    /// - Parameter isGrown: Whether engines were added to the first one, and are no longer active.
     @Test(arguments: [2, 4], [false, true])
     func theEnginesOfAnIdleSessionDoNotWake(_ count: Int, _ isGrown: Bool) async {
         await #expect(processExitsWith: .success) { [count, isGrown] in

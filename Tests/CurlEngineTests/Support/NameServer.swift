@@ -34,7 +34,7 @@ final class NameServer: @unchecked Sendable {
     private let socket: CInt
     private let state = Locked(State())
 
-    /// Indicates whether a process can have a resolver configuration of its own here, which needs root.
+    /// Whether a process can have a resolver configuration of its own here, which needs root.
     static let isAvailable = (try? run("unshare", "-m", "true")) != nil
 
     /// The flag `CLONE_NEWNS`.

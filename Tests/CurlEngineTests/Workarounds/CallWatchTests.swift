@@ -201,7 +201,7 @@ private final class LoopbackPair: Sendable {
         }
     }
 
-    /// Indicates whether the connection has neither ended nor failed.
+    /// Whether the connection has neither ended nor failed.
     var isOpen: Bool {
         var byte: UInt8 = 0
         let count = unsafe recv(client, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))

@@ -18,7 +18,7 @@ final class VaryPartOrigin: Sendable {
     private let state: Locked<State>
     private let isShared: Bool
 
-    /// - Parameter isShared: Indicates whether the directives are those for a cache of many users.
+    /// - Parameter isShared: Whether the directives are those for a cache of many users.
     init(seed: UInt64, isShared: Bool) {
         state = Locked(State(generator: SeededGenerator(seed: seed)))
         self.isShared = isShared

@@ -10,7 +10,7 @@ struct HARReaderTests {
     /// The words of the reader.
     private struct Reading: Decodable {
         let entries: Int
-        /// Indicates whether the entries are in the order of their instants, which the specification prefers.
+        /// Whether the entries are in the order of their instants, which the specification prefers.
         let isSorted: Bool
         let problems: [String]
     }

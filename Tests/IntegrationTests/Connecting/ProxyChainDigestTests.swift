@@ -10,7 +10,7 @@ import TrellisTesting
 struct ProxyChainDigestTests {
     /// Starts both proxies. The HTTP proxy accepts only proofs with the last of its nonces, and names the next one if it gets another.
     ///
-    /// - Parameter closes: Indicates whether a connection is closed after a response of the server.
+    /// - Parameter closes: Whether a connection is closed after a response of the server.
     private static func start(
         nonces: [String] = ["n1"], closes: Bool = false, connects: SOCKSPeer.Recorder? = nil
     ) throws -> LoopbackServer {

@@ -4,7 +4,7 @@ import Foundation
 final class SmallDisk: Sendable {
     let folder: Folder
 
-    /// Indicates whether file systems can be mounted here, which needs root and, in a container, the right to mount.
+    /// Whether file systems can be mounted here, which needs root and, in a container, the right to mount.
     static let isAvailable = (try? SmallDisk(kilobytes: 64)) != nil
 
     /// A failure to mount or unmount.

@@ -27,7 +27,7 @@ struct EarlyAnswerFramingTests {
         let status: Int
         let rest: WatchedSource.Rest
         let framing: Framing
-        /// Indicates whether the last bytes are sent separately.
+        /// Whether the last bytes are sent separately.
         let isSplit: Bool
 
         var testDescription: String { "\(status) \(framing)\(isSplit ? " in two" : ""), \(rest) source" }

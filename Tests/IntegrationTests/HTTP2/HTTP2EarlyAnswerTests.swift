@@ -24,7 +24,7 @@ struct HTTP2EarlyAnswerTests {
         var path: String { "/early-end/\(status)/\(length)/\(end)/reset" }
         var testDescription: String { "\(status) \(length), its end \(end), to a source that is \(rest), over \(way)" }
 
-        /// Indicates whether libcurl before 8.1 does not report the response. This concerns the end of a success without a length while the
+        /// Whether libcurl before 8.1 does not report the response. This concerns the end of a success without a length while the
         /// source pauses, and mostly a response whose head arrives in one read with the reset, which TLS records separate.
         var isHidden: Bool {
             guard !RunningLibcurl.hasHTTP3 else { return false }

@@ -13,7 +13,7 @@ struct RealProxyCredentialTests {
     enum Name: String, Sendable, CaseIterable {
         case squid, tinyproxy, danted
 
-        /// Indicates whether the proxy can run here. dante needs a table of mounts of its own, like the namespaces of other tests.
+        /// Whether the proxy can run here. dante needs a table of mounts of its own, like the namespaces of other tests.
         var isInstalled: Bool { Peer.isInstalled(rawValue) && (self != .danted || TestMachine.isAvailable) }
         var scheme: String { self == .danted ? "socks5h" : "http" }
         /// The bytes with which the proxy gets the credentials (RFC 7617 and RFC 1929).

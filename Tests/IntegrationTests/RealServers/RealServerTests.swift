@@ -12,7 +12,7 @@ struct RealServerTests {
         let policy: HTTPVersionPolicy
         let version: HTTPVersion
 
-        /// Indicates whether the server responds on each of many streams that are open at once.
+        /// Whether the server responds on each of many streams that are open at once.
         ///
         /// caddy 2.6 does not: about one in a thousand responses over HTTP/2 is never sent, although its handler has returned.
         /// The scheduler of frames in Go 1.19 loses the response (golang/go issue 42534).

@@ -8,7 +8,7 @@ enum NetworkNamespace {
         let what: String
     }
 
-    /// Indicates whether the process may create namespaces. In CI it must.
+    /// Whether the process may create namespaces. In CI it must.
     static var isExpected: Bool { geteuid() == 0 || ProcessInfo.processInfo.environment["CI"] == "true" }
 
     /// Runs `body` in a new namespace, and returns the value of the task that it starts.

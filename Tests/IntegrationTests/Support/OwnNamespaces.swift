@@ -24,7 +24,7 @@ enum OwnNamespaces {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(thread)/ns/\(kind)")
     }
 
-    /// Indicates whether the calling thread is in the namespaces of the process, which are those of its first thread.
+    /// Whether the calling thread is in the namespaces of the process, which are those of its first thread.
     static var areCurrent: Bool { kinds.allSatisfy { isAtHome($0.name, "thread-self") } }
 
     private static func isAtHome(_ kind: String, _ thread: String) -> Bool {
@@ -32,7 +32,7 @@ enum OwnNamespaces {
         return own == namespace(kind, of: "self")
     }
 
-    /// Indicates whether a thread of the process is in other namespaces. The thread that watches the engines does not count, because it
+    /// Whether a thread of the process is in other namespaces. The thread that watches the engines does not count, because it
     /// opens neither sockets nor files.
     private static var hasStrays: Bool {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []

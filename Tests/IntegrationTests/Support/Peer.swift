@@ -60,7 +60,7 @@ extension Peer {
     /// The path of Python with the peers' packages; `nil` if `Tests/run.sh` did not install the packages.
     static let python = ProcessInfo.processInfo.environment["TRELLIS_TEST_PYTHON"]
 
-    /// Indicates whether suites with peers run. In CI they always run, and fail without peers.
+    /// Whether suites with peers run. In CI they always run, and fail without peers.
     static let isExpected = python != nil || ProcessInfo.processInfo.environment["CI"] == "true"
 
     /// Returns whether a server from Debian's packages is installed. In CI, every server is expected.

@@ -22,7 +22,7 @@ struct PinPeer: Sendable {
     struct Answer: Decodable, Equatable {
         /// The number of the request on its connection.
         let request: Int
-        /// Indicates whether the connection has resumed a TLS session.
+        /// Whether the connection has resumed a TLS session.
         let resumed: Bool
     }
 

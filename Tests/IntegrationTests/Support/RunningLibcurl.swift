@@ -2,7 +2,7 @@ import Foundation
 
 /// The libcurl of this process, according to its loaded libraries.
 enum RunningLibcurl {
-    /// Indicates whether libcurl supports HTTP/3, whose implementations all need nghttp3 or quiche.
+    /// Whether libcurl supports HTTP/3, whose implementations all need nghttp3 or quiche.
     static var hasHTTP3: Bool { loaded.contains { $0.contains("nghttp3") || $0.contains("quiche") } }
 
     /// The path from which libcurl was loaded.

@@ -11,7 +11,7 @@ import TrellisTesting
 ///
 /// The cable is `cable0` here, without an address at first, and `cable0` with the address 198.51.100.1/24 on the other machine.
 final class TestMachine: Sendable {
-    /// Indicates whether namespaces can be made here, which needs root and iproute2. In CI they are expected.
+    /// Whether namespaces can be made here, which needs root and iproute2. In CI they are expected.
     static let isAvailable =
         ProcessInfo.processInfo.environment["CI"] == "true" || (try? TestMachine()) != nil
 

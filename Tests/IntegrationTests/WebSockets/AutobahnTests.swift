@@ -14,7 +14,7 @@ struct AutobahnTests {
 
         var description: String { "\(`case`): \(behavior), \(close): \(what)" }
 
-        /// Indicates whether the client has done what the case demands. Of an informational case, nothing is demanded.
+        /// Whether the client has done what the case demands. Of an informational case, nothing is demanded.
         var isGood: Bool {
             ["OK", "INFORMATIONAL"].contains(behavior) && ["OK", "INFORMATIONAL"].contains(close)
         }

@@ -125,10 +125,10 @@ extension Session {
 }
 
 extension FaultCase {
-    /// Indicates whether a limit of the session ends the fault.
+    /// Whether a limit of the session ends the fault.
     var endsByLimit: Bool { if case .silence = fault { true } else { false } }
 
-    /// Indicates whether the fault lasts until the clock is moved.
+    /// Whether the fault lasts until the clock is moved.
     var waits: Bool {
         switch fault {
         case .silence, .latency, .drip: true
@@ -136,6 +136,6 @@ extension FaultCase {
         }
     }
 
-    /// Indicates whether the moment of the fault comes.
+    /// Whether the moment of the fault comes.
     var happens: Bool { fault != .reset(.requestBody(after: 100)) && fault != .truncation(after: 11) }
 }

@@ -18,7 +18,7 @@ struct DownloadCrashTests {
 
     init() throws { world = try ScriptedDownload(Self.content) }
 
-    /// Indicates whether the checkpoint has ranges that only the kernel holds.
+    /// Whether the checkpoint has ranges that only the kernel holds.
     private var hasPending: Bool {
         world.folder.content(".f.trellis-note").map { String(decoding: $0, as: UTF8.self).contains("boot") } ?? false
     }

@@ -118,7 +118,7 @@ struct ReadingTests {
         case data, response, responseOfData, string, decoding, orError, responseOfType, custom, sessionDecode
         case sessionString
 
-        /// Indicates whether the form validates, as in the table of the article on validation.
+        /// Whether the form validates, as in the table of the article on validation.
         var validates: Bool { self != .data && self != .response && self != .responseOfData }
 
         func read(_ request: DataRequest, _ session: Session, _ plain: Request) async throws {

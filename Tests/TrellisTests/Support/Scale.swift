@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The number of cases in the tests that try many.
 enum Scale {
-    /// Indicates whether all cases run, as with `Tests/run.sh --all`. The everyday run has a few of them.
+    /// Whether all cases run, as with `Tests/run.sh --all`. The everyday run has a few of them.
     static let isFull = ProcessInfo.processInfo.environment["TRELLIS_TEST_ALL"] != nil
 
     /// Returns the number of cases of the present run.

@@ -52,7 +52,7 @@ struct ScriptedDownload {
     /// The content of the destination; `nil` if there is no file.
     var file: Data? { FileManager.default.contents(atPath: path) }
 
-    /// Indicates whether the file at the destination is the file on the server, and the only one in the folder.
+    /// Whether the file at the destination is the file on the server, and the only one in the folder.
     var isComplete: Bool { file == content && folder.names == ["f"] }
 
     /// The ranges of the checkpoint; `nil` if there is no checkpoint.

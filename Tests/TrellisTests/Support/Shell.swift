@@ -3,7 +3,7 @@ import Glibc
 
 /// The shell of the system.
 enum Shell {
-    /// Indicates whether the system has the `curl` command. Names are escaped as in browsers since 7.81; Debian 12 has 7.88.
+    /// Whether the system has the `curl` command. Names are escaped as in browsers since 7.81; Debian 12 has 7.88.
     static let hasCURL = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
 
     /// Returns the output of a script, which runs in a thread of its own.

@@ -13,11 +13,11 @@ final class MockConnection: DuplexConnection {
         /// The end of the peer's bytes: orderly, or with an error.
         var end: Result<Void, TrellisError>?
         var readCount = 0
-        /// Indicates whether a reader waits.
+        /// Whether a reader waits.
         var hasReader = false
         /// The closure that is called when there is something to read.
         var onReadable: (@Sendable () -> Void)?
-        /// Indicates whether bytes are waited for.
+        /// Whether bytes are waited for.
         var isRead: Bool { hasReader || onReadable != nil }
         var isReadable: Bool { !incoming.isEmpty || end != nil || isClosed }
 
@@ -31,10 +31,10 @@ final class MockConnection: DuplexConnection {
             return end.map { end in end.map { nil }.mapError { $0 } }
         }
         var written: [UInt8] = []
-        /// Indicates whether writers wait, because the peer reads nothing.
+        /// Whether writers wait, because the peer reads nothing.
         var isFull = false
         var waitingWriters = 0
-        /// Indicates whether readers and writers wait at all.
+        /// Whether readers and writers wait at all.
         var waits = true
         var farewell: Data?
         var isClosed = false

@@ -30,17 +30,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var output: ResponseEncoder?
     /// The number of the present request.
     var number = 0
-    /// Indicates whether the reader of the body has enough for now.
+    /// Whether the reader of the body has enough for now.
     var isReaderBusy = false
-    /// Indicates whether the reader of the body has left: the rest is dropped.
+    /// Whether the reader of the body has left: the rest is dropped.
     var isReaderGone = false
-    /// Indicates whether the channel has asked for more bytes and did not get them.
+    /// Whether the channel has asked for more bytes and did not get them.
     var isReadHeld = false
-    /// Indicates whether the server is shutting down, so that no further request is read.
+    /// Whether the server is shutting down, so that no further request is read.
     var isDraining = false
-    /// Indicates whether the last response was sent, and the rest of the client's bytes is dropped.
+    /// Whether the last response was sent, and the rest of the client's bytes is dropped.
     var isLingering = false
-    /// Indicates whether the client has ended its side of the connection.
+    /// Whether the client has ended its side of the connection.
     var isInputClosed = false
     /// The trailer section of the present request, which is empty until the body has ended.
     var trailers = ReceivedTrailers()
@@ -49,7 +49,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The instant at which the client is late with its bytes; `nil` if none are due.
     var inputDeadline: NIODeadline?
-    /// Indicates whether ``inputDeadline`` is that of a head that has begun.
+    /// Whether ``inputDeadline`` is that of a head that has begun.
     var hasHeadDeadline = false
     /// The instant at which the client is late with its reading; `nil` if there is nothing to read.
     var outputDeadline: NIODeadline?
@@ -138,7 +138,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if isLast { responseHasEnded() }
     }
 
-    /// Indicates whether the connection ends with the response, which says so (RFC 9112, section 9.6): the request has not been read to its
+    /// Whether the connection ends with the response, which says so (RFC 9112, section 9.6): the request has not been read to its
     /// end, and may never be.
     private var mustClose: Bool {
         switch input {

@@ -36,7 +36,7 @@ struct BodyDecoder {
             }
     }
 
-    /// Indicates whether the body is complete.
+    /// Whether the body is complete.
     var hasEnded: Bool { if case .ended = state { true } else { false } }
 
     /// Takes the bytes of the body from a buffer, and leaves the bytes that belong to later lines or requests.

@@ -31,7 +31,7 @@ enum BodyFraming: Hashable, Sendable {
         }
     }
 
-    /// Indicates whether bytes follow the head.
+    /// Whether bytes follow the head.
     var hasBody: Bool {
         switch self {
         case .none, .length(0): false

@@ -19,7 +19,7 @@ struct Origin: Sendable {
         }
     }
 
-    /// Indicates whether the running libcurl sends trailers.
+    /// Whether the running libcurl sends trailers.
     private static let sendsTrailers: Bool = {
         let parts = TrellisRuntime.libcurlVersion.utf8.split(separator: UInt8(ascii: "."))
         let numbers = parts.map { Int(Substring($0)) ?? 0 }

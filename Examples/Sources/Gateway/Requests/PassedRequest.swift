@@ -9,7 +9,7 @@ import Trellis
 struct PassedRequest {
     let request: Request
 
-    /// - Parameter passesTrailers: Indicates whether the fields behind the body are passed on. Otherwise their announcement is dropped.
+    /// - Parameter passesTrailers: Whether the fields behind the body are passed on. Otherwise their announcement is dropped.
     init(_ head: RequestHead, to origin: Origin, passesTrailers: Bool) {
         let options = ConnectionOptions(head.fields)
         var fields = head.fields.filter { field in
@@ -52,7 +52,7 @@ extension RequestHead {
         }
     }
 
-    /// Indicates whether the client and those before it take the trailers of a response (RFC 9110, section 10.1.4).
+    /// Whether the client and those before it take the trailers of a response (RFC 9110, section 10.1.4).
     fileprivate var acceptsTrailers: Bool {
         !isHTTP1_0 && fields.elements(of: .te).contains("trailers")
     }
@@ -66,7 +66,7 @@ extension HTTPFields {
         }
     }
 
-    /// Indicates whether the request has passed this gateway, or one of the same name, more often than makes sense.
+    /// Whether the request has passed this gateway, or one of the same name, more often than makes sense.
     var showsLoop: Bool {
         let name = Array(GatewayName.pseudonym.utf8)
         return elements(of: .via).count { hop in

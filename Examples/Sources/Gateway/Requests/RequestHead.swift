@@ -6,7 +6,7 @@ import NIOCore
 struct RequestHead: Sendable {
     let method: HTTPRequest.Method
     let target: RequestTarget
-    /// Indicates whether the client has sent HTTP/1.0.
+    /// Whether the client has sent HTTP/1.0.
     let isHTTP1_0: Bool
     /// The fields in the order of their arrival.
     let fields: HTTPFields
@@ -64,12 +64,12 @@ struct RequestHead: Sendable {
         else { throw .malformed("the field Host is missing, repeated or malformed") }
     }
 
-    /// Indicates whether the client waits for a 100 before it sends the body (RFC 9110, section 10.1.1).
+    /// Whether the client waits for a 100 before it sends the body (RFC 9110, section 10.1.1).
     var expectsContinue: Bool {
         framing.hasBody && !isHTTP1_0 && fields[.expect]?.lowercasedASCII() == "100-continue"
     }
 
-    /// Indicates whether the client may send another request on the connection (RFC 9112, section 9.3). HTTP/1.0 clients get one response.
+    /// Whether the client may send another request on the connection (RFC 9112, section 9.3). HTTP/1.0 clients get one response.
     var isPersistent: Bool { !isHTTP1_0 && !ConnectionOptions(fields).names.contains("close") }
 }
 

@@ -21,13 +21,13 @@ struct ResponseEncoder {
     private var body = Body.pending
     private let isHTTP1_0: Bool
     private let isHead: Bool
-    /// Indicates whether the client waits for a 100, of which it gets one: that of the origin, or that of the gateway.
+    /// Whether the client waits for a 100, of which it gets one: that of the origin, or that of the gateway.
     private let expectsContinue: Bool
-    /// Indicates whether a 100 was written.
+    /// Whether a 100 was written.
     private var hasContinued = false
     /// The number of probes since the last part of the response.
     private var probes = 0
-    /// Indicates whether the connection ends after the response.
+    /// Whether the connection ends after the response.
     private(set) var mustClose: Bool
 
     /// Creates the encoder of the response to a request; `nil` for a request that could not be read.
@@ -38,10 +38,10 @@ struct ResponseEncoder {
         mustClose = !(request?.isPersistent ?? false)
     }
 
-    /// Indicates whether the head was written.
+    /// Whether the head was written.
     var hasHead: Bool { if case .pending = body { false } else { true } }
 
-    /// Indicates whether the end of the connection looks like the end of the body.
+    /// Whether the end of the connection looks like the end of the body.
     var endsWithConnection: Bool { if case .untilClose = body { true } else { false } }
 
     /// Writes an informational head, unless the client does not know such heads (RFC 9110, section 15.2), or has its response already.
@@ -57,7 +57,7 @@ struct ResponseEncoder {
 
     /// Writes the head.
     ///
-    /// - Parameter closing: Indicates whether the connection ends after the response in any case.
+    /// - Parameter closing: Whether the connection ends after the response in any case.
     mutating func writeHead(_ response: HTTPResponse, closing: Bool, to buffer: inout ByteBuffer) {
         mustClose = mustClose || closing
         let code = response.status.code

@@ -5,7 +5,7 @@ import Trellis
 struct ShownRequest {
     private let words: [String]
 
-    /// - Parameter revealsSecrets: Indicates whether the secrets stay.
+    /// - Parameter revealsSecrets: Whether the secrets stay.
     init(_ request: Request, revealingSecrets revealsSecrets: Bool) {
         let command = request.cURLDescription(CURLDescriptionOptions(revealingSecrets: revealsSecrets))
         words = (try? ShellWords.words(command)) ?? []

@@ -11,7 +11,7 @@ final class Goal: Sendable {
 
     /// - Parameters:
     ///   - limit: The number of messages; `nil` if any number is enough.
-    ///   - inputHasEnded: Indicates whether there is no input, so that only the number of messages counts.
+    ///   - inputHasEnded: Whether there is no input, so that only the number of messages counts.
     init(_ limit: Int?, inputHasEnded: Bool) {
         state = Mutex(State(remaining: limit, inputHasEnded: inputHasEnded))
     }

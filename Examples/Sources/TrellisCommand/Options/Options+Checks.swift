@@ -24,7 +24,7 @@ extension Options {
     /// The first of several arguments that cannot be an absolute URL; `nil` if there is none.
     var stray: String? { commandTarget.urls.first { CommandTarget.isWord($0) } }
 
-    /// Indicates whether the status and the header fields are printed before the body.
+    /// Whether the status and the header fields are printed before the body.
     var showsHead: Bool { include || head }
 
     /// Checks the options that print the header fields.
@@ -71,7 +71,7 @@ extension Options {
 extension PinOptions {
     /// Checks that pins are not given for URLs without TLS, for which there is no certificate.
     ///
-    /// - Parameter mayUpgrade: Indicates whether the URLs may become those with TLS before they are requested. Those that do not are
+    /// - Parameter mayUpgrade: Whether the URLs may become those with TLS before they are requested. Those that do not are
     ///   refused when they are requested.
     func requireTLS(of urls: [String], mayUpgrade: Bool) throws {
         guard !pins.isEmpty, !mayUpgrade else { return }

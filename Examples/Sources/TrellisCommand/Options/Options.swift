@@ -213,7 +213,7 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
 enum StreamOption: String, ExpressibleByArgument, CaseIterable {
     case chunks, lines, sse, ndjson
 
-    /// Indicates whether the body is delivered as items, not as bytes.
+    /// Whether the body is delivered as items, not as bytes.
     var hasItems: Bool { self != .chunks }
 }
 

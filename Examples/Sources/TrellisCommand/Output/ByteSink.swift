@@ -32,7 +32,7 @@ struct ByteSink: Sendable {
         }
     }
 
-    /// Indicates whether the destination is a terminal, on which a person reads.
+    /// Whether the destination is a terminal, on which a person reads.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
     /// Writes all bytes, without a limit on the time that the reader takes.

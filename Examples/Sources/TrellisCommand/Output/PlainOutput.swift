@@ -12,7 +12,7 @@ struct PlainOutput: Output {
     private var text: TerminalText?
     private var count: Int64 = 0
 
-    /// - Parameter showsHead: Indicates whether the status and the header fields precede the body.
+    /// - Parameter showsHead: Whether the status and the header fields precede the body.
     init(to sink: ByteSink, showsProgress: Bool, showsHead: Bool) {
         self.sink = sink
         self.showsHead = showsHead

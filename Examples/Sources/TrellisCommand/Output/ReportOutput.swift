@@ -22,7 +22,7 @@ struct ReportOutput: Output {
     private let sink: ByteSink?
 
     /// - Parameters:
-    ///   - hasItems: Indicates whether the items are reported instead of the body.
+    ///   - hasItems: Whether the items are reported instead of the body.
     ///   - limit: The number of items after which the stream ends; `nil` if there is none.
     ///   - sink: The destination of a copy of the body; `nil` if no copy is written.
     init(hasItems: Bool, upTo limit: Int? = nil, copyingTo sink: ByteSink? = nil) {

@@ -28,7 +28,7 @@ struct PinOptions: ParsableArguments {
     ///
     /// - Parameters:
     ///   - trust: The certificates; `nil` if there are none.
-    ///   - isRefused: Indicates whether the handshake has refused the server.
+    ///   - isRefused: Whether the handshake has refused the server.
     func certificates(of trust: ServerTrust?, isRefused: Bool) -> String? {
         guard showCertificates else { return nil }
         return trust?.report(isRefused: isRefused) ?? "trellis: there are no certificates to show"
@@ -36,7 +36,7 @@ struct PinOptions: ParsableArguments {
 
     /// Adds the options to the configuration of connections, as the last network step: with pins, nothing is sent without TLS.
     ///
-    /// - Parameter isInsecure: Indicates whether nothing is verified.
+    /// - Parameter isInsecure: Whether nothing is verified.
     func apply(to configuration: inout SessionConfiguration, isInsecure: Bool) throws {
         configuration.collectsServerTrust = showCertificates
         guard !pins.isEmpty else { return }
@@ -70,7 +70,7 @@ extension Client {
 extension ServerTrust {
     /// The chain as text for people.
     ///
-    /// - Parameter isRefused: Indicates whether the handshake has refused the server.
+    /// - Parameter isRefused: Whether the handshake has refused the server.
     fileprivate func report(isRefused: Bool) -> String {
         let isWhole = isValidated ? "validated" : "not validated, so that only the server's own is shown"
         var lines = ["Certificates of \(host) (\(isRefused ? "NOT TRUSTED; as the server has sent them" : isWhole)):"]

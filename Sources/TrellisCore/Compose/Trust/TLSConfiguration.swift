@@ -33,7 +33,7 @@ public struct TLSConfiguration: Sendable {
     /// The certificate revocation lists (RFC 5280, section 5), as PEM. The default is none: revocation is not checked. With lists, each
     /// certificate of a chain must be covered by a list of its issuer that is valid now, and a chain must end in a root.
     public var revocationLists: [CertificateSource] = []
-    /// Indicates whether servers must send a stapled OCSP response (RFC 6066, section 8) that says that their certificate is not revoked.
+    /// Whether servers must send a stapled OCSP response (RFC 6066, section 8) that says that their certificate is not revoked.
     /// The default is `false`: a response is not requested, unless the host's evaluator needs one (``RevocationTrustEvaluator``). With
     /// `true`, no TLS session is resumed, and HTTPS proxies are not asked.
     public var requiresStapledResponse = false

@@ -55,7 +55,7 @@ public struct CacheStatus: Sendable, Hashable {
     var isMiss: Bool { forwardReason != nil && !isFromCache }
     /// Whether there was neither a response nor a request, because the request must not be sent.
     package var isUnsatisfiable = false
-    /// Indicates whether a stale response was used instead of a failure.
+    /// Whether a stale response was used instead of a failure.
     var isStaleIfError = false
 
     init(_ reason: ForwardReason?) { forwardReason = reason }

@@ -32,7 +32,7 @@ struct EngineScaling {
     private var calmCount = 0
     /// The idle time of the processors at the first of the ``busyCount`` samples; `nil` if it is not known.
     private var idleBefore: (time: Duration, instant: EngineInstant)?
-    /// Indicates whether the system has told the idle time of the processors before.
+    /// Whether the system has told the idle time of the processors before.
     private var isIdleTimeKnown = false
     /// The number of periods of ``busyCount`` samples in succession in which enough processors were idle.
     private var idleCount = 0

@@ -34,7 +34,7 @@ final class SessionEngines: Sendable {
     private let list: Locked<[SessionEngine]>
     /// The number of engines that get new requests, as it follows from their samples.
     let scaling: EngineScaler
-    /// Indicates whether there is more than one engine.
+    /// Whether there is more than one engine.
     private let isSpread = Atomic(false)
     private let isClosed = Atomic(false)
     private let handOuts = Atomic<Int>(0)

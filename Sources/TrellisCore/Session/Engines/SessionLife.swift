@@ -14,10 +14,10 @@ package final class SessionLife: Sendable {
         var isDraining = false
     }
 
-    /// Indicates whether the session accepts no new requests.
+    /// Whether the session accepts no new requests.
     var isShutDown: Bool { shutDown.load(ordering: .acquiring) }
 
-    /// Indicates whether the drain is over, so that requests of calls that were in flight are refused too.
+    /// Whether the drain is over, so that requests of calls that were in flight are refused too.
     var hasDrained: Bool { drained.load(ordering: .acquiring) }
 
     /// Refuses new requests from now on.
@@ -29,7 +29,7 @@ package final class SessionLife: Sendable {
         drained.store(true, ordering: .releasing)
     }
 
-    /// Indicates whether the shutdown is complete.
+    /// Whether the shutdown is complete.
     var hasEnded: Bool { ended.load(ordering: .acquiring) }
 
     /// Records that the shutdown is complete.

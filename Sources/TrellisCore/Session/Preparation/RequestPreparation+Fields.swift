@@ -14,7 +14,7 @@ extension RequestPreparation {
 
     /// Returns the fields with which a request would be sent, apart from those that describe its body's framing, as a cache reads them.
     ///
-    /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
+    /// - Parameter hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
     func cacheFields(of request: Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) -> CacheRequestFields {
         if request.body == nil, hasDefaultFields(request, url, hasLeft: hasLeft) { return defaultCacheFields }
         return CacheRequestFields(try fields(of: request, url, hasLeft: hasLeft))

@@ -60,7 +60,7 @@ extension RequestPreparation {
 }
 
 extension Request {
-    /// Indicates whether the fields and the body are complete, so that the session adds nothing to them.
+    /// Whether the fields and the body are complete, so that the session adds nothing to them.
     var isComplete: Bool {
         get { extras?.extras.isComplete ?? false }
         set { changeExtras { $0.isComplete = newValue } }

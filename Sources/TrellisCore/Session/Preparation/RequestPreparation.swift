@@ -15,7 +15,7 @@ package final class RequestPreparation: Sendable {
     package let defaultFields: HTTPFields
     /// An invalid name among the configuration's default fields; `nil` if all names are valid.
     let invalidDefaultName: String?
-    /// Indicates whether the configuration's default fields have credentials for a proxy, which no request may have.
+    /// Whether the configuration's default fields have credentials for a proxy, which no request may have.
     private let hasDefaultProxyCredentials: Bool
     /// The header lines of a request without fields of its own.
     let defaultLines: HeaderLines
@@ -32,11 +32,11 @@ package final class RequestPreparation: Sendable {
     let urls = WireURLCache()
     /// The routes of the session's requests.
     let routes: RouteTable
-    /// Indicates whether the session's own transport makes connections.
+    /// Whether the session's own transport makes connections.
     let ownMakesConnections: Bool
     /// The evaluations of servers; `nil` if the session has no ``ServerTrustManager``.
     private let trustEvaluations: ServerTrustTable?
-    /// Indicates whether an evaluator of servers may wait, which needs a call with a task.
+    /// Whether an evaluator of servers may wait, which needs a call with a task.
     let mayWaitForTrust: Bool
     /// The rules of TLS of the session's requests.
     package let trust: TrustTable
@@ -45,7 +45,7 @@ package final class RequestPreparation: Sendable {
     /// The base URL and the default query items; `nil` if the configuration has neither.
     package let urlDefaults: URLDefaults?
 
-    /// - Parameter makesConnections: Indicates whether the session's own transport makes connections.
+    /// - Parameter makesConnections: Whether the session's own transport makes connections.
     init(_ configuration: SessionConfiguration, makesConnections: Bool = true) {
         self.configuration = configuration
         ownMakesConnections = makesConnections
@@ -101,7 +101,7 @@ package final class RequestPreparation: Sendable {
     ///   - isDeferred: Indicates whether the request belongs to a handle, which starts it later.
     ///   - history: The earlier attempts and hops of the call; `nil` for the first exchange of a stream or a handle without steps.
     ///   - sizes: The sizes of the body's files.
-    ///   - keepsCoding: Indicates whether the body is delivered in its content coding, as by ``Request/keepsCoding``.
+    ///   - keepsCoding: Whether the body is delivered in its content coding, as by ``Request/keepsCoding``.
     ///   - url: The URL of the request, if it is known; it does not count in a session with a base URL or default query items.
     package func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
@@ -333,7 +333,7 @@ package final class RequestPreparation: Sendable {
 
     /// Adds the default fields, the content type and the URL's credentials to a request.
     ///
-    /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
+    /// - Parameter hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
     func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         let type = request.body?.contentType

@@ -45,7 +45,7 @@ public enum TrellisRuntime {
     /// The version of the running libcurl.
     public static var libcurlVersion: String { LibcurlFeatures.current.version }
 
-    /// Indicates whether the running libcurl supports HTTP/3.
+    /// Whether the running libcurl supports HTTP/3.
     public static var supportsHTTP3: Bool { LibcurlFeatures.current.hasHTTP3 }
 
     /// The content codings that are asked for and decoded: those whose libraries are loaded by libcurl or available on the system.

@@ -38,7 +38,7 @@ extension AuthenticationChallenge {
         private let scheme: String
         private var parameters: [String: String] = [:]
         private var token68: String?
-        /// Indicates whether an element broke the grammar, so that the challenge is left out.
+        /// Whether an element broke the grammar, so that the challenge is left out.
         var isMalformed = false
 
         /// Begins a challenge with the element that names its scheme; `nil` if the element does not begin with a scheme.

@@ -103,7 +103,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         }
     }
 
-    /// Indicates whether the running task is part of the refresh, whose own requests would otherwise wait for themselves.
+    /// Whether the running task is part of the refresh, whose own requests would otherwise wait for themselves.
     private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(store)) }
 }
 

@@ -84,7 +84,7 @@ extension Authenticator {
 ///
 /// Descriptions never show the contents of a credential, see ``RedactedDescription``.
 public protocol AuthenticationCredential: Sendable, RedactedDescription {
-    /// Indicates whether the credential must be renewed before another request is sent with it: because it has expired, or soon
+    /// Whether the credential must be renewed before another request is sent with it: because it has expired, or soon
     /// will.
     ///
     /// A credential that a refresh returns and that requires another refresh at once (the clocks differ, or the server issues

@@ -84,7 +84,7 @@ extension Request {
 }
 
 extension CallContext {
-    /// Indicates whether the call's request has a step of its own that proves a name and a password. Adapters and interceptors
+    /// Whether the call's request has a step of its own that proves a name and a password. Adapters and interceptors
     /// add no credential to such a request, because the credential would hide the server's challenge from the step.
     var hasOwnCredentials: Bool { !ownCredentialSteps.isEmpty }
 

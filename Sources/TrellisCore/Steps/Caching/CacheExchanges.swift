@@ -263,7 +263,7 @@ final class CacheExchanges: Sendable {
 
 /// The end of an exchange.
 struct EndedExchange {
-    /// Indicates whether a response that was stored just now is still the latest one; `false` without one.
+    /// Whether a response that was stored just now is still the latest one; `false` without one.
     let isLatest: Bool
     /// The requests that wait for the response; `nil` if there are none.
     fileprivate let flight: CacheFlight?
@@ -304,10 +304,10 @@ final class CacheTicket: Sendable {
 
     deinit { end(storing: nil)?.settle(.left) }
 
-    /// Indicates whether equal requests may wait for the response.
+    /// Whether equal requests may wait for the response.
     var isLeading: Bool { phase.load(ordering: .relaxed) == .leading }
 
-    /// Indicates whether no invalidation has happened since the exchange began, which has not ended.
+    /// Whether no invalidation has happened since the exchange began, which has not ended.
     var isValid: Bool { exchanges.isValid(self) }
 
     /// Returns whether the response may be stored, and records that it is. The exchange has not ended.

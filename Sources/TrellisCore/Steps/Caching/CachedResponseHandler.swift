@@ -36,7 +36,7 @@ public struct ResponseCacher: CachedResponseHandler {
 
     fileprivate let behavior: Behavior
 
-    /// Indicates whether the handler stores all responses that may be stored, or none; `nil` if it has a closure.
+    /// Whether the handler stores all responses that may be stored, or none; `nil` if it has a closure.
     var storesAll: Bool? {
         switch behavior {
         case .cache: true

@@ -38,9 +38,9 @@ public final class HTTPCache: Sendable {
     private let missCount = Atomic(0)
     private let storedCount = Atomic(0)
     private let failureCount = Atomic(0)
-    /// Indicates whether the last writing operation of the storage has failed.
+    /// Whether the last writing operation of the storage has failed.
     private let isFailing = Atomic(false)
-    /// Indicates whether the last search of the storage has failed.
+    /// Whether the last search of the storage has failed.
     private let isUnreadable = Atomic(false)
 
     /// Creates a cache.

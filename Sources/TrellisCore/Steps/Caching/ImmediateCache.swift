@@ -2,7 +2,7 @@
 final class ImmediateCache: Sendable {
     let cache: HTTPCache
     let storage: any ImmediateCacheStorage
-    /// Indicates whether responses are stored that may be; `nil` if a handler decides that may wait.
+    /// Whether responses are stored that may be; `nil` if a handler decides that may wait.
     let stores: Bool?
 
     /// Creates the cache of steps; `nil` if they have none, or its storage may wait.

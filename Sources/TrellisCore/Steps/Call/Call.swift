@@ -12,7 +12,7 @@ final class Call: Sendable {
     let limit: UInt64?
     /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
-    /// Indicates whether the call began without an actor, and so without an engine of its own: each wait chooses one.
+    /// Whether the call began without an actor, and so without an engine of its own: each wait chooses one.
     private let isDirect: Bool
     let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.

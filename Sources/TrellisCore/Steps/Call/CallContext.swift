@@ -27,7 +27,7 @@ public struct CallContext: Sendable {
     /// the reason here.
     public var endReason: TrellisError? { call.endReason as? TrellisError }
 
-    /// Indicates whether one of the redirects, or the link that the request follows, has led to another origin.
+    /// Whether one of the redirects, or the link that the request follows, has led to another origin.
     var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }
     /// The request that the last redirect led to; `nil` until the first redirect.
     var hop: RedirectedHop? { later?.hop }
@@ -117,7 +117,7 @@ struct AttemptEnd: Sendable {
     var context: CallContext
     /// The last request of the attempt.
     let last: LastRequest
-    /// Indicates whether the hop was answered with a redirect that could not be followed, so that sending its request again would
+    /// Whether the hop was answered with a redirect that could not be followed, so that sending its request again would
     /// repeat a request that was answered.
     var isAnswered = false
 }

@@ -4,7 +4,7 @@ import CurlEngine
 struct CallRecord: Sendable {
     /// The instant at which the call's handle was started; `nil` if the call is a verb's.
     var start: EngineInstant?
-    /// Indicates whether the call's result is decided, by its task or by its actor.
+    /// Whether the call's result is decided, by its task or by its actor.
     var isDecided = false
     /// The error with which the call has ended while its steps were at work: of its deadline, of its session or of its task.
     var endReason: (any Error)?

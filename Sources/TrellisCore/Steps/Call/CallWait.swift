@@ -16,7 +16,7 @@ enum CallWait: Sendable {
         }
     }
 
-    /// Indicates whether the call waits for its turn.
+    /// Whether the call waits for its turn.
     var isQueue: Bool { if case .function = self { false } else { true } }
 
     /// The reason in words, for the detail of an error.
@@ -42,7 +42,7 @@ enum CallFunction: Sendable {
     /// The evaluator of a host (``ServerTrustManager``).
     case evaluator(host: String)
 
-    /// Indicates whether the function is the evaluator of a server.
+    /// Whether the function is the evaluator of a server.
     var isEvaluator: Bool { if case .evaluator = self { true } else { false } }
 
     /// The state of a function that has not returned, for the detail of an error.

@@ -2,15 +2,15 @@
 final class DirectSteps: Sendable {
     /// Whether there are adapters.
     let hasAdapters: Bool
-    /// Indicates whether one of the adapters may wait.
+    /// Whether one of the adapters may wait.
     let mayWait: Bool
     let cookies: (any ImmediateCookieStorage)?
-    /// Indicates whether there are ``cookies``. A flag is read without the copy that a call of an optional storage makes first.
+    /// Whether there are ``cookies``. A flag is read without the copy that a call of an optional storage makes first.
     let hasCookies: Bool
-    /// Indicates whether the exchanges are observed, as a flag for the same reason.
+    /// Whether the exchanges are observed, as a flag for the same reason.
     let isObserved: Bool
     let caching: ImmediateCache?
-    /// Indicates whether code of the user's is among the steps.
+    /// Whether code of the user's is among the steps.
     let hasUserCode: Bool
 
     /// Creates the direct steps; `nil` if a step other than an adapter may wait. Retriers and redirect handlers may wait: the call gets a

@@ -4,7 +4,7 @@ extension Cookie {
     /// The largest size of name and value together, in bytes (RFC 6265bis, section 5.6, step 5).
     static let maximumSize = 4096
 
-    /// Indicates whether the cookie can be written to a field and read back unchanged.
+    /// Whether the cookie can be written to a field and read back unchanged.
     var isWellFormed: Bool {
         let semicolon = UInt8(ascii: ";")
         return !(name.isEmpty && value.isEmpty) && OctetText.count(name) + OctetText.count(value) <= Self.maximumSize
@@ -15,7 +15,7 @@ extension Cookie {
 }
 
 extension UInt8 {
-    /// Indicates whether the byte is a control character that no cookie may contain: all but the tab (RFC 6265bis, section 5.6,
+    /// Whether the byte is a control character that no cookie may contain: all but the tab (RFC 6265bis, section 5.6,
     /// step 1).
     var isCookieControl: Bool { self < 0x20 && self != 0x09 || self == 0x7f }
 }

@@ -27,13 +27,13 @@ public struct Cookie: Sendable, Hashable {
     public internal(set) var value: String
     /// The host, or the domain without a leading dot: in lower case and ASCII, IPv6 addresses in brackets.
     public let domain: String
-    /// Indicates whether the cookie is sent to the host ``domain`` alone, and not to its subdomains.
+    /// Whether the cookie is sent to the host ``domain`` alone, and not to its subdomains.
     public let isHostOnly: Bool
     /// The path of the requests that the cookie is sent with; includes the paths below it.
     public let path: String
-    /// Indicates whether the cookie is sent over https alone.
+    /// Whether the cookie is sent over https alone.
     public let isSecure: Bool
-    /// Indicates whether the cookie is hidden from scripts. The attribute has no effect in a program; it is kept because files
+    /// Whether the cookie is hidden from scripts. The attribute has no effect in a program; it is kept because files
     /// contain it.
     public let isHTTPOnly: Bool
     /// The server's policy for requests from other sites.
@@ -45,7 +45,7 @@ public struct Cookie: Sendable, Hashable {
     /// The date at which the cookie was last sent or stored.
     public internal(set) var lastAccessed: Date
 
-    /// Indicates whether the cookie outlives its session.
+    /// Whether the cookie outlives its session.
     public var isPersistent: Bool { expires != nil }
 
     /// Creates a cookie for ``CookieStorage/insert(_:)``.

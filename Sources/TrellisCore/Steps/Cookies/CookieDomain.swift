@@ -89,9 +89,9 @@ public struct CookieURL: Sendable, Hashable {
     public let host: String
     /// The path as it is sent, without the query; `/` for an empty path.
     public let path: String
-    /// Indicates whether cookies with `Secure` are sent to the URL: over https alone, on the local machine as well.
+    /// Whether cookies with `Secure` are sent to the URL: over https alone, on the local machine as well.
     public let isSecure: Bool
-    /// Indicates whether the host is an IP address, which has no subdomains.
+    /// Whether the host is an IP address, which has no subdomains.
     let hasAddress: Bool
 
     /// Creates the value of an absolute `http` or `https` URL; `nil` if the text is anything else.

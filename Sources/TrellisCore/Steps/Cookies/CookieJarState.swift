@@ -23,7 +23,7 @@ struct CookieJarState {
     private final class Sent {
         let structure: Int
         private let spots: [CookieStore.Spot]
-        /// Indicates whether cookies were left out because of the limit on the field. They may fit when a value has changed.
+        /// Whether cookies were left out because of the limit on the field. They may fit when a value has changed.
         private let isCut: Bool
         private var version: Int
         /// The field of a request without cookies of its own, in the array that requests take it from; empty if there are no cookies.

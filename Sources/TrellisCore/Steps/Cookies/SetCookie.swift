@@ -13,7 +13,7 @@ struct SetCookie {
     private(set) var lifetime = CookieLifetime()
     /// The domain in lower case, without one leading dot; an empty domain counts as none.
     private(set) var domain = ""
-    /// Indicates whether the field names a path.
+    /// Whether the field names a path.
     private(set) var hasPath = false
     /// The path; `nil` if the cookie has the default path, made from the request's.
     private(set) var path: String?

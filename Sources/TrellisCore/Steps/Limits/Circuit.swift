@@ -13,7 +13,7 @@ struct Circuit: HostState {
     /// A permit to send a request, which ties its outcome to the era of the circuit in which the request was admitted.
     struct Permit: Hashable, Sendable {
         fileprivate let era: Int
-        /// Indicates whether the request tests a host whose circuit is open.
+        /// Whether the request tests a host whose circuit is open.
         fileprivate let isProbe: Bool
     }
 

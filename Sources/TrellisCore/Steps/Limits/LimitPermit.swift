@@ -25,9 +25,9 @@ final class LimitPermit: StartPermission {
     let host: String
     /// The instant from which on the request was delayed.
     private let start: EngineInstant
-    /// Indicates whether an exchange has begun with the permit.
+    /// Whether an exchange has begun with the permit.
     private let hasBegun = Atomic(false)
-    /// Indicates whether the request was sent.
+    /// Whether the request was sent.
     private let hasGoneOut = Atomic(false)
     private let priority: RequestPriority
     private let breaker: CircuitBreaker?

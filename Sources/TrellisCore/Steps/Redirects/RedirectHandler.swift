@@ -3,7 +3,7 @@
 /// ``Redirector`` covers the usual cases. A request's handler is asked instead of the session's. The handler runs after a
 /// response has arrived, usually on the pool and never on the session's thread, and is cancelled with its call.
 public protocol RedirectHandler: Sendable {
-    /// Indicates whether the handler is asked at all. If it is `false`, every redirect is the final response, including those
+    /// Whether the handler is asked at all. If it is `false`, every redirect is the final response, including those
     /// that the policy would refuse. `true` by default.
     var followsRedirects: Bool { get }
 
@@ -35,7 +35,7 @@ public struct Redirector: RedirectHandler {
 
     fileprivate let behavior: Behavior
 
-    /// Indicates whether the handler is asked: `false` for a handler that follows no redirect.
+    /// Whether the handler is asked: `false` for a handler that follows no redirect.
     public var followsRedirects: Bool { if case .doNotFollow = behavior { false } else { true } }
 
     /// Returns the request that the behavior makes of the request that would be sent.

@@ -15,7 +15,7 @@ public import HTTPTypes
 public struct RedirectPolicy: Sendable, Hashable {
     /// The number of redirects that are followed in a row, 20 by default. With 0 a redirect is an error.
     public var maximumRedirects = 20
-    /// Indicates whether a redirect may lead from `https` to `http`, so that every party on the way can read and change the
+    /// Whether a redirect may lead from `https` to `http`, so that every party on the way can read and change the
     /// request and the response. `false` by default.
     public var allowsDowngrade = false
     /// The names of fields that are not sent to another origin than the one they were written for, in addition to the fields that
@@ -52,7 +52,7 @@ extension RedirectPolicy {
     ///   - request: The request as it was sent; its URL is absolute.
     ///   - redirects: The redirects that led to the request.
     ///   - hsts: The hosts that are to be reached over https alone; `nil` if none are known.
-    ///   - switchesProtocols: Indicates whether the request asks the server to switch protocols, so that a `Location` may have the scheme
+    ///   - switchesProtocols: Whether the request asks the server to switch protocols, so that a `Location` may have the scheme
     ///     `ws` or `wss`.
     func decision(
         for response: Response, to request: Request, redirects: [Redirect], hsts: HSTSStore? = nil,

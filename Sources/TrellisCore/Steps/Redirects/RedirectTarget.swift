@@ -11,11 +11,11 @@ struct RedirectTarget: Sendable {
     let url: String
     /// The fragment of the location or, if it has none, of the request (RFC 9110, section 10.2.2).
     let fragment: String?
-    /// Indicates whether the scheme, the host or the port changes.
+    /// Whether the scheme, the host or the port changes.
     let changesOrigin: Bool
-    /// Indicates whether the redirect leads from `https` to `http`.
+    /// Whether the redirect leads from `https` to `http`.
     let isDowngrade: Bool
-    /// Indicates whether the location has the scheme `http`, and the host asks for `https`.
+    /// Whether the location has the scheme `http`, and the host asks for `https`.
     let isUpgraded: Bool
 
     /// Creates the target of a `Location`.

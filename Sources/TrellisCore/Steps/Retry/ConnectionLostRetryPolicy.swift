@@ -37,7 +37,7 @@ extension ConnectionLostRetryPolicy: ImmediateAdapter {
 }
 
 extension RequestRetrier {
-    /// Indicates whether the retrier is a policy that is asked about failures before the first byte of a stream, or contains one.
+    /// Whether the retrier is a policy that is asked about failures before the first byte of a stream, or contains one.
     var waitsForFirstByte: Bool {
         switch self {
         case let policy as RetryPolicy: policy.waitsForFirstByte

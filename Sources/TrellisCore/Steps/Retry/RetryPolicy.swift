@@ -30,11 +30,11 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     /// The statuses of transient failures: 408, 429, 500, 502, 503 and 504 by default
     /// (RFC 9110, section 15; RFC 6585, section 4).
     public var retryableHTTPStatusCodes = RetryPolicy.defaultRetryableHTTPStatusCodes
-    /// Indicates whether requests whose method may not be sent twice get an `Idempotency-Key` of their own, unless they have one:
+    /// Whether requests whose method may not be sent twice get an `Idempotency-Key` of their own, unless they have one:
     /// the same key for all attempts of a call, another key for each call. Only for servers that know the field; other servers
     /// would execute a repeated request twice. `false` by default.
     public var addsIdempotencyKey = false
-    /// Indicates whether the attempt of a stream lasts until the first byte of its body, so that a failure before that byte is retried as a
+    /// Whether the attempt of a stream lasts until the first byte of its body, so that a failure before that byte is retried as a
     /// failure before the head is. `false` by default: an attempt ends with the head. The stream is returned that much later.
     ///
     /// For a server that sends its head at once and begins to work after that, such as one of a language model:

@@ -15,9 +15,9 @@ struct AlternativeHealth: Sendable {
         var failures = 0
         /// The date until which the service is not used.
         var brokenUntil = Date.distantPast
-        /// Indicates whether the last request to the service worked.
+        /// Whether the last request to the service worked.
         var works = false
-        /// Indicates whether a request tests the service.
+        /// Whether a request tests the service.
         var isTested = false
     }
 

@@ -11,7 +11,7 @@ enum AlternativeServiceField: Hashable, Sendable {
         let port: Int
         /// The time for which the service is known, in seconds.
         var maxAge: Int64 = 86_400
-        /// Indicates whether the service is known beyond a change of the network.
+        /// Whether the service is known beyond a change of the network.
         var persists = false
     }
 

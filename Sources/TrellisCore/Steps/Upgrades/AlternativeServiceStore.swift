@@ -19,7 +19,7 @@ public final class AlternativeServiceStore: Sendable {
 
     private let records: RecordStore<AlternativeServiceFormat>
     private let health = Locked(AlternativeHealth())
-    /// Indicates whether services with HTTP/3 can be used.
+    /// Whether services with HTTP/3 can be used.
     private let hasHTTP3: Bool
 
     /// Creates an empty store in memory.
@@ -86,10 +86,10 @@ public final class AlternativeServiceStore: Sendable {
 }
 
 extension AlternativeServiceStore {
-    /// Indicates whether the services of the file are known.
+    /// Whether the services of the file are known.
     var isLoaded: Bool { records.isLoaded }
 
-    /// Indicates whether changes are being written.
+    /// Whether changes are being written.
     var isSaving: Bool { records.isSaving }
 
     /// Reads the file, if that has not been done.

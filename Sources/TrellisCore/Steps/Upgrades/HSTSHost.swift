@@ -5,7 +5,7 @@ public import FoundationEssentials
 public struct HSTSHost: Sendable, Hashable {
     /// The name of the host, in lower case and ASCII, without a dot at its end.
     public let name: String
-    /// Indicates whether the subdomains of the host are included.
+    /// Whether the subdomains of the host are included.
     public let includesSubdomains: Bool
     /// The date until which the host is known; `nil` for a host without an end.
     public let expires: Date?

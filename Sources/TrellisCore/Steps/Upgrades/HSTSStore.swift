@@ -78,10 +78,10 @@ public final class HSTSStore: Sendable {
 }
 
 extension HSTSStore {
-    /// Indicates whether the hosts of the file are known.
+    /// Whether the hosts of the file are known.
     var isLoaded: Bool { records.isLoaded }
 
-    /// Indicates whether changes are being written.
+    /// Whether changes are being written.
     var isSaving: Bool { records.isSaving }
 
     /// Reads the file, if that has not been done.

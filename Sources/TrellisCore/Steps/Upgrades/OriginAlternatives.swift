@@ -7,7 +7,7 @@ struct OriginAlternatives: StoredRecord, Hashable {
     struct Known: Hashable {
         let service: AlternativeService
         let end: Date
-        /// Indicates whether the service is known beyond a change of the network.
+        /// Whether the service is known beyond a change of the network.
         let persists: Bool
     }
 

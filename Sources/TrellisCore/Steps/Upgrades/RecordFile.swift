@@ -31,7 +31,7 @@ struct RecordFile<Format: RecordFormat>: Sendable {
 
     /// Merges changes into the present contents of the file, and returns the result.
     ///
-    /// - Parameter isPatient: Indicates whether the lock is waited for, about five seconds.
+    /// - Parameter isPatient: Whether the lock is waited for, about five seconds.
     func write(
         _ changes: RecordChanges<Record>, isPatient: Bool, at now: Date
     ) async throws(FileError) -> [String: Record] {

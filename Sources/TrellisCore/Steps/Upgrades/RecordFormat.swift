@@ -61,7 +61,7 @@ extension Substring.UTF8View {
 
 /// The changes of a store that are not in its file yet.
 struct RecordChanges<Record: StoredRecord>: Sendable {
-    /// Indicates whether all earlier records are removed.
+    /// Whether all earlier records are removed.
     var clears = false
     /// The new records by their keys; `nil` for a record that is removed.
     var records: [String: Record?] = [:]

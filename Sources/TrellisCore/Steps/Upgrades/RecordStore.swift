@@ -17,7 +17,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         var changes = RecordChanges<Record>()
         /// The changes that are being written.
         var writing = RecordChanges<Record>()
-        /// Indicates whether the changes are to be written soon.
+        /// Whether the changes are to be written soon.
         var mustSave = false
         var isLoaded: Bool
         var failure: FileFailure?
@@ -56,13 +56,13 @@ final class RecordStore<Format: RecordFormat>: Sendable {
 
     // MARK: Records
 
-    /// Indicates whether the records of the file are known. The file is read with ``load()``.
+    /// Whether the records of the file are known. The file is read with ``load()``.
     var isLoaded: Bool { state.withLock { $0.isLoaded } }
 
     /// The reason why the file could not be read or written the last time; `nil` if it could.
     var failure: FileFailure? { state.withLock { $0.failure } }
 
-    /// Indicates whether changes are being written.
+    /// Whether changes are being written.
     var isSaving: Bool { state.withLock { $0.saving != nil } }
 
     /// Calls `body` with the records by their keys. The records may have expired.

@@ -4,7 +4,7 @@ import CurlEngine
 struct StrictTransportSecurity: Hashable, Sendable {
     /// The time for which the host is to be reached over https alone, in seconds; 0 ends an earlier request for that.
     let maxAge: Int64
-    /// Indicates whether the subdomains of the host are included.
+    /// Whether the subdomains of the host are included.
     let includesSubdomains: Bool
 
     init(maxAge: Int64, includesSubdomains: Bool) {

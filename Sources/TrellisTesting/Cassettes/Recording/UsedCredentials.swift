@@ -195,7 +195,7 @@ private struct DecodedBytes {
 
     /// Returns the bytes without percent-encoding (RFC 3986, section 2.1); `nil` if they have none.
     ///
-    /// - Parameter plusIsBlank: Indicates whether a plus sign stands for a blank, as in forms.
+    /// - Parameter plusIsBlank: Whether a plus sign stands for a blank, as in forms.
     func withoutPercentEncoding(plusIsBlank: Bool) -> DecodedBytes? {
         guard bytes.contains(plusIsBlank ? UInt8(ascii: "+") : UInt8(ascii: "%")) else { return nil }
         return decoded { index in

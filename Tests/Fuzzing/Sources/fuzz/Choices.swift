@@ -6,7 +6,7 @@ struct Choices {
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    /// Indicates whether no bytes are left.
+    /// Whether no bytes are left.
     var isEmpty: Bool { rest.isEmpty }
 
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }

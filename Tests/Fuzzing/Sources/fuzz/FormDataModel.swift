@@ -26,7 +26,7 @@ extension FormDataSpec {
         }
     }
 
-    /// Indicates whether the length is known before the streams are read.
+    /// Whether the length is known before the streams are read.
     var hasLength: Bool {
         parts.allSatisfy {
             switch $0.content {

@@ -33,7 +33,7 @@ struct FormModel {
 
     /// Adds the pairs of a value.
     ///
-    /// - Parameter isOpen: Indicates whether the value is written to an encoder or a container that already exists.
+    /// - Parameter isOpen: Whether the value is written to an encoder or a container that already exists.
     private mutating func add(_ value: FormValue, _ place: FormPlace, isOpen: Bool = false) throws {
         let place = isOpen ? place : try place.written()
         switch value {

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Other representations of the same value.
 extension FormValue {
-    /// Indicates whether a container with this value as an element writes nothing for the value.
+    /// Whether a container with this value as an element writes nothing for the value.
     var isNothing: Bool {
         if case .nothing = self { true } else { isNull }
     }

@@ -26,7 +26,7 @@ indirect enum FormValue: Encodable, Sendable {
         let way: Way
         let value: FormValue
 
-        /// Indicates whether no call is made for the value.
+        /// Whether no call is made for the value.
         var isOpen: Bool {
             switch way {
             case .encode: false

@@ -211,12 +211,12 @@ struct BandwidthTests {
 }
 
 extension ScriptedAttempt {
-    /// Indicates whether the last call was to pause receiving.
+    /// Whether the last call was to pause receiving.
     fileprivate var isPaused: Bool {
         commands.last { if case .pauseReceiving = $0 { true } else { false } } == .pauseReceiving(true)
     }
 
-    /// Indicates whether the last call was to pause sending.
+    /// Whether the last call was to pause sending.
     fileprivate var isSendingPaused: Bool {
         commands.last { if case .pauseSending = $0 { true } else { false } } == .pauseSending(true)
     }

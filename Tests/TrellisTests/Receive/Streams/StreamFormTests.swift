@@ -261,6 +261,6 @@ struct StreamFormTests {
 }
 
 extension Outcome {
-    /// Indicates whether the outcome is an error of the framework.
+    /// Whether the outcome is an error of the framework.
     var isFailure: Bool { if case .failed = self { true } else { false } }
 }

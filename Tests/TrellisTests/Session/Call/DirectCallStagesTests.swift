@@ -168,7 +168,7 @@ struct DirectCallStagesTests {
         }
     }
 
-    /// - Parameter mayWait: Indicates whether an adapter behind the blocking one may wait.
+    /// - Parameter mayWait: Whether an adapter behind the blocking one may wait.
     @Test(arguments: [true, false])
     func aCallWhoseFirstAdapterRunsIsListedAndCancelled(_ mayWait: Bool) async throws {
         let scripted = Scripted(), called = Called(), blocking = Blocking()

@@ -98,7 +98,7 @@ struct ParkedCallSizeTests {
     }
 }
 
-/// Indicates whether sizes can be measured: the allocator of a sanitizer keeps memory of its own.
+/// Whether sizes can be measured: the allocator of a sanitizer keeps memory of its own.
 private let isMeasurable: Bool = {
     let environment = ProcessInfo.processInfo.environment
     guard environment["TSAN_OPTIONS"] == nil, environment["ASAN_OPTIONS"] == nil,

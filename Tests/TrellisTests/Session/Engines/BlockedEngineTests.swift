@@ -18,7 +18,7 @@ struct BlockedEngineTests {
         let transport: ScriptedTransport
         let session: Session
         private let mayEnd = DispatchSemaphore(value: 0)
-        /// Indicates whether the engine is no longer blocked.
+        /// Whether the engine is no longer blocked.
         let hasEnded = Locked(false)
 
         init() {
@@ -78,7 +78,7 @@ struct BlockedEngineTests {
         }
     }
 
-    /// - Parameter isSent: Indicates whether the request was sent before the engine is blocked.
+    /// - Parameter isSent: Whether the request was sent before the engine is blocked.
     @Test(arguments: Kind.allCases, [true, false])
     func aCallEndsAtItsDeadline(_ kind: Kind, _ isSent: Bool) async throws {
         let world = World()
@@ -109,7 +109,7 @@ struct BlockedEngineTests {
         await world.session.shutdown()
     }
 
-    /// - Parameter isSent: Indicates whether the request was sent before the engine is blocked.
+    /// - Parameter isSent: Whether the request was sent before the engine is blocked.
     @Test(arguments: [true, false])
     func theErrorOfABlockedEngineTellsWhetherTheRequestWasSent(_ isSent: Bool) async throws {
         let world = World()

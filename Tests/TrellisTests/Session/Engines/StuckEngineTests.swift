@@ -24,7 +24,7 @@ struct StuckEngineTests {
         let transport: ScriptedTransport
         let session: Session
         let mayEnd = DispatchSemaphore(value: 0)
-        /// Indicates whether the engine is no longer stuck.
+        /// Whether the engine is no longer stuck.
         let hasEnded = Locked(false)
 
         init() {

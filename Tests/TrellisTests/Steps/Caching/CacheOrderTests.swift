@@ -17,9 +17,9 @@ struct CacheOrderTests {
         let isReached = LoopbackServer.Gate()
         /// The gate at which the first entry waits.
         let gate = LoopbackServer.Gate()
-        /// Indicates whether the first entry is visible while it waits.
+        /// Whether the first entry is visible while it waits.
         var isVisible = false
-        /// Indicates whether no body can be read, and nothing is removed.
+        /// Whether no body can be read, and nothing is removed.
         var isBroken = false
         let memory = MemoryCacheStorage()
         private let count = Locked(0)

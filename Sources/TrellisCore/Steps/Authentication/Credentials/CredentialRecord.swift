@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The record of a call about one credential. A call keeps its own records, so that the ``CredentialStore`` remembers no calls.
 struct CredentialRecord: Sendable {
-    /// Indicates whether the authenticator added the credential to the call's request: a request that the authenticator left
+    /// Whether the authenticator added the credential to the call's request: a request that the authenticator left
     /// alone cannot be refused because of the credential.
     var isAdded = false
     /// The version of the credential with which the call was sent again after its last refusal; `nil` if it was not sent again.

@@ -27,6 +27,6 @@ struct CredentialTargets: Sendable {
 }
 
 extension Request {
-    /// Indicates whether the request brings credentials along, in a field or in its URL.
+    /// Whether the request brings credentials along, in a field or in its URL.
     var hasCredentials: Bool { headers.contains(.authorization) || URLRedaction.hasUserInformation(url) }
 }

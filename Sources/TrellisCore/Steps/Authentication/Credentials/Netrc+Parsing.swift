@@ -29,7 +29,7 @@ private struct NetrcParser {
 
     private(set) var entries: [Netrc.Entry] = []
     private var expectation = Expectation.keyword
-    /// Indicates whether the lines belong to a macro, and are skipped.
+    /// Whether the lines belong to a macro, and are skipped.
     private var isInMacro = false
     private var lineNumber = 0
 

@@ -16,11 +16,11 @@ struct DigestChallenge: Hashable, Sendable {
     let algorithmName: String?
     /// The protections that the server supports; empty for a server from before RFC 2617.
     let protections: [Protection]
-    /// Indicates whether the credentials were right and only the nonce was too old.
+    /// Whether the credentials were right and only the nonce was too old.
     let isStale: Bool
-    /// Indicates whether the server wants the hash of the user's name instead of the name.
+    /// Whether the server wants the hash of the user's name instead of the name.
     let hashesUser: Bool
-    /// Indicates whether the server reads names and passwords as UTF-8.
+    /// Whether the server reads names and passwords as UTF-8.
     let isUTF8: Bool
 
     /// Creates the Digest challenge of a parsed challenge; `nil` if the scheme is another one, or the parameters are not

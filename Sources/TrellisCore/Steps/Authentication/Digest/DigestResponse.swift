@@ -97,7 +97,7 @@ struct DigestNonces: Hashable, Sendable {
 /// An algorithm of Digest authentication (RFC 7616, section 3.3).
 struct DigestAlgorithm: Hashable, Sendable {
     let hash: MessageDigest.Algorithm
-    /// Indicates whether the key is that of a session, made from the first nonces of both sides.
+    /// Whether the key is that of a session, made from the first nonces of both sides.
     let isSession: Bool
 
     /// Creates the algorithm of a name, in any case; `nil` if the name is unknown. Without a name the algorithm is MD5.

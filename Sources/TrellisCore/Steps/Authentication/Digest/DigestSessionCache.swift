@@ -9,7 +9,7 @@ struct DigestSession: Sendable {
     private(set) var nonce: String
     /// The number of requests that have been sent with the nonce.
     private(set) var count: UInt32 = 0
-    /// Indicates whether the URL of a request in this step is the URL that is sent. Where a session completes the URLs, the URL
+    /// Whether the URL of a request in this step is the URL that is sent. Where a session completes the URLs, the URL
     /// that is sent is known only after the request was sent.
     var hasFinalURLs: Bool
     /// The number of the last use among the uses of all origins.

@@ -34,7 +34,7 @@ struct RefreshState: Sendable {
 
     /// The number of the current credential, which counts all credentials so far.
     private(set) var version = 0
-    /// Indicates whether the current credential came from a refresh.
+    /// Whether the current credential came from a refresh.
     private(set) var isRenewed = false
     private let window: RefreshWindow?
     private var hasCredential: Bool
@@ -43,7 +43,7 @@ struct RefreshState: Sendable {
     private(set) var lastRefresh = 0
     /// The times at which the last refreshes began, as many as the window may hold.
     private var begun: [Duration] = []
-    /// Indicates whether the credential required a refresh already when it came from one, so that its expiry is ignored.
+    /// Whether the credential required a refresh already when it came from one, so that its expiry is ignored.
     private var ignoresExpiry = false
 
     init(hasCredential: Bool, window: RefreshWindow?) {

@@ -20,9 +20,9 @@ struct CacheFilePieces: Sendable {
     /// The number of bytes.
     private(set) var count = 0
 
-    /// Indicates whether a write is worthwhile.
+    /// Whether a write is worthwhile.
     var isWorthWriting: Bool { count >= Self.worthwhileCount }
-    /// Indicates whether no more bytes are taken while others are written.
+    /// Whether no more bytes are taken while others are written.
     var isLarge: Bool { count >= Self.largeCount || pieces.count >= Self.largePieceCount }
 
     /// Adds bytes to the end.

@@ -15,7 +15,7 @@ final class CacheFileWriter: CacheWriter {
         var waiting = CacheFilePieces()
         /// The number of bytes of the body up to now.
         var length: Int64 = 0
-        /// Indicates whether a job writes.
+        /// Whether a job writes.
         var isWriting = false
         /// The failure of a job, which the next call throws.
         var failure: (any Error)?
@@ -115,7 +115,7 @@ final class CacheFileWriter: CacheWriter {
         if let file { await BlockingThreadPool.run(at: folder.root) { _ = FileSystem.deleteIfPossible(file.path) } }
     }
 
-    /// Indicates whether the caller waits for a job; for tests.
+    /// Whether the caller waits for a job; for tests.
     var isHeldUp: Bool { state.withLock { $0.waiter != nil } }
 
     /// Waits for the job while a condition is true.

@@ -78,7 +78,7 @@ struct DiskCacheFolder: Sendable {
 
     /// Runs `body` on a thread that may wait for a disk, and again while another task or process holds a lock that it needs.
     ///
-    /// - Parameter isRead: Indicates whether `body` changes nothing that a later operation depends on, so that a cancelled task need not
+    /// - Parameter isRead: Whether `body` changes nothing that a later operation depends on, so that a cancelled task need not
     ///   wait for its end.
     /// - Throws: ``FileFailure`` with the reason of the system, or another error of `body`.
     func run<Value: Sendable>(

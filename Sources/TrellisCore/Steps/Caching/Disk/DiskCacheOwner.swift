@@ -35,7 +35,7 @@ final class DiskCacheOwner: Sendable {
         shards = (0..<DiskCacheFolder.shardCount).map { _ in Locked(DiskCacheIndex()) }
     }
 
-    /// Indicates whether the lock's file is still the one at its path. Otherwise the folder was removed, and another process may own
+    /// Whether the lock's file is still the one at its path. Otherwise the folder was removed, and another process may own
     /// the new one.
     var isInPlace: Bool { lock.isInPlace(path: folder.ownerLockPath) }
 
@@ -69,7 +69,7 @@ final class DiskCacheOwner: Sendable {
     ///
     /// - Parameters:
     ///   - sizes: The sizes of the files in the order of their slots, as they were read without the shard's lock.
-    ///   - isChecked: Indicates whether the records are made again if they are not about these files.
+    ///   - isChecked: Whether the records are made again if they are not about these files.
     func recordUse(of sizes: [Int64], at name: CacheFileName, isChecked: Bool) {
         let now = nextUse()
         let isRight = change(name.shard) { index in
@@ -231,7 +231,7 @@ extension DiskCacheFolder {
     var indexPath: String { root + "/index" }
     private var foreignMarkPath: String { root + "/foreign" }
 
-    /// Indicates whether other processes than the owner have added entries that the owner has not seen.
+    /// Whether other processes than the owner have added entries that the owner has not seen.
     var hasForeignEntries: Bool { WholeFile.version(path: foreignMarkPath) != nil }
 
     /// Records that there are entries that the owner has not seen.

@@ -29,9 +29,9 @@ public final class DiskCacheStorage: CacheStorage {
 
     private struct State {
         var ownership = Ownership.unknown
-        /// Indicates whether the owner knows all entries.
+        /// Whether the owner knows all entries.
         var isComplete = false
-        /// Indicates whether the background work is under way.
+        /// Whether the background work is under way.
         var isMaintained = false
         /// The number of operations since the storage looked for other processes' work.
         var operations = 0
@@ -53,7 +53,7 @@ public final class DiskCacheStorage: CacheStorage {
     public let maximumBodySize: Int64
     private let folder: DiskCacheFolder
     private let state = Locked(State())
-    /// Indicates whether the ownership of the folder was decided, to those who must not wait for the opening, which locks the state.
+    /// Whether the ownership of the folder was decided, to those who must not wait for the opening, which locks the state.
     private let isDecided = Atomic(false)
     /// Is locked during the background work. A value of `Void` would have the address of the mutex: a race to the thread sanitizer.
     private let maintenance = Locked(false)
@@ -312,10 +312,10 @@ public final class DiskCacheStorage: CacheStorage {
 
     private var currentOwner: DiskCacheOwner? { ownerAndCompleteness.0 }
 
-    /// Indicates whether this storage owns the folder.
+    /// Whether this storage owns the folder.
     package var isOwner: Bool { currentOwner != nil }
 
-    /// Indicates whether the folder could be used when its ownership was decided. Any thread may ask.
+    /// Whether the folder could be used when its ownership was decided. Any thread may ask.
     var isOpen: Bool { isDecided.load(ordering: .relaxed) }
 
     /// Returns the owner of the folder if it is this storage, which becomes the owner if there is none.

@@ -41,7 +41,7 @@ final class CacheRecording: Sendable {
         if case .open = state.withLock({ $0 }) { Task { [writer] in await writer.discard() } }
     }
 
-    /// Indicates whether the response is stored, or will be if the rest of its body is received.
+    /// Whether the response is stored, or will be if the rest of its body is received.
     var isStored: Bool {
         state.withLock { state in
             switch state {
@@ -51,7 +51,7 @@ final class CacheRecording: Sendable {
         }
     }
 
-    /// Indicates whether the response is not stored for another reason than that its body was not received completely.
+    /// Whether the response is not stored for another reason than that its body was not received completely.
     var isRefused: Bool { state.withLock { if case .refused = $0 { true } else { false } } }
 
     /// Adds bytes to the entry, unless it was dropped. A cancelled task, which waits for no disk, drops the entry.

@@ -22,7 +22,7 @@ final class CachedBodySource: ChunkSource {
         var rest: Range<Int64>?
         /// The number of bytes that the reader has received.
         var count = 0
-        /// Indicates whether the reader has reached the end of the body. A cancellation is no failure from then on.
+        /// Whether the reader has reached the end of the body. A cancellation is no failure from then on.
         var hasEnded = false
     }
 

@@ -14,7 +14,7 @@ struct PartCompletion: Hashable, Sendable {
     let total: Int64
     /// The validator of the stored part.
     let validator: StrongValidator
-    /// Indicates whether the part lacks bytes at its end too. They are requested when the ones before the part are stored with it.
+    /// Whether the part lacks bytes at its end too. They are requested when the ones before the part are stored with it.
     let isFirstOfTwo: Bool
 
     /// Creates the completion; `nil` if the request is sent as it is: the part has no bytes that it asks for, or lacks some at both ends
@@ -46,7 +46,7 @@ struct PartCompletion: Hashable, Sendable {
     /// ones waits while the reader gets these: many of them would take longer than the origin holds its connection.
     private static let maximumBefore: Int64 = 1 << 20
 
-    /// Indicates whether the request of a stream is sent as it is, because too many stored bytes precede the missing ones, or because its
+    /// Whether the request of a stream is sent as it is, because too many stored bytes precede the missing ones, or because its
     /// reader would wait for the bytes before the part until all of them are stored.
     var isTooLongForStream: Bool { isFirstOfTwo || missing.lowerBound - needed.lowerBound > Self.maximumBefore }
 
@@ -81,7 +81,7 @@ struct PartCombination: Hashable, Sendable {
 
     /// Creates the combination; `nil` if anything differs: the strong validator, the length of the representation, or its content coding.
     ///
-    /// - Parameter isConditional: Indicates whether the received part is the response to a request whose `If-Range` has the validator of
+    /// - Parameter isConditional: Whether the received part is the response to a request whose `If-Range` has the validator of
     ///   the stored one. Such a part need not repeat all fields (RFC 9110, section 15.3.7).
     init?(_ stored: StoredHead, _ received: StoredHead, isConditional: Bool) {
         guard let old = stored.part, let new = received.part, old.total == new.total,
@@ -115,7 +115,7 @@ struct PartCombination: Hashable, Sendable {
     /// The largest number of stored bytes that are copied for each received one.
     private static let maximumShare = 8
 
-    /// Indicates whether both parts are stored as one although the caller has asked for the received one alone. A long part is not copied
+    /// Whether both parts are stored as one although the caller has asked for the received one alone. A long part is not copied
     /// for each short one that follows.
     var isWorthCopying: Bool {
         let count = before.count + after.count

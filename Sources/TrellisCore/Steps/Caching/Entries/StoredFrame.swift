@@ -20,7 +20,7 @@ final class StoredFrame: Sendable {
         (self.body, self.combination, self.onFailure) = (body, combination, onFailure)
     }
 
-    /// Indicates whether as many bytes were received as the combination has.
+    /// Whether as many bytes were received as the combination has.
     var isFull: Bool { count.load(ordering: .relaxed) == Int64(combination.received.count) }
 
     /// Writes received bytes, and before the first ones the stored bytes that precede them.

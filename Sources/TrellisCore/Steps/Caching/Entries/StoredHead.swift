@@ -68,7 +68,7 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
-    /// Indicates whether there may be a `Vary`.
+    /// Whether there may be a `Vary`.
     var mayVary: Bool {
         switch fields {
         case .complete: true
@@ -76,7 +76,7 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
-    /// Indicates whether the body may have a content coding.
+    /// Whether the body may have a content coding.
     var mayBeCoded: Bool {
         switch fields {
         case .complete(let headers): headers.contains(.contentEncoding)
@@ -109,7 +109,7 @@ struct StoredHead: Hashable, Sendable {
     /// The date of the last modification; `nil` without a single valid one.
     var lastModified: HTTPDate? { values.lastModified }
 
-    /// Indicates whether the origin can be asked whether the response is still valid (RFC 9111, section 4.3.1).
+    /// Whether the origin can be asked whether the response is still valid (RFC 9111, section 4.3.1).
     var hasValidator: Bool { hasValidator(values) }
 
     /// Returns whether the origin can be asked whether the response is still valid.
@@ -124,7 +124,7 @@ struct StoredHead: Hashable, Sendable {
         return (range, total)
     }
 
-    /// Indicates whether the body is a part of a representation, or may be one (``ContentRange/claimsPart(status:_:)``).
+    /// Whether the body is a part of a representation, or may be one (``ContentRange/claimsPart(status:_:)``).
     var claimsPart: Bool {
         if status != 206, case .received(let received) = fields, !received.values.hasRange { return false }
         return ContentRange.claimsPart(status: status, deciding)

@@ -31,7 +31,7 @@ final class StoringSource: WrappingSource {
             rest = Locked(count)
         }
 
-        /// Indicates whether the reader has got all bytes. A cancellation is no failure from then on.
+        /// Whether the reader has got all bytes. A cancellation is no failure from then on.
         fileprivate var isAtEnd: Bool { end.withLock { $0 } }
 
         /// Returns the next stored bytes after the received ones; `nil` at the end.
@@ -41,7 +41,7 @@ final class StoringSource: WrappingSource {
             return nil
         }
 
-        /// Indicates whether the end of the received bytes has not been reached.
+        /// Whether the end of the received bytes has not been reached.
         fileprivate var isReceiving: Bool { rest.withLock { $0 != nil } }
 
         /// Counts bytes that were received; `nil` at their end.
@@ -88,7 +88,7 @@ final class StoringSource: WrappingSource {
         return status
     }
 
-    /// Indicates whether the body is being stored, or was.
+    /// Whether the body is being stored, or was.
     var isStoring: Bool { recording?.isStored ?? false }
 
     /// Waits until a response that was received completely is stored, in a cancelled task too.

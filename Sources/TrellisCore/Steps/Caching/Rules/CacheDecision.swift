@@ -24,9 +24,9 @@ enum CacheDecision: Hashable, Sendable {
         let timeToLive: Int64
         /// The part of the representation that the request asks for; `nil` for the complete one.
         var range: Range<Int64>?
-        /// Indicates whether the condition of the request makes the response a 304 (RFC 9110, section 13.2.2).
+        /// Whether the condition of the request makes the response a 304 (RFC 9110, section 13.2.2).
         var isNotModified = false
-        /// Indicates whether the response is validated in the background, after its use (RFC 5861, section 3).
+        /// Whether the response is validated in the background, after its use (RFC 5861, section 3).
         var isValidatedAfterwards = false
     }
 
@@ -59,7 +59,7 @@ enum CacheDecision: Hashable, Sendable {
         let fields: CacheRequestFields
         var mode = CacheMode.default
 
-        /// Indicates whether only a stored response may be the response (RFC 9111, section 5.2.1.7).
+        /// Whether only a stored response may be the response (RFC 9111, section 5.2.1.7).
         var mustNotBeSent: Bool { mode == .onlyIfCached || fields.directives.contains(.onlyIfCached) }
     }
 

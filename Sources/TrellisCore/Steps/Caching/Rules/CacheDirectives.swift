@@ -39,7 +39,7 @@ struct CacheDirectives: Hashable, Sendable {
     private var present: UInt16 = 0
     /// The directives that are present without an argument, and follow the grammar, each as a bit.
     private var unqualified: UInt16 = 0
-    /// Indicates whether there are directives that a cache does not act upon.
+    /// Whether there are directives that a cache does not act upon.
     private var hasOthers = false
     private var numbers = Numbers()
 
@@ -96,7 +96,7 @@ struct CacheDirectives: Hashable, Sendable {
         return UInt32(number)
     }
 
-    /// Indicates whether there are no directives.
+    /// Whether there are no directives.
     var isEmpty: Bool { present == 0 && !hasOthers }
 
     /// Returns whether a directive is present, with or without an argument.
@@ -116,7 +116,7 @@ struct CacheDirectives: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - name: The name, in lower case.
-    ///   - isWellFormed: Indicates whether the directive follows the grammar.
+    ///   - isWellFormed: Whether the directive follows the grammar.
     mutating func add(_ name: String, _ argument: String? = nil, isWellFormed: Bool = true) {
         let bytes = name.utf8.span
         var number = Self.invalid

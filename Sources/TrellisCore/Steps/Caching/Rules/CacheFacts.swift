@@ -9,13 +9,13 @@ final class CacheFacts: Sendable {
     let freshness: CacheFreshness
     /// The instant at which the origin made the response.
     let date: CacheTime
-    /// Indicates whether the origin can be asked whether the response is still valid.
+    /// Whether the origin can be asked whether the response is still valid.
     let hasValidator: Bool
     /// The selection by the request's fields; `nil` if the response answers no other request.
     let selection: VarySelection?
     /// The part of the representation that the body is, and the length of the complete one; `nil` if the body is complete.
     let part: (range: Range<Int64>, total: Int64)?
-    /// Indicates whether the body has a content coding.
+    /// Whether the body has a content coding.
     let isCoded: Bool
     /// The age at the reception, in milliseconds.
     private let initialAge: Int64

@@ -19,7 +19,7 @@ struct CacheFreshness: Hashable, Sendable {
     /// The directives that count.
     let directives: CacheDirectives
 
-    /// Indicates whether the lifetime is the origin's, not an estimate.
+    /// Whether the lifetime is the origin's, not an estimate.
     var isExplicit: Bool { source != .none && source != .heuristic }
 
     /// - Parameters:

@@ -51,7 +51,7 @@ struct CacheRequestFields: Sendable {
         directives = hasDirectives ? CacheDirectives(request: headers) : CacheDirectives()
     }
 
-    /// Indicates whether the request is conditional.
+    /// Whether the request is conditional.
     var isConditional: Bool { !presence.isDisjoint(with: .conditions) }
 }
 

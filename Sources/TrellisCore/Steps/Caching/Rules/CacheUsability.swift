@@ -17,7 +17,7 @@ struct CacheUsability: Hashable, Sendable {
     let age: Int64
     /// The time in seconds for which the response stays fresh; negative if it is stale.
     let timeToLive: Int64
-    /// Indicates whether a directive of the response or of the request allows the use in spite of a failure.
+    /// Whether a directive of the response or of the request allows the use in spite of a failure.
     var isAllowedByDirective = false
 
     /// Creates the answer.
@@ -44,7 +44,7 @@ struct CacheUsability: Hashable, Sendable {
     /// - Parameters:
     ///   - request: The directives of the request.
     ///   - mode: The mode of the request.
-    ///   - isUnreachable: Indicates whether there was no response.
+    ///   - isUnreachable: Whether there was no response.
     init?(
         ifError facts: CacheFacts, _ request: CacheDirectives, _ mode: CacheMode, isUnreachable: Bool, at now: CacheTime
     ) {

@@ -21,19 +21,19 @@ struct DecidingFields: Hashable, Sendable {
     private(set) var expires = Expiry.none
     /// The instant of `Last-Modified`; `nil` without a single valid one.
     private(set) var lastModified: HTTPDate?
-    /// Indicates whether there is a single `ETag`.
+    /// Whether there is a single `ETag`.
     private(set) var hasEntityTag = false
     /// The first number of `Age` in seconds, at most ``CacheDirectives/Seconds/maximum``; `nil` without a valid one.
     private(set) var age: UInt32?
     /// The directives of `Cache-Control`.
     private(set) var directives = CacheDirectives()
-    /// Indicates whether there is a `Vary`.
+    /// Whether there is a `Vary`.
     private(set) var hasVary = false
-    /// Indicates whether there is a `Content-Encoding`.
+    /// Whether there is a `Content-Encoding`.
     private(set) var hasCodings = false
-    /// Indicates whether there is a `Content-Range`.
+    /// Whether there is a `Content-Range`.
     private(set) var hasRange = false
-    /// Indicates whether a `Connection` may name other fields.
+    /// Whether a `Connection` may name other fields.
     private(set) var mayNameOthers = false
 
     private init() {}
@@ -47,7 +47,7 @@ extension DecidingFields {
         private var first: String?
         private var areEqual = true
 
-        /// Indicates whether there is a line.
+        /// Whether there is a line.
         var arePresent: Bool { first != nil }
 
         /// The value of lines that are all equal; `nil` without a line, if they differ, or if they are not UTF-8.

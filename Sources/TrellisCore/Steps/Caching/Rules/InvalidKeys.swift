@@ -23,10 +23,10 @@ final class InvalidKeys: Sendable {
     }
 
     private let state = Locked(State())
-    /// Indicates whether there is no such key, as nearly always: a request then takes no lock.
+    /// Whether there is no such key, as nearly always: a request then takes no lock.
     private let areNone = Atomic(true)
 
-    /// Indicates whether no stored response may be used.
+    /// Whether no stored response may be used.
     var areAll: Bool { state.withLock { $0.all != nil } }
 
     /// The number of the last mark. A removal that begins now, and succeeds, removes the marks up to this one: a later mark is about

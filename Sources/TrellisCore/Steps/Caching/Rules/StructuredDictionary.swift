@@ -66,7 +66,7 @@ private struct StructuredScanner {
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// Indicates whether nothing but spaces is left.
+    /// Whether nothing but spaces is left.
     var isAtEnd: Bool { bytes[index...].allSatisfy { $0 == 0x20 } }
 
     private var next: UInt8? { index < bytes.count ? bytes[index] : nil }

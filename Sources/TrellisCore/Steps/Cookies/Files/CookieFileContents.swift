@@ -58,7 +58,7 @@ struct CookieFileContents: Sendable {
 
     /// Merges changes into the present contents of the file, and returns the result.
     ///
-    /// - Parameter isPatient: Indicates whether the lock is waited for, about five seconds.
+    /// - Parameter isPatient: Whether the lock is waited for, about five seconds.
     func write(_ changes: [CookieChange], isPatient: Bool, at now: Date) async throws(FileError) -> Snapshot {
         try await FileLock.trying(for: path, isPatient: isPatient) { () throws(FileError) in
             try writeUnlessLocked(changes, at: now)

@@ -9,7 +9,7 @@ struct NetscapeCookies {
     private static let (tab, lineFeed) = (UInt8(ascii: "\t"), UInt8(ascii: "\n"))
     /// The cookies in the order of their lines.
     private(set) var cookies: [Cookie] = []
-    /// Indicates whether the text is a cookie file, even if it contains no cookies: its first line names the format, or it
+    /// Whether the text is a cookie file, even if it contains no cookies: its first line names the format, or it
     /// has nothing but cookies, comments and empty lines.
     private(set) var isCookieFile = true
 

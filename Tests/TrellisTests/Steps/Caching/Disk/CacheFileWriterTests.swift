@@ -12,7 +12,7 @@ struct CacheFileWriterTests {
 
     private let folder: TemporaryFolder
     private let storage: DiskCacheStorage
-    /// Indicates whether writes to files no longer wait for anything.
+    /// Whether writes to files no longer wait for anything.
     private let isOver = Locked(false)
 
     init() throws {

@@ -30,7 +30,7 @@ final class SuiteOrigin: Sendable {
         let headers: HTTPFields
         /// The fields of the response.
         let sent: HTTPFields
-        /// Indicates whether the response was a 304 to the conditions of the cache.
+        /// Whether the response was a 304 to the conditions of the cache.
         let isNotModified: Bool
     }
 

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// A difference between the expectations of a case and the results.
 struct SuiteDeviation: Sendable {
-    /// Indicates whether the case is wrong, not the result: a step that prepares another one deviates.
+    /// Whether the case is wrong, not the result: a step that prepares another one deviates.
     let isSetup: Bool
     let text: String
 }

@@ -45,7 +45,7 @@ struct SuiteStep: Sendable {
     private(set) var interim: [Interim] = []
     /// The seconds that the origin takes.
     private(set) var delay = 0.0
-    /// Indicates whether the origin closes the connection instead of responding.
+    /// Whether the origin closes the connection instead of responding.
     private(set) var closes = false
     /// The seconds after the response, until the next request.
     private(set) var pause = 0.0
@@ -71,7 +71,7 @@ struct SuiteStep: Sendable {
     private(set) var notReceived: [String] = []
     /// The method that the origin receives.
     private(set) var receivedMethod: String?
-    /// Indicates whether the step only prepares the next one: a deviation here is an error of the case.
+    /// Whether the step only prepares the next one: a deviation here is an error of the case.
     private(set) var isSetup = false
 
     // MARK: Requests
