@@ -154,7 +154,7 @@ extension Observability {
         /// The highest level of a line about a request on the wire; `nil` if there are no such lines.
         var highest: Logger.Level? { [exchange, failure].compactMap(\.self).max() }
 
-        /// Whether a logger writes the lines about responses and cancellations.
+        /// Returns whether a logger writes the lines about responses and cancellations.
         func writesResponses(to logger: Logger) -> Bool { exchange.map { logger.logLevel <= $0 } ?? false }
 
         /// The levels of a log without lines.

@@ -12,7 +12,7 @@ struct CodeScanner {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Whether the byte after the current one is `byte`.
+    /// Returns whether the byte after the current one is `byte`.
     private func isFollowed(by byte: UInt8) -> Bool { position + 1 < bytes.count && bytes[position + 1] == byte }
 
     private func isAt(_ text: String) -> Bool { bytes[position...].starts(with: text.utf8) }

@@ -83,7 +83,7 @@ final class DownloadFile: Sendable {
         return (try? WholeFile.replace(path: checkpointPath, with: bytes, isDurable: isDurable)) != nil
     }
 
-    /// Whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one
+    /// Returns whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one
     /// of `data`.
     func hasCheckpoint(like data: ResumeData) -> Bool {
         guard let checkpoint = found(for: data.url), checkpoint.representation == data.representation else {
@@ -126,10 +126,10 @@ final class DownloadFile: Sendable {
     /// The size and the modification time of the partial file now, for a later download that resumes it.
     var stamp: PartialFile.Stamp? { partial.stamp }
 
-    /// Whether the partial file has not been written to since the resume data was made.
+    /// Returns whether the partial file has not been written to since the resume data was made.
     func isAsLeft(by data: ResumeData) -> Bool { data.stamp != nil && data.stamp == stamp }
 
-    /// Whether the partial file is still at its path, with at least `length` bytes.
+    /// Returns whether the partial file is still at its path, with at least `length` bytes.
     func isThere(with length: Int64) -> Bool { partial.isInPlace && self.length >= length }
 
     /// Throws an error if another process has deleted the partial file or its folder, or has shortened the file.

@@ -236,7 +236,7 @@ final class DownloadParts: Sendable {
         try await run.waitWhileSuspended(until: deadline, on: session.timekeeper)
     }
 
-    /// Whether no bytes are missing for a fetch.
+    /// Returns whether no bytes are missing for a fetch.
     private func isOver(_ id: DownloadSegments.ID) -> Bool { segments.withLock { $0.rest(of: id).isEmpty } }
 
     /// Cancels the other fetches of the same segment, so that their workers can take another one.

@@ -92,7 +92,7 @@ enum DownloadRangeRequest: Hashable, Sendable {
         return .part(range, total: total ?? representation.total)
     }
 
-    /// Whether a 416 is about the same representation. A server whose representation has changed ignores the range (RFC
+    /// Returns whether a 416 is about the same representation. A server whose representation has changed ignores the range (RFC
     /// 9110, section 13.1.5), and not every server repeats the tag: a 416 without a tag fits if the total is known.
     private static func isSame(_ representation: Representation, _ fields: HTTPFields) -> Bool {
         guard let validator = representation.validator else { return false }

@@ -20,7 +20,7 @@ struct DownloadSegments: Hashable, Sendable {
 
         var rest: Range<Int64> { position..<end }
 
-        /// Whether a response that is being read also brings the bytes after the segment, from `position` on. The
+        /// Returns whether a response that is being read also brings the bytes after the segment, from `position` on. The
         /// response of a complete segment does not count, because a faster fetch may have ended that response already.
         func continues(from position: Int64) -> Bool {
             end == position && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true

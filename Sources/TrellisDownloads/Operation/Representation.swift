@@ -35,7 +35,7 @@ struct Representation: Hashable, Sendable {
     /// carry a new signature each time.
     static func resource(_ url: String) -> String { String(ResumeData.name(of: url).prefix(beforeBytes: "?")) }
 
-    /// Whether a URL is of the same resource, as far as that is known.
+    /// Returns whether a URL is of the same resource, as far as that is known.
     func isOfResource(_ url: String?) -> Bool {
         guard let resource, let url else { return true }
         return resource.hasSameBytes(as: Self.resource(url))
@@ -47,7 +47,7 @@ struct Representation: Hashable, Sendable {
             && one.resource.map { TextBytes($0) } == other.resource.map { TextBytes($0) }
     }
 
-    /// Whether a content coding makes the body differ from the bytes of the representation (RFC 9110, section 8.4).
+    /// Returns whether a content coding makes the body differ from the bytes of the representation (RFC 9110, section 8.4).
     static func isCoded(_ fields: HTTPFields) -> Bool {
         guard let coding = fields[.contentEncoding] else { return false }
         return !FieldScanner.elements(of: coding).allSatisfy { element in

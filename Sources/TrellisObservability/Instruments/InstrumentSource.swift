@@ -30,7 +30,7 @@ final class InstrumentSource: Sendable {
         known = keeps ? Locked(Known()) : nil
     }
 
-    /// Whether the instruments of another source come from the same factory, as far as factories have an identity.
+    /// Returns whether the instruments of another source come from the same factory, as far as factories have an identity.
     func hasFactory(of other: InstrumentSource) -> Bool { known === other.known }
 
     /// Returns the instruments of a series, or of the series that replaces it.

@@ -9,7 +9,7 @@ import TrellisTesting
 /// libcurl before 8.1 loses such a response, and the error says so.
 @Suite(.timeLimit(.minutes(3)))
 struct LostResponseTests {
-    /// Whether an error is that of a response that libcurl has lost.
+    /// Returns whether an error is that of a response that libcurl has lost.
     static func isLoss(_ error: (any Error)?) -> Bool {
         guard let error = error as? TrellisError else { return false }
         return error.kind == .receive && "\(error)".contains("libcurl has lost it")

@@ -31,12 +31,12 @@ final class HangingDisk: Sendable {
     /// Lets all operations go on.
     func goOn() { mayGoOn.signal() }
 
-    /// Whether an operation opens a file for reading.
+    /// Returns whether an operation opens a file for reading.
     static func isOpening(_ operation: FileOperationHook.Operation) -> Bool {
         if case .open = operation { true } else { false }
     }
 
-    /// Whether an operation reads bytes of a file.
+    /// Returns whether an operation reads bytes of a file.
     static func isReading(_ operation: FileOperationHook.Operation) -> Bool {
         if case .read = operation { true } else { false }
     }

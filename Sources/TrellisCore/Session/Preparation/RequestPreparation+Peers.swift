@@ -2,10 +2,10 @@ import CurlEngine
 
 /// The route of a request and the rules of TLS for its server, which must be known before its exchange.
 extension RequestPreparation {
-    /// Whether code of the user's may be asked for the way of a request, or about its server.
+    /// Returns whether code of the user's may be asked for the way of a request, or about its server.
     func mayAskUser(for request: Request) -> Bool { mayWaitForTrust || mustSelectRoute(for: request) }
 
-    /// Whether the way of a request has to be found before its exchange is made.
+    /// Returns whether the way of a request has to be found before its exchange is made.
     func mustSelectRoute(for request: Request) -> Bool { routes.mustSelect(for: request) && makesConnections }
 
     /// Whether a request may have to wait for the files of certificates.
@@ -14,7 +14,7 @@ extension RequestPreparation {
     /// Whether the transport of the current task's requests makes connections.
     var makesConnections: Bool { TransportOverride.current?.transport.makesConnections ?? ownMakesConnections }
 
-    /// Whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
+    /// Returns whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
     func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
         if mayAskUser(for: request) { return true }
         guard mayLoadTrust else { return false }

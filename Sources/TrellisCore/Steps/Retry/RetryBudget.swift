@@ -145,7 +145,7 @@ extension Steps {
 struct FirstBudget: ~Copyable, Sendable {
     private let budget = Atomic<UInt>(0)
 
-    /// Whether a budget is the one that was the first.
+    /// Returns whether a budget is the one that was the first.
     func isFirst(_ id: ObjectIdentifier) -> Bool { budget.load(ordering: .relaxed) == UInt(bitPattern: id) }
 
     /// Makes a budget the first; returns `false` if there was one.
