@@ -110,7 +110,7 @@ package final class PartialFile: Sendable {
         return .removed
     }
 
-    /// Whether a path leads to an open file that belongs to this user alone.
+    /// Returns whether a path leads to an open file that belongs to this user alone.
     private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
         var status = stat(), named = stat()
         return unsafe fstat(descriptor, &status) == 0 && lstat(path, &named) == 0

@@ -220,7 +220,7 @@ final class SharedOrigin {
         modify(port) { $0.limit = limit }
     }
 
-    /// Whether libcurl may not know the limit of a connection.
+    /// Returns whether libcurl may not know the limit of a connection.
     func isSettling(_ now: EngineInstant) -> Bool {
         guard limit < Self.assumedLimit, !settling.isEmpty else { return false }
         if settling.values.contains(where: { $0 <= now }) { settling = settling.filter { $0.value > now } }

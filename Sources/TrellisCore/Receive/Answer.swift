@@ -79,7 +79,7 @@ package struct Answer: Sendable {
 }
 
 extension Response {
-    /// Whether the body is empty or, without a body at hand, the head announces no content.
+    /// Returns whether the body is empty or, without a body at hand, the head announces no content.
     func hasNoContent(_ body: Data?, after method: HTTPRequest.Method) -> Bool {
         if let body { return body.isEmpty }
         // A 205 has no content, but its framing may be an empty body's (RFC 9110, section 15.3.6).

@@ -66,7 +66,7 @@ extension IPAddress {
         self = address
     }
 
-    /// Whether the address is of a version of IP.
+    /// Returns whether the address is of a version of IP.
     func isOf(_ family: AddressFamily) -> Bool {
         switch family {
         case .any: true

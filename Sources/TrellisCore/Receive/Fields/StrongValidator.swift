@@ -44,7 +44,7 @@ package enum StrongValidator: Hashable, Sendable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
-    /// Whether a part with these fields is of the same representation.
+    /// Returns whether a part with these fields is of the same representation.
     package func fits(partWith fields: HTTPFields) -> Bool {
         switch self {
         // A part has the tag of the complete representation (RFC 9110, section 15.3.7).
@@ -54,7 +54,7 @@ package enum StrongValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether a tag is quoted, not weak, and made of the characters that a tag may have (RFC 9110, section 8.8.3).
+    /// Returns whether a tag is quoted, not weak, and made of the characters that a tag may have (RFC 9110, section 8.8.3).
     private static func isStrong(_ tag: String) -> Bool {
         let bytes = tag.utf8
         guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else {

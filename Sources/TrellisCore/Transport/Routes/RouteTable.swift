@@ -96,7 +96,7 @@ final class RouteTable: Sendable {
     /// ``NameScope`` have addresses of their own.
     var names: ResolverCache { NameScope.names(inPlaceOf: ownNames) }
 
-    /// Whether the way of a request has to be found before its exchange is made, which needs a call with a task: its proxies are
+    /// Returns whether the way of a request has to be found before its exchange is made, which needs a call with a task: its proxies are
     /// chosen by a function, or tried one after the other, or a resolver is asked.
     func mustSelect(for request: Request) -> Bool {
         guard let extras = request.extras?.extras else { return mustSelectByDefault }

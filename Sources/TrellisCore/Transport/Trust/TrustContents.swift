@@ -54,7 +54,7 @@ struct TrustContents: Sendable {
                     : .certificateAuthorityFile("\(path): \(reason)")))
     }
 
-    /// Whether the bytes of both are the same.
+    /// Returns whether the bytes of both are the same.
     func isSame(as other: TrustContents) -> Bool { bytes == other.bytes }
 
     /// Returns the paths of the files whose bytes differ from earlier contents of the same configuration, in ascending order.

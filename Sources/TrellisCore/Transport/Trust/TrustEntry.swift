@@ -89,7 +89,7 @@ final class TrustEntry: Sendable {
         return isUsual ? .system : TransferTrust(server: rules, proxy: rules, number: 0)
     }
 
-    /// Whether the files must be read, or checked for changes.
+    /// Returns whether the files must be read, or checked for changes.
     func isDue(now: EngineInstant) -> Bool { nextCheck.load(ordering: .acquiring) <= now.nanoseconds }
 
     /// The rules for servers, and for a proxy of the same configuration.

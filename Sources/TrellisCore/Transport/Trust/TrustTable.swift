@@ -62,7 +62,7 @@ package final class TrustTable: Sendable {
         return constantRules.current
     }
 
-    /// Whether files must be read, or checked for changes, before a request, which needs a call with a task.
+    /// Returns whether files must be read, or checked for changes, before a request, which needs a call with a task.
     ///
     /// - Parameter peers: Returns the host of the request if it has TLS, and the host of its HTTPS proxy; `nil` if they are not known yet.
     func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String?, proxyHost: String?)?) -> Bool {
