@@ -47,7 +47,7 @@ public struct SessionSetting: Sendable {
 }
 
 extension SessionSetting {
-    /// A closure that applies a value; an error is that of the setting.
+    /// A closure that applies a value; its error is the setting's.
     typealias Change<Value> = @Sendable (inout SettingsDraft, Value) throws -> Void
 
     /// Creates a setting from a method that reads and a closure that applies.

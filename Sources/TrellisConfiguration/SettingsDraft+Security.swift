@@ -109,7 +109,7 @@ extension SettingsDraft {
         else { return }
         let own = present?.configuration ?? Self.resolverConfiguration(configuration)
         let method = present?.method ?? .post
-        // Without addresses first, so that an error is that of the URL.
+        // Without addresses first, so that an error is the URL's.
         try settingErrors(to: "resolver.url") { _ = try DNSOverHTTPS(url, method: method) }
         configuration.resolver = try settingErrors(to: "resolver.bootstrap") {
             var made = try DNSOverHTTPS(url, method: method, bootstrap: resolver.bootstrap, configuration: own)

@@ -71,7 +71,7 @@ extension SettingsDraft {
         has("cache.directory") || has("cache.maximumSize") || has("cache.maximumCount")
     }
 
-    /// Returns the storage of the cache: that of the defaults, with the settings. A folder has the limits of folders.
+    /// Returns the storage of the cache: the defaults', with the settings. A folder has the limits of folders.
     private func storage(_ present: (any CacheStorage)?) throws(InvalidSetting) -> any CacheStorage {
         if let present, !changesStorage { return present }
         let (memory, disk) = (present as? MemoryCacheStorage, present as? DiskCacheStorage)

@@ -2,7 +2,7 @@
 import TrellisCore
 
 /// A configuration in the making: settings that stand alone are applied at once, and those that belong together are collected. The
-/// collected values begin with those of the defaults.
+/// collected values begin with the defaults'.
 struct SettingsDraft {
     var configuration: SessionConfiguration
     /// The keys of the settings that have values.
@@ -68,7 +68,7 @@ struct SettingsDraft {
         }
     }
 
-    /// The settings of proxies. A value without a setting is that of the proxy of the defaults.
+    /// The settings of proxies. A value without a setting comes from the defaults' proxy.
     struct ProxyParts {
         var url: String?
         var username: String?
@@ -79,7 +79,7 @@ struct SettingsDraft {
         var coolDown: Duration?
     }
 
-    /// The settings of the resolver. A value without a setting is that of the resolver of the defaults.
+    /// The settings of the resolver. A value without a setting comes from the defaults' resolver.
     struct Resolver {
         var url: String?
         var bootstrap: [String] = []

@@ -13,7 +13,7 @@ struct CallSpan: ResponseForwardingStep {
 
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         let settings = instrumentation.settings
-        // The observation of a request replaces that of its session, whose steps run nevertheless.
+        // The observation of a request replaces its session's, whose steps run nevertheless.
         guard context.exchangeObserver === instrumentation, let instrument = settings.instrument,
             let span = instrumentation.startSpan(Self.name, .internal, with: instrument)
         else { return try await next(request) }

@@ -26,7 +26,7 @@ struct ccurl_flow {
   size_t out_left;
 };
 bool ccurl_codec_exists(int32_t coding, bool encodes);
-// Creates a codec; NULL if the library is missing or memory has run out. `level` is that of the coding, for encoders.
+// Creates a codec; NULL if the library is missing or memory has run out. `level` is the coding's, for encoders.
 struct ccurl_codec *_Nullable ccurl_codec_create(int32_t coding, bool encodes, int level);
 // Encodes or decodes as far as input and room allow, or to the end of a member or frame. `is_last`, for encoders, means that no input
 // follows. Returns a CCURL_CODEC_ value; after a negative one the codec must only be freed.

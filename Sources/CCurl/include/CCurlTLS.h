@@ -81,7 +81,7 @@ int ccurl_pem_revocation_lists(const void *_Nonnull bytes, size_t length);
 #define CCURL_IDENTITY_NO_KEY 2
 #define CCURL_IDENTITY_ENCRYPTED 3        // a passphrase is needed
 #define CCURL_IDENTITY_WRONG_PASSPHRASE 4
-#define CCURL_IDENTITY_MISMATCH 5         // the key is not that of the certificate
+#define CCURL_IDENTITY_MISMATCH 5         // the key does not belong to the certificate
 #define CCURL_IDENTITY_UNSUPPORTED 6      // encrypted with an algorithm that OpenSSL does not have
 #define CCURL_IDENTITY_NO_LIBRARY 7       // libcurl uses another library than OpenSSL
 #define CCURL_IDENTITY_MALFORMED 8        // one of the certificates in PEM is malformed

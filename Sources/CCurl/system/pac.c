@@ -73,7 +73,7 @@ bool ccurl_pac_load(const char *script) {
 
 const char *ccurl_pac_message(void) { return message; }
 
-// Finds the address from which packets leave this machine. No packet is sent: the address is that of a connected, but unused, UDP socket.
+// Finds the address from which packets leave this machine. No packet is sent: the address belongs to a connected, but unused, UDP socket.
 static bool find_address(char *text, size_t capacity) {
   struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = htons(53)};
   struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6, .sin6_port = htons(53)};

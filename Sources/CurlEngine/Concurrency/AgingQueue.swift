@@ -34,7 +34,7 @@ package struct AgingQueue<ID: Hashable> {
         }
 
         /// Adds a member with a ticket that it had before, at the spot of that ticket. Returns `false` if another member has the ticket,
-        /// because that of this member was of another queue.
+        /// because this member's was of another queue.
         @inlinable
         mutating func insert(_ id: ID, ticket: Int) -> Bool {
             // The spot may have been released together with those before it.

@@ -164,7 +164,7 @@ extension TrellisError {
         return earlierTraffic != .other && (!hasReachedServer || (method ?? asked)?.isIdempotent ?? false)
     }
 
-    /// Records the call that throws the error. A step may throw the error of another call, such as that of the request for a token.
+    /// Records the call that throws the error. A step may throw the error of another call, such as the error of the request for a token.
     mutating func wasThrown(by call: UInt64) {
         if metrics.callID == 0 { metrics.callID = call }
         isOfOtherCall = metrics.callID != call

@@ -66,7 +66,7 @@ extension TrellisError.WebSocketFailure: CustomStringConvertible {
         }
     }
 
-    /// Whether another connection may succeed. The codes are those of servers that go away (1001), fail (1011), restart (1012),
+    /// Whether another connection may succeed. The codes come from servers that go away (1001), fail (1011), restart (1012),
     /// are overloaded (1013) or cannot reach their own server (1014).
     var isTransient: Bool {
         switch self {

@@ -42,7 +42,7 @@ public struct TrellisError: Error, Sendable {
     var webSocketPart: WebSocketPart?
     /// The requests that the call had sent before the one that failed.
     var earlierTraffic = EarlierTraffic.none
-    /// Whether a step has thrown the error of another call, so that the method and the phase are not those of this call.
+    /// Whether a step has thrown the error of another call, so that the method and the phase are not this call's.
     var isOfOtherCall = false
     /// The redirects that were followed up to the failure, for an error without a response that has them.
     package var followed: [Redirect] = []

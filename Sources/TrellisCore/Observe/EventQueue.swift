@@ -135,7 +135,7 @@ final class EventQueue: Sendable {
     /// - Parameters:
     ///   - capacity: The number of events that are kept; at least 1.
     ///   - isForMonitor: Whether the task is a monitor's, which rests between events.
-    ///   - subject: The call of all events; `nil` if they are those of several calls.
+    ///   - subject: The call of all events; `nil` if they belong to several calls.
     init(capacity: Int, isForMonitor: Bool = true, of subject: EventSubject? = nil) {
         self.capacity = max(capacity, 1)
         groupSize = min(max(capacity / 64, 1), 60)
@@ -198,7 +198,7 @@ final class EventQueue: Sendable {
 
     /// Returns the next events, the oldest first, if any. The lock is taken once for all of them.
     ///
-    /// Those of a large queue are at most a 64th of its capacity, and those of a small queue one at a time. Until all of them are handled,
+    /// In a large queue these are at most a 64th of its capacity, and in a small queue one at a time. Until all of them are handled,
     /// they count as if only the first one had been taken.
     func nextEvents() -> [RequestEvent]? {
         let (group, untold) = state.withLock { state -> (Group, Int) in

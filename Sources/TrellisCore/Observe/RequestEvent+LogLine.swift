@@ -119,7 +119,7 @@ extension RequestEvent {
         }
     }
 
-    /// Returns the method and URL of a request, if they are not those of the call.
+    /// Returns the method and URL of a request, if they are not the call's.
     private func asked(_ request: Request) -> String {
         let url = URLRedaction.redact(request.url)
         return request.method == method && url == self.url ? "" : " as \(request.method.rawValue) \(url)"

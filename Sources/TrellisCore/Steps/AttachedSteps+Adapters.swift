@@ -44,7 +44,7 @@ extension AttachedSteps {
 
     /// Runs the adapters that do not wait, up to one that may.
     ///
-    /// - Parameter index: The number of the first adapter to run; on return, that of the result.
+    /// - Parameter index: The number of the first adapter to run; on return, the number of the adapter that is returned.
     /// - Returns: The adapter that may wait; `nil` if all adapters have run.
     @inline(never)
     func adaptAtOnce(

@@ -3,7 +3,7 @@ package import FoundationEssentials
 package import HTTPTypes
 import TrellisCore
 
-/// The conversion of requests and responses to those of a HAR document, and back. Secrets are kept: see ``HARRedaction``.
+/// The conversion of requests and responses to a HAR document's, and back. Secrets are kept: see ``HARRedaction``.
 package enum HARMessages {
     /// Returns a request. A body is recorded without its content codings, and is described instead if they cannot be removed.
     ///

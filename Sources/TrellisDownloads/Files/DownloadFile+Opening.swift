@@ -6,7 +6,7 @@ import TrellisCore
 ///
 /// Two downloads to the same destination, in one process or in two, do not interfere: the second one has a partial file of its
 /// own, which no other download resumes. The download that ends last replaces the file of the other, or fails because that must
-/// not be replaced. Such files are numbered, so that the next download finds those of processes that were killed: their locks are
+/// not be replaced. Such files are numbered, so that the next download finds the files of processes that were killed: their locks are
 /// free.
 extension DownloadFile {
     /// The suffix of the names of partial files.

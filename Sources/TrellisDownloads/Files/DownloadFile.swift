@@ -170,7 +170,7 @@ final class DownloadFile: Sendable {
 
     /// Deletes the partial file and its checkpoint.
     func discard() {
-        // The checkpoint may be that of another download, if the partial file is gone.
+        // The checkpoint may be another download's, if the partial file is gone.
         guard partial.isInPlace else { return }
         removeCheckpoint()
         partial.remove()
@@ -193,7 +193,7 @@ final class DownloadFile: Sendable {
             return try FileSystem.kind(at: target) == .nothing
         }
         guard isFree else { throw TrellisError(.downloadFailed(.exists(path: target))) }
-        // Before the move: as soon as the partial file has another name, its old one and the checkpoint may be those of another download.
+        // Before the move: as soon as the partial file has another name, its old one and the checkpoint may be another download's.
         removeCheckpoint()
         let isMoved = try attributingErrors { () throws(FileError) in
             try partial.move(to: target, replacing: mayReplace)

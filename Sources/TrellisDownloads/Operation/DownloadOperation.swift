@@ -234,7 +234,7 @@ struct DownloadOperation {
         }
         guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
         if destination.options.contains(.synchronize) {
-            // The system reports bytes that the disk refused to one synchronization only, which may be that of a checkpoint.
+            // The system reports bytes that the disk refused to one synchronization only, which may be a checkpoint's.
             await checkpoints?.end()
         } else {
             checkpoints?.close()

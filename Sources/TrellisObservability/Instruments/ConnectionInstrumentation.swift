@@ -42,7 +42,7 @@ final class ConnectionInstrumentation: ConnectionObserver {
             return counts.count - 1
         }
 
-        /// Returns the changes that bring the published numbers of all servers to those of the open connections, or to zero.
+        /// Returns the changes that bring the published numbers of all servers to the numbers of the open connections, or to zero.
         mutating func takeChanges(toZero: Bool = false) -> [ConnectionChanges] {
             counts.indices.compactMap { index in
                 let (now, before) = (toZero ? ConnectionCounts() : counts[index].open, counts[index].published)

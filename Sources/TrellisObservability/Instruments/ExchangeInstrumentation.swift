@@ -77,7 +77,7 @@ final class ExchangeInstrumentation: ExchangeObserver {
         return tracer.startSpan(name, ofKind: kind)
     }
 
-    /// Returns a request with the context of the span, or else that of the task, in its fields.
+    /// Returns a request with the context of the span, or else of the task, in its fields.
     private func injecting(
         _ span: (any Span)?, into request: Request, with instrument: any Instrument
     ) -> Request {

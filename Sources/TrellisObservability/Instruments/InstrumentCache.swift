@@ -33,7 +33,7 @@ final class InstrumentCache: Sendable {
     /// The source of the factory of the settings; `nil` if they have none, or one that does nothing.
     private let fixed: InstrumentSource?
     private let state = Locked(State())
-    /// Whether a request had a source that is not that of the settings. It stays so.
+    /// Whether a request had another source than the settings'. It stays so.
     private let hasLatest = Atomic(false)
     /// The number of times that a request had another factory than the one before.
     private let switches = Atomic(0)

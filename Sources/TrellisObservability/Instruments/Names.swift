@@ -1,5 +1,5 @@
 #if Observability
-/// The names of the attributes of spans, the dimensions of metrics and the metadata of logs: those of OpenTelemetry's semantic conventions,
+/// The names of the attributes of spans, the dimensions of metrics and the metadata of logs, as in OpenTelemetry's semantic conventions,
 /// and the framework's own, which begin with `trellis.`.
 enum AttributeName {
     static let method = "http.request.method"
@@ -27,7 +27,7 @@ enum AttributeName {
     static let circuitDuration = "trellis.circuit.open_duration"
 }
 
-/// The names of the metrics: those of OpenTelemetry's semantic conventions, and the framework's own, which begin with `trellis.`.
+/// The names of the metrics: those in OpenTelemetry's semantic conventions, and the framework's own, which begin with `trellis.`.
 enum MetricName {
     static let requestDuration = "http.client.request.duration"
     static let requestBodySize = "http.client.request.body.size"

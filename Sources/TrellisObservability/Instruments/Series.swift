@@ -16,7 +16,7 @@ struct Series: Hashable, Sendable {
         /// The end of a connection.
         case connectionEnd
 
-        /// Whether the dimensions are those of a connection, which has no method and no template.
+        /// Whether the dimensions are a connection's, which has no method and no template.
         fileprivate var isOfConnections: Bool {
             switch self {
             case .start, .end, .retry, .cache: false

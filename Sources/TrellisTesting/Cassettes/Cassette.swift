@@ -97,7 +97,7 @@ public struct Cassette: Sendable {
         mode = ownMode ?? CassetteMode.environment
         hasOwnMode = ownMode != nil
         let file = String(filePath.lastPathComponent)
-        // The name of an extension's file begins with that of the tests, and a `+` is an operator of the command's regular expression.
+        // The name of an extension's file begins with the tests' name, and a `+` is an operator of the command's regular expression.
         let name = file.hasByteSuffix(".swift") ? String(file.dropLast(6).prefix(beforeBytes: "+")) : ""
         testName = name.isEmpty ? nil : name
     }

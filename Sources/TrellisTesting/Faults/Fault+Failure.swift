@@ -61,7 +61,7 @@ extension TLSFault {
 }
 
 extension CertificateFlaw {
-    /// The rule that the certificate breaks. The instants are not those of a certificate, because a mock has none.
+    /// The rule that the certificate breaks. The instants are no certificate's, because a mock has none.
     fileprivate var rule: UntrustedCertificate.Rule {
         switch self {
         case .expired: .expired(since: nil)

@@ -12,7 +12,7 @@ package struct TestSurroundings: Sendable {
         var proxy: (toxics: [Toxic], seed: UInt64)?
     }
 
-    /// Whether the transport, or the server, takes the place of those of outer traits.
+    /// Whether the transport, or the server, replaces the outer traits'.
     package let replacesTransport: Bool
     private var environment: TestEnvironment
     /// The transport of the provider, if any.

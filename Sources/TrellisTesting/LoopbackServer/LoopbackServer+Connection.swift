@@ -227,7 +227,7 @@ extension LoopbackServer {
         func awaitPeersEnd() -> Bool {
             if !isClosed, !isPeerGone {
                 shutdownWrite()
-                // The rest is not decrypted: the client's last byte is that of TCP.
+                // The rest is not decrypted: the client's last byte is TCP's.
                 tls = nil
                 buffer = []
                 _ = try? readToEnd()

@@ -104,7 +104,7 @@ extension LoopbackServer.Connection {
         try produce(.init(connection: self, isChunked: framing.isChunked, faults: body))
         if let fault = body.atEnd { try play(fault, faults.schedule) }
         for fault in faults.at(.end) { try play(fault, faults.schedule) }
-        // A body of a wrong length has no other end than that of the connection.
+        // A body of a wrong length has no other end than the connection's.
         guard faults.framing.isEmpty else { return false }
         if framing.isChunked { try write("0\r\n\r\n") }
         return request.keepsConnection

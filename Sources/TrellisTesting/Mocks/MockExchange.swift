@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// An attempt of a ``MockTransport`` or an ``InProcessTransport``, which runs in a task of its own.
 final class MockExchange: CommandedTask {
-    /// The source of the response. The body of the request is ``receivedBody()``, or that of ``nextChunk()``.
+    /// The source of the response. The body of the request comes from ``receivedBody()``, or from ``nextChunk()``.
     typealias Answer = @Sendable (MockExchange) async throws -> MockResponse
 
     let request: TransportRequest

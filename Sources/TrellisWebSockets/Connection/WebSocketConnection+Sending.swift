@@ -54,7 +54,7 @@ extension WebSocketConnection {
 
     private func finishCancelled(_ message: WebSocketOutgoing) async {
         var outgoing = message
-        // An error is that of the connection, which every other call gets too.
+        // The error is the connection's, which every other call gets too.
         try? await sendRest(of: &outgoing)
         passTurn()
     }

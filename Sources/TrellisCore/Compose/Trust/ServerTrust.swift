@@ -59,7 +59,7 @@ public struct ServerTrust: Sendable {
             known[encoding] = certificate
             return certificate
         }
-        // After a complete handshake, the first certificate is that of the server's key. The others may be those of anyone, and after a
+        // After a complete handshake, the first certificate is the one of the server's key. The others may be anyone's, and after a
         // handshake that was refused, so may the first one.
         let isValidated = !chain.validated.isEmpty
         var certificates: [Certificate] = []

@@ -9,7 +9,7 @@ package struct ProgressMeter: Sendable {
     private static let memory = 2.0
 
     private let start: EngineInstant
-    /// The number of completed bytes, including those of an existing part.
+    /// The number of completed bytes, including the bytes of an existing part.
     package private(set) var completed: Int64 = 0
     /// The expected number of bytes; `nil` if it is not known.
     package private(set) var total: Int64?

@@ -61,7 +61,7 @@ extension SessionEngines {
     /// The engines whose threads have started. Only these have requests, apart from those that are about to begin.
     var started: [SessionEngine] { all.filter(\.executor.hasStarted) }
 
-    /// The engines that have requests, or will have those of the calls that have not reached an engine.
+    /// The engines that have requests, or will have the requests of calls that have not reached an engine.
     private var inUse: [SessionEngine] {
         let started = started
         return started.isEmpty ? [first] : started

@@ -81,7 +81,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// Returns ``RetryResult/doNotRetry`` for a request that ``Authenticator/apply(_:to:)`` left as it was, and for a request to
     /// another origin, to which a redirect has led without the credential.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        // The error is that of the refresh, and its response that of the token's server: the call's own request was not sent.
+        // The error is the refresh's, and its response comes from the token's server: the call's own request was not sent.
         if let failure = store.failure(of: context.call) { return .doNotRetryWithError(failure) }
         let record = context.call.credentialRecord(of: ObjectIdentifier(store))
         guard !isPartOfRefresh, record.isAdded, !context.hasLeftOrigin,

@@ -94,7 +94,7 @@ extension CallContext {
         return !steps.isEmpty && !steps.contains(ObjectIdentifier(step))
     }
 
-    /// The steps of the call's request that prove a name and a password. The steps are those of the caller's request: the request
+    /// The steps of the call's request that prove a name and a password. The steps belong to the caller's request: the request
     /// behind a redirect may have been made by a handler.
     private var ownCredentialSteps: [ObjectIdentifier] {
         guard let steps = call.request.attachedSteps?.given.network else { return [] }

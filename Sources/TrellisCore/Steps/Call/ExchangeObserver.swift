@@ -38,7 +38,7 @@ extension CallContext {
     /// Counts an exchange of the call. Returns the number of exchanges that were counted before, of all attempts and hops.
     package func countExchange() -> Int { call.exchangeCount.add(1, ordering: .relaxed).oldValue }
 
-    /// The observer of the exchanges of the call: that of its request, or else that of its session.
+    /// The observer of the exchanges of the call: its request's, or else its session's.
     package var exchangeObserver: (any ExchangeObserver)? { call.exchangeObserver }
 
     /// The time since the call was made, in nanoseconds: ``elapsed`` without the arithmetic of 128 bits.

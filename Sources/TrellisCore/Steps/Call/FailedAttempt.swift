@@ -18,7 +18,7 @@ public struct FailedAttempt: Sendable {
     /// The error of the exchange, or the error that refuses the response; `nil` if no known condition refuses the
     /// response.
     public let error: (any Error)?
-    /// Whether another attempt can send its body: that of ``request``, and the one with which the next attempt begins.
+    /// Whether another attempt can send its body: the body of ``request``, and the one with which the next attempt begins.
     var hasReplayableBody: Bool
     /// Ends the transfer of the response, if its body is still to be received; `nil` if there is no such response.
     var discard: (@Sendable () async -> Void)?

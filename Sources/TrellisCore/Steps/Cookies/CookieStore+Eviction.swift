@@ -43,7 +43,7 @@ extension CookieStore {
     /// Removes the cookies that were not used for the longest time.
     ///
     /// A full jar to which single cookies are added again and again must not sort all cookies each time. The oldest eighth of the
-    /// cookies is sorted once and kept in `oldest`; those of them that were used since are skipped, and no other cookie is older.
+    /// cookies is sorted once and kept in `oldest`; the ones that were used since are skipped, and no other cookie is older.
     private mutating func evictOldest() {
         while count > limits.total {
             while let candidate = oldest.popLast() {

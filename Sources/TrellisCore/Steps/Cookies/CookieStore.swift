@@ -177,7 +177,7 @@ struct CookieStore: Sendable {
 
     /// Stores a cookie again that differs from the stored one in its dates and its value alone.
     ///
-    /// - Parameter newValue: The value, if it is another one than that of the renewal.
+    /// - Parameter newValue: The value, if it is another one than the renewal's.
     mutating func renew(_ renewal: Renewal, value newValue: String? = nil, at now: Date) {
         let (place, index) = (renewal.spot.place, renewal.spot.index)
         let (order, old) = (entries.values[place][index].order, entries.values[place][index].cookie.expires)

@@ -19,7 +19,7 @@ struct HedgeRace: Sendable {
     /// The attempts run in tasks of their own: the call does not wait for an attempt that has lost and ignores its cancellation.
     ///
     /// - Parameter context: The context of the first attempt.
-    /// - Returns: The end of the attempt that won. Its context is that of the attempt's last hop, with the counts of all
+    /// - Returns: The end of the attempt that won. Its context is the last hop's, with the counts of all
     ///   attempts.
     func run(_ context: CallContext) async -> AttemptEnd {
         var context = context

@@ -134,7 +134,7 @@ extension [any RequestAdapter] {
 }
 
 extension Steps {
-    /// The budgets of the retry policies among the adapters, and that of the hedging policy.
+    /// The budgets of the retry policies among the adapters, and of the hedging policy.
     var budgets: [RetryBudget] {
         guard let budget = hedging?.budget else { return adapters.budgets }
         return adapters.budgets + [budget]

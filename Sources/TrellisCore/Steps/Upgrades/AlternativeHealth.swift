@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The experience with alternative services: which ones work, and which ones have failed and are not used for a while.
 struct AlternativeHealth: Sendable {
-    /// A service of an origin. The experience of one origin is not that of another one with the same service: any origin can name any
+    /// A service of an origin. The experience of one origin does not count for another one with the same service: any origin can name any
     /// service, which then has no certificate for it.
     struct Use: Hashable, Sendable {
         /// The key of the origin.

@@ -87,7 +87,7 @@ extension HSTSStore {
     /// Reads the file, if that has not been done.
     func load() async { await records.load() }
 
-    /// Returns whether a canonical name is that of a known host, or a subdomain of one that includes its subdomains.
+    /// Returns whether a canonical name belongs to a known host, or a subdomain of one that includes its subdomains.
     func isKnown(_ name: String) -> Bool {
         let now = records.date
         return records.withRecords { hosts in

@@ -159,7 +159,7 @@ final class RecordStore<Format: RecordFormat>: Sendable {
         }
     }
 
-    /// Replaces the records in memory with those of the file, and applies the changes that are not in the file yet.
+    /// Replaces the records in memory with the file's, and applies the changes that are not in the file yet.
     private func take(_ records: [String: Record], _ failure: FileFailure?) {
         let ends = records.mapValues(\.end)
         state.withLock { state in

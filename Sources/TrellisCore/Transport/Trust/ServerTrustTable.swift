@@ -179,7 +179,7 @@ final class HostTrust: Sendable {
         let known = Known(trust: try ServerTrust(chain, host: host))
         self.known.withLock { list in
             if list.count >= Self.limit { list = list.filter { $0.value.acceptedUntil != nil } }
-            // The chain that was accepted last may be that of a request that is about to be sent again.
+            // The chain that was accepted last may belong to a request that is about to be sent again.
             while list.count >= Self.limit, let oldest = list.min(by: { Self.isOlder($0.value, $1.value) }) {
                 list[oldest.key] = nil
             }

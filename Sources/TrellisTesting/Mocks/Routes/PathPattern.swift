@@ -31,7 +31,7 @@ struct PathPattern: Sendable {
         onlyPath = isPlain ? text : nil
     }
 
-    /// Returns the segments of a path, still encoded. An empty path is that of the root.
+    /// Returns the segments of a path, still encoded. An empty path is the root's.
     private static func split(_ path: String) -> [ArraySlice<UInt8>] {
         let bytes = Array(path.utf8)
         let first = bytes.first == UInt8(ascii: "/") ? 1 : 0

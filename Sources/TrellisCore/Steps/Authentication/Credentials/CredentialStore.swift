@@ -187,7 +187,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                     try call.checkCancellation()
                     continue
                 }
-                // A credential that was set, and is not that of the refresh, has not been tried yet.
+                // A credential that was set, and not by the refresh, has not been tried yet.
                 let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
                 if let renewed { call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.renewal = renewed } }
                 return true

@@ -12,7 +12,7 @@ struct DigestResponse: Sendable {
     let uri: String
     /// The nonces that the session began with.
     let session: DigestNonces
-    /// The server's current nonce: that of the challenge, or a later one from the server.
+    /// The server's current nonce: the challenge's, or a later one from the server.
     let nonce: String
     /// The number of requests that have been sent with the nonce, including this one.
     let count: UInt32
@@ -97,7 +97,7 @@ struct DigestNonces: Hashable, Sendable {
 /// An algorithm of Digest authentication (RFC 7616, section 3.3).
 struct DigestAlgorithm: Hashable, Sendable {
     let hash: MessageDigest.Algorithm
-    /// Whether the key is that of a session, made from the first nonces of both sides.
+    /// Whether the key is a session's, made from the first nonces of both sides.
     let isSession: Bool
 
     /// Creates the algorithm of a name, in any case; `nil` if the name is unknown. Without a name the algorithm is MD5.

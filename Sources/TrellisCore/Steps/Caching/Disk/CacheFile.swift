@@ -103,7 +103,7 @@ private final class CacheFileBody: CachedBody {
     }
 
     func bytes(in range: Range<Int64>) async throws -> Data {
-        // The place is that of all entries: their files are in folders of the storage's.
+        // All entries have this place: their files are in folders of the storage's.
         let place = FileSystem.folder(of: FileSystem.folder(of: file.path))
         return try await BlockingThreadPool.tryingUnlessCancelled(at: place) { [self] in try checkedBytes(range) }
     }
@@ -119,7 +119,7 @@ private final class CacheFileBody: CachedBody {
         let checksums = CacheFileFormat.table(of: bytes, first: first, number: number)
         guard table.dropFirst(Int(8 * first)).starts(with: checksums) else { throw CacheFile.Damaged() }
         if from..<to == range { return bytes }
-        // The indices of a copy begin at zero, as those of all other bodies, and the copy keeps no other bytes.
+        // The indices of a copy begin at zero, as in all other bodies, and the copy keeps no other bytes.
         return Data(bytes.dropFirst(Int(range.lowerBound - from)).prefix(range.count))
     }
 }

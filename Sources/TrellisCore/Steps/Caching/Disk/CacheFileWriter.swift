@@ -53,7 +53,7 @@ final class CacheFileWriter: CacheWriter {
     private let prologue: CacheFileFormat.Prologue
     private let head: Data
     private let state = Locked(State())
-    /// The output, whose lock is held while the file is written: one thread writes at a time, that of a job and then that of the commit.
+    /// The output, whose lock is held while the file is written: one thread writes at a time, a job's and then the commit's.
     private let output: Locked<Output>
     /// The function that is called on the thread of the commit, with the complete file.
     private let onCommit: @Sendable (RandomAccessFile, CacheFileHead, Int64) throws -> Void

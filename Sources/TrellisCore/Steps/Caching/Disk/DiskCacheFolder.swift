@@ -356,14 +356,14 @@ struct DiskCacheFolder: Sendable {
 
     // MARK: Listing
 
-    /// Returns the files of a shard whose names are those of entries.
+    /// Returns the files of a shard whose names are entries' names.
     func list(shard: Int) -> [(name: CacheFileName, slot: Int, file: FolderContents.File)] {
         FolderContents.files(in: shardPath(shard)).compactMap { file in
             CacheFileName.parse(file.name).map { ($0.name, $0.slot, file) }
         }
     }
 
-    /// Returns the keys of a shard, those of which some files are damaged too.
+    /// Returns the keys of a shard, also if some of their files are damaged.
     func keys(inShard shard: Int) -> [CacheKey] {
         var keys: [CacheFileName: CacheKey] = [:]
         for (name, slot, _) in list(shard: shard).sorted(by: { $0.slot < $1.slot }) where keys[name] == nil {

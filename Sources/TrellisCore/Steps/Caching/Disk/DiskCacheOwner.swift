@@ -5,7 +5,7 @@ import FoundationEssentials
 ///
 /// The lock of the folder decides which process owns it, so that another becomes the owner when the process ends, for any reason. The index
 /// is kept in memory, and saved when the storage is closed. It is advisory: without a saved one, or when the folders have changed since,
-/// they are read again in the background. Records that are about other files than those of a key are made again when the key is used.
+/// they are read again in the background. Records that are about other files than the key's are made again when the key is used.
 final class DiskCacheOwner: Sendable {
     private let folder: DiskCacheFolder
     private let lock: FileLock
@@ -41,7 +41,7 @@ final class DiskCacheOwner: Sendable {
 
     var usage: CacheUsage { totals.withLock { $0 } }
 
-    /// Returns the instant of a use, which is later than that of every other use.
+    /// Returns the instant of a use, which is later than every other use's.
     func nextUse() -> UInt64 {
         let now = UInt64(max(Date().timeIntervalSince1970, 0) * 1e9)
         return uses.withLock { $0.next(at: now) }

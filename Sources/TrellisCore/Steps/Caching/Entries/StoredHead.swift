@@ -95,7 +95,7 @@ struct StoredHead: Hashable, Sendable {
         }
     }
 
-    /// The instant at which the origin made the response; that of its reception without a valid `Date` (RFC 9110, section 6.6.1).
+    /// The instant at which the origin made the response; the instant of its reception without a valid `Date` (RFC 9110, section 6.6.1).
     var date: CacheTime { date(values) }
 
     /// Returns the ``date``.

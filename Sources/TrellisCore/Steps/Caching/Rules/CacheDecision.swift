@@ -160,7 +160,7 @@ extension StoredHead {
         guard let text = request.single(.ifModifiedSince),
             let since = HTTPDate(text, now: responseTime.date)
         else { return false }
-        // Without a date of the last modification, that of the response counts.
+        // Without a date of the last modification, the response's date counts.
         return (lastModified ?? date.date) <= since
     }
 }

@@ -33,7 +33,7 @@ struct CacheFreshness: Hashable, Sendable {
 
     // MARK: Directives
 
-    /// Returns the directives that count: those of the first targeted field that is present, or else of `Cache-Control`.
+    /// Returns the directives that count: in the first targeted field that is present, or else in `Cache-Control`.
     static func directives(
         of head: StoredHead, _ values: DecidingFields, _ policy: CachePolicy
     ) -> (CacheDirectives, isTargeted: Bool) {

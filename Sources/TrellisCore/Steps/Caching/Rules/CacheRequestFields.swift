@@ -56,7 +56,7 @@ struct CacheRequestFields: Sendable {
 }
 
 extension CacheDirectives {
-    /// Creates the directives of a request: those of `Cache-Control`, or of `Pragma: no-cache` without it (RFC 9111, section 5.4).
+    /// Creates the directives of a request: from `Cache-Control`, or without it from `Pragma: no-cache` (RFC 9111, section 5.4).
     fileprivate init(request headers: HTTPFields) {
         let lines = headers[values: .cacheControl]
         self.init(parsing: lines)

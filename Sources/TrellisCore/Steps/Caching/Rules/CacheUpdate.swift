@@ -17,7 +17,7 @@ enum CacheUpdate {
     /// entity tag, or else the latest with the same weak validators. Without validators in the 304, that is the response whose validators
     /// were sent, or a response without validators that is alone.
     ///
-    /// - Parameter asked: The index of the response whose validators were sent; `nil` if the conditions are those of the caller.
+    /// - Parameter asked: The index of the response whose validators were sent; `nil` if the conditions are the caller's.
     static func indices(of notModified: HTTPFields, in heads: [StoredHead], asked: Int? = nil) -> [Int] {
         func matching(_ isMatch: (StoredHead) -> Bool) -> [Int] {
             heads.indices.filter { isMatch(heads[$0]) }.sorted { heads[$0].date < heads[$1].date }
@@ -46,7 +46,7 @@ enum CacheUpdate {
             !isKept(field.name) && !(policy.isShared && field.name == .setCookie)
         }
         for name in Set(fields.map(\.name)) { updated.headers[values: name] = [] }
-        // The age of the stored response is not that of the newer one.
+        // The age of the stored response is not the newer one's.
         updated.headers[values: .age] = []
         for field in fields { updated.headers.append(field) }
         // A response without a Date was made when it was received (RFC 9110, section 6.6.1), not when the stored one was.
@@ -60,13 +60,13 @@ enum CacheUpdate {
     private static func isKept(_ name: HTTPField.Name) -> Bool {
         switch name {
         case .contentEncoding, .contentLength, .contentRange, .contentType: true
-        // In a 304, this is the digest of no content (RFC 9530, section 2). Content-MD5 was that of the representation.
+        // In a 304, this is the digest of no content (RFC 9530, section 2). Content-MD5 was the representation's.
         default: name.canonicalName == "content-digest"
         }
     }
 
-    /// Returns whether the response to a `HEAD` says that a stored response is still that of a `GET` (RFC 9111, section 4.3.5). A stored
-    /// failure or redirect is not that of a URL that has a representation.
+    /// Returns whether the response to a `HEAD` says that a stored response still answers a `GET` (RFC 9111, section 4.3.5). A stored
+    /// failure or redirect does not belong to a URL that has a representation.
     static func isConfirmed(_ head: StoredHead, by response: StoredHead) -> Bool {
         guard response.status == 200, head.status == 200 || head.status == 206 else { return false }
         func agrees(_ name: HTTPField.Name) -> Bool {
@@ -74,7 +74,7 @@ enum CacheUpdate {
             return head.headers.single(name)?.hasSameBytes(as: new) ?? false
         }
         func agreesOnLength() -> Bool {
-            // The length of a stored part is not that of the representation, which its range tells.
+            // The length of a stored part is not the representation's, which its range tells.
             guard head.status == 206, let new = response.headers.single(.contentLength) else {
                 return agrees(.contentLength)
             }
@@ -84,7 +84,7 @@ enum CacheUpdate {
     }
 
     /// Returns whether a response may give a stored one its `Vary`. The stored one keeps only those fields of its request that its own
-    /// `Vary` names: with another one, only the same entity tag tells that it was made for a request like that of the response.
+    /// `Vary` names: with another one, only the same entity tag tells that it was made for a request like the response's.
     static func mayReselect(_ head: StoredHead, with newer: StoredHead) -> Bool {
         let (old, new) = (head.headers[values: .vary], newer.headers[values: .vary])
         if new.isEmpty || new.elementsEqual(old, by: { $0.hasSameBytes(as: $1) }) { return true }
@@ -124,7 +124,7 @@ enum ContentDigests {
 
 /// The fields that concern a connection, not a message (RFC 9110, section 7.6.1).
 enum ConnectionFields {
-    /// Returns fields without those of the connection, and those that `Connection` names: they are not stored (RFC 9111, section 3.1).
+    /// Returns fields without the connection's, and without those that `Connection` names: they are not stored (RFC 9111, section 3.1).
     /// Nor is the length of a body that a `Transfer-Encoding` has framed (RFC 9112, section 6.3).
     static func removed(from headers: HTTPFields) -> HTTPFields {
         guard headers.contains(where: { isOfConnection($0.name.canonicalName) }) else { return headers }

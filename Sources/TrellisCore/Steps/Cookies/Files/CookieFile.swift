@@ -152,7 +152,7 @@ public actor CookieFile: CookieStorage {
         }
     }
 
-    /// Replaces the cookies in memory with those of the file, and applies the changes that are not in the file yet.
+    /// Replaces the cookies in memory with the file's, and applies the changes that are not in the file yet.
     private func take(_ read: CookieFileContents.Snapshot) {
         let old = store
         store = read.store

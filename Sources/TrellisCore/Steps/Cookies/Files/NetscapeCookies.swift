@@ -19,7 +19,7 @@ struct NetscapeCookies {
 
     /// Creates the value by reading a file; lines that are no cookies are left out.
     init(_ data: Data, at now: Date) {
-        // Slices of arrays are several times as fast as those of `Data`.
+        // Slices of arrays are several times as fast as slices of `Data`.
         let bytes = [UInt8](data)
         let saysSo = Self.firstLines.contains { bytes.starts(with: $0) }
         for wholeLine in bytes.split(separator: Self.lineFeed) {
