@@ -74,7 +74,7 @@ extension ExchangeActor {
 
     /// Calls a closure on the pool with the metrics of the exchange when that has ended; soon, if it has ended already.
     func whenEnded(_ observer: @escaping @Sendable (Metrics) -> Void) {
-        (endObserver, isObserved) = (observer, true)
+        endObserver = observer
         if state.isEnded { tellEnd() }
     }
 

@@ -21,8 +21,8 @@ actor ExchangeActor: EngineActor {
     nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
     let hasHistory: Bool
-    /// Whether observers get the events of the exchange, or wait for its end.
-    var isObserved: Bool
+    /// Whether observers get the events of the exchange.
+    let hasObserver: Bool
     /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
     /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
@@ -121,7 +121,7 @@ actor ExchangeActor: EngineActor {
         isPartOfCall = isInFlight
         self.prepared = prepared
         hasHistory = prepared.history != nil
-        isObserved = prepared.history?.observer != nil
+        hasObserver = prepared.history?.observer != nil
         self.readers = readers
         self.flow = flow
         first = engine
@@ -189,6 +189,7 @@ actor ExchangeActor: EngineActor {
         let effects = next.handle(event)
         state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
+        let isObserved = hasObserver || endObserver != nil
         if isObserved, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
         if isObserved, next.isEnded { tell(event, after: progress) }
