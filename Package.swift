@@ -57,7 +57,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
     ],
     targets: [
-        // All C code: typed wrappers of libcurl's variadic API, OpenSSL, codecs, system calls. The only place that includes <curl/curl.h>.
+        // The C code of programs: typed wrappers of libcurl's variadic API, OpenSSL, codecs, system calls. Only it names <curl/curl.h>.
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         // libcurl on epoll threads, one for each engine, that are also executors. Knows nothing of HTTP policy.
         .target(name: "CurlEngine", dependencies: ["CCurl"], swiftSettings: settings),
@@ -119,7 +119,8 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "TrellisService", dependencies: ["TrellisCore"] + service, swiftSettings: settings),
         .target(name: "TrellisConfiguration", dependencies: ["TrellisCore"] + configuration, swiftSettings: settings),
-        .testTarget(name: "CurlEngineTests", dependencies: ["CurlEngine", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "CurlEngineTests", dependencies: ["CurlEngine", "Trellis", "TrellisTesting"], swiftSettings: settings),
         .testTarget(
             name: "TrellisTests", dependencies: ["Trellis", "TrellisTestTraits", "TrellisTesting"],
             swiftSettings: settings),

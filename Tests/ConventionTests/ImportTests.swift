@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// The imports of a target's files are only the modules that the target may link.
@@ -51,6 +52,37 @@ struct ImportTests {
     @Test(arguments: ["CurlEngine", "Trellis", "TrellisCore", "TrellisTesting"] + features)
     func nothingDependsOnTheTargetForFoundation(_ target: String) {
         #expect(Self.imports(of: target)["TrellisFoundation"] == nil)
+    }
+
+    /// A module that a target imports without a dependency on it is there in time by chance alone.
+    @Test func everyTargetDependsOnTheModulesThatItImports() throws {
+        let manifest = try String(contentsOfFile: SourceTree.root + "/Package.swift", encoding: .utf8)
+        let targets = Self.dependencies(in: manifest)
+        #expect(targets.count > 20 && targets["TrellisTesting"]?.contains("CServerTLS") == true)
+        var missing: [String] = []
+        for (target, direct) in targets {
+            var (reached, next) = (Set<String>(), direct)
+            while let dependency = next.popFirst() {
+                if reached.insert(dependency).inserted { next.formUnion(targets[dependency] ?? []) }
+            }
+            let files = SourceTree.all.filter { $0.path.split(separator: "/")[1] == target }
+            for (module, file) in Self.imports(in: files) where targets[module] != nil && !reached.contains(module) {
+                missing.append("\(target) needs \(module): \(file)")
+            }
+        }
+        #expect(missing.sorted() == [])
+    }
+
+    /// Returns the targets of a manifest, each with the targets of the same manifest that it depends on.
+    static func dependencies(in manifest: String) -> [String: Set<String>] {
+        let starts = manifest.matches(of: #/\.(?:target|testTarget|executableTarget)\(\s*name: "(?<name>\w+)"/#)
+        let names = Set(starts.map { String($0.name) })
+        let ends = starts.dropFirst().map(\.range.lowerBound) + [manifest.endIndex]
+        return zip(starts, ends).reduce(into: [:]) { targets, place in
+            let (start, end) = place
+            let words = manifest[start.range.upperBound..<end].matches(of: #/"(?<word>\w+)"/#)
+            targets[String(start.name)] = names.intersection(words.map { String($0.word) })
+        }
     }
 
     @Test(arguments: [
