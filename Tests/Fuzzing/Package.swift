@@ -15,7 +15,8 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "CFuzzer",
-                .product(name: "Trellis", package: "trellis"), .product(name: "TrellisCore", package: "trellis"),
+                .product(name: "TrellisCore", package: "trellis"),
+                .product(name: "TrellisWebSockets", package: "trellis"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: [
