@@ -48,6 +48,7 @@ import Testing
         for name in ["-k", "--insecure", "--data-urlencode", "--subprotocol", "--max-time"] {
             #expect(run.text.contains(name.replacing("-", with: "\\-")), "\(name)")
         }
+        #expect(!run.text.contains("generate\\-completion"))
         // The subcommands do not know curl's names.
         let others = run.text.split(separator: ".SH TRELLIS ").dropFirst()
         #expect(!others.isEmpty && others.allSatisfy { $0.contains("\\-\\-cacert") && !$0.contains("\\fB\\-k") })

@@ -69,7 +69,11 @@ extension Options {
         guard let path = tools.stderr else { return }
         guard path != "-" else { return _ = dup2(STDOUT_FILENO, STDERR_FILENO) }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { return Terminal.error.print("trellis: \(path): \(systemError())") }
+        guard descriptor >= 0 else {
+            // The first use of the terminal asks the system too.
+            let reason = systemError()
+            return Terminal.error.print("trellis: \(path): \(reason)")
+        }
         dup2(descriptor, STDERR_FILENO)
         close(descriptor)
     }

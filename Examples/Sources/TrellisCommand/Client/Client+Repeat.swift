@@ -9,7 +9,8 @@ extension Client {
             let session = Session(configuration: try sessionConfiguration(try await options.makeSteps()))
             let request = try options.makeRequest()
             guard request.body?.isReplayable ?? true else {
-                throw RequestFailure("body_not_replayable", "the body cannot be sent \(count) times")
+                let advice = options.readsPipedInput ? ": it is standard input (--no-stdin sends none)" : ""
+                throw RequestFailure("body_not_replayable", "the body cannot be sent \(count) times\(advice)")
             }
             let start = ContinuousClock.now
             var sum = Measurement()

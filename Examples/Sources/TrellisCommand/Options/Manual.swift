@@ -31,7 +31,9 @@ enum Manual {
     private static var furtherNames: String {
         let known = Set(names(of: Options.self).flatMap { [$0] + ArgumentTranslator.otherNames(of: $0) })
         let all = ArgumentTranslator.names(takingValue: false) + ArgumentTranslator.names(takingValue: true)
-        let further = all.filter { !known.contains($0) && !hidden.contains($0) }
+        // The parser has an option of its own for completions, which curl has not.
+        let own = hidden + ["--generate-completion-script"]
+        let further = all.filter { !known.contains($0) && !own.contains($0) }
         return "These do what they do in curl(1), or are accepted because it is so already: "
             + further.joined(separator: ", ") + "."
     }

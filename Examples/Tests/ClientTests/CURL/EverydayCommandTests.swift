@@ -130,6 +130,8 @@ import Testing
         let run = try await client(["--stderr", "messages", "-v", "\(url)/"], in: folder)
         #expect(run.text == "hello world" && run.errors == "")
         #expect(try folder.text(of: "messages").contains("> GET / HTTP/1.1"))
+        let missing = try await client(["--stderr", "no/such/file", "\(url)/"])
+        #expect(missing.text == "hello world" && missing.errors == "trellis: no/such/file: No such file or directory\n")
         #expect(try await client(["--stderr", "-", "-v", "\(url)/"]).text.contains("> GET / HTTP/1.1"))
     }
 
@@ -196,6 +198,13 @@ import Testing
     @Test func anEmptyPipeIsNoBody() async throws {
         let run = try await client(["POST", "\(url)/request"], input: "")
         #expect(run.lines.starting(with: "Content-Length", "Transfer-Encoding") == ["Content-Length: 0"], "\(run.text)")
+    }
+
+    @Test func aPipeCannotBeSentTwice() async throws {
+        let arguments = ["-X", "POST", "\(url)/request", "--repeat", "2"]
+        let run = try await client(arguments, input: "piped")
+        #expect(run.status == 1 && run.errors.contains("(--no-stdin sends none)"), "\(run.errors)")
+        #expect(try await client(arguments + ["--no-stdin"], input: "piped").text.contains("2 × 200"))
     }
 
     @Test func aBodyThatDoesNotComeIsNamed() async throws {
