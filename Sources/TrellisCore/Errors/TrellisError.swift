@@ -181,7 +181,7 @@ extension TrellisError {
     private var isLimit: Bool { if case .limited = reason { true } else { false } }
 
     /// The error of a request that is made after the shutdown of its session.
-    package static var sessionIsShutDown: TrellisError {
+    static var sessionIsShutDown: TrellisError {
         var error = TrellisError(.cancelled(.sessionShutDown))
         error.isRefused = true
         return error

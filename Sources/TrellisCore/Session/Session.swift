@@ -108,7 +108,7 @@ public final class Session: Sendable {
     package var timekeeper: EngineExecutor { engines.timekeeper.executor }
 
     /// The actor of the first engine, which knows the operations of several calls.
-    package var actor: SessionActor { engines.first.actor }
+    var actor: SessionActor { engines.first.actor }
 
     /// Returns the bandwidth limits of a request, including its session's, if any.
     func flow(of request: Request) -> TransferBandwidth? {

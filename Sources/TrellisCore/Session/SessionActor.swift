@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The requests of a session that began on one of its engines. The actor lives on the thread of that engine.
-package actor SessionActor: EngineActor {
+actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let executorReference: ExecutorReference
     /// The exchanges that began on the engine and have not ended.
@@ -119,7 +119,7 @@ package actor SessionActor: EngineActor {
     // MARK: Operations of several calls
 
     /// Adds an operation made of several calls that starts. Returns `false` if the session accepts no more operations.
-    package func begin(_ new: any SessionOperation) -> Bool {
+    func begin(_ new: any SessionOperation) -> Bool {
         guard !isRefusing else { return false }
         entryCount += 1
         calls.add(new)
@@ -127,7 +127,7 @@ package actor SessionActor: EngineActor {
     }
 
     /// Removes an operation made of several calls that has ended.
-    package func didEnd(_ ended: any SessionOperation) {
+    func didEnd(_ ended: any SessionOperation) {
         calls.remove(ended)
         resumeIfEmpty()
     }

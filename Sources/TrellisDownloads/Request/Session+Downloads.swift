@@ -166,9 +166,9 @@ extension Session {
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)
             var operation = try DownloadOperation(call, session: self, run: run)
-            guard await actor.begin(run) else { throw TrellisError.sessionIsShutDown }
-            defer { actor.submit { $0.didEnd(run) } }
-            return try await TransportOverride.with(transportOverride) { try await operation.download() }
+            return try await perform(run) {
+                try await TransportOverride.with(transportOverride) { try await operation.download() }
+            }
         }
         return DownloadRequest(DownloadOwner(run, request, session: self))
     }
