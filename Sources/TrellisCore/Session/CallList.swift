@@ -74,16 +74,3 @@ package protocol SessionOperation: AnyObject, Sendable {
     /// Ends the operation with an error.
     func cancel(_ error: any Error)
 }
-
-extension Session {
-    /// Performs an operation, for whose end a shutdown waits.
-    ///
-    /// - Throws: The error of a session that accepts no more operations; the errors of `work`.
-    package func perform<Value>(
-        _ operation: any SessionOperation, work: () async throws -> Value
-    ) async throws -> Value {
-        guard await actor.begin(operation) else { throw TrellisError.sessionIsShutDown }
-        defer { actor.submit { $0.didEnd(operation) } }
-        return try await work()
-    }
-}

@@ -110,6 +110,17 @@ public final class Session: Sendable {
     /// The actor of the first engine, which knows the operations of several calls.
     var actor: SessionActor { engines.first.actor }
 
+    /// Performs an operation, for whose end a shutdown waits.
+    ///
+    /// - Throws: The error of a session that accepts no more operations; the errors of `work`.
+    package func perform<Value>(
+        _ operation: any SessionOperation, work: () async throws -> Value
+    ) async throws -> Value {
+        guard await actor.begin(operation) else { throw TrellisError.sessionIsShutDown }
+        defer { actor.submit { $0.didEnd(operation) } }
+        return try await work()
+    }
+
     /// Returns the bandwidth limits of a request, including its session's, if any.
     func flow(of request: Request) -> TransferBandwidth? {
         guard flow != nil || request.extras != nil else { return nil }
