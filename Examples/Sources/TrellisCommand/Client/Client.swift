@@ -25,7 +25,8 @@ struct Client {
                 || options.places.writeOut != nil
             ? WireMonitor(
                 isVerbose: options.tools.verbose, showsSecrets: options.tools.showSecrets,
-                leavesOutAccept: options.removedNames.contains(.accept)) : nil
+                leavesOutAccept: options.removedNames.contains(.accept),
+                keepsHeads: options.places.dumpHeader != nil || options.showsHead) : nil
     }
 
     /// Sends the request and prints the response. Returns the exit status.

@@ -46,6 +46,7 @@ enum Manual {
         ("SSL_CERT_FILE", "The file of the authorities that are trusted."),
         ("SSLKEYLOGFILE", "The file for the secrets of TLS connections, for a network analyser."),
         ("NETRC, HOME", "The file of --netrc."),
+        ("TMPDIR", "The folder in which the cookies of -c - are until they are printed; /tmp unless set."),
         ("NO_COLOR, TERM=dumb", "No colours."),
     ]
 

@@ -6,6 +6,7 @@ actor WireMonitor: EventMonitor {
     private let isVerbose: Bool
     private let showsSecrets: Bool
     private let leavesOutAccept: Bool
+    private let keepsHeads: Bool
     private let terminal = Terminal.error
     /// The heads of all responses, for `--dump-header` and `--include`.
     private(set) var heads: [String] = []
@@ -17,7 +18,9 @@ actor WireMonitor: EventMonitor {
     private var ended: Set<UInt64> = []
     private var waiters: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
 
-    init(isVerbose: Bool, showsSecrets: Bool, leavesOutAccept: Bool) {
+    /// - Parameter keepsHeads: Indicates whether ``heads`` are asked for. A stream of events may bring them for months.
+    init(isVerbose: Bool, showsSecrets: Bool, leavesOutAccept: Bool, keepsHeads: Bool) {
+        self.keepsHeads = keepsHeads
         self.isVerbose = isVerbose
         self.leavesOutAccept = leavesOutAccept
         self.showsSecrets = showsSecrets
@@ -94,7 +97,7 @@ actor WireMonitor: EventMonitor {
     private func show(_ head: ResponseHead) {
         let status = "HTTP/\(head.version.rawValue) \(head.status)"
         let lines = [status] + head.headers.map { "\($0.name.rawName): \($0.value)" }
-        heads.append(lines.map { "\($0)\r\n" }.joined() + "\r\n")
+        if keepsHeads { heads.append(lines.map { "\($0)\r\n" }.joined() + "\r\n") }
         guard isVerbose else { return }
         line("<", status, .green)
         for field in head.headers { line("<", "\(field.name.rawName): \(shown(field))", .green) }
