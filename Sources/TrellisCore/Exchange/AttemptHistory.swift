@@ -7,7 +7,7 @@ package final class AttemptHistory: Sendable {
     let earlierAttempts: Int
     /// The redirects that led to this request.
     let redirects: [Redirect]
-    /// Indicates whether one of the redirects led to another origin.
+    /// Whether one of the redirects led to another origin.
     let hasLeftOrigin: Bool
     /// The time limit of the complete call, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
@@ -15,9 +15,9 @@ package final class AttemptHistory: Sendable {
     let start: EngineInstant
     /// The call's observer, which receives the events of the exchange; `nil` if there is none.
     let observer: CallObserver?
-    /// Indicates whether the call follows or refuses each redirect that has a target: neither a handler nor a step may decide otherwise.
+    /// Whether the call follows or refuses each redirect that has a target: neither a handler nor a step may decide otherwise.
     let followsEachRedirect: Bool
-    /// Indicates whether the body of a response may be cut off if the call may continue after it: no step may pass it off as whole.
+    /// Whether the body of a response may be cut off if the call may continue after it: no step may pass it off as whole.
     private let mayCutBodies: Bool
     /// The counter of the call's attempts; `nil` if no two attempts run concurrently.
     let starts: StartCount?

@@ -36,7 +36,7 @@ struct Deadlines: Sendable {
     ///   - progress: The progress of the attempt.
     ///   - lastMove: The instant at which bytes last moved in either direction, or at which a pause ended.
     ///   - lastSend: The instant at which the last bytes of the request were sent; `nil` while the request's body is not complete.
-    ///   - isHeld: Indicates whether this side has paused the transfer, so that the peer is not considered idle.
+    ///   - isHeld: Returns whether this side has paused the transfer, so that the peer is not considered idle.
     func next(
         _ progress: ExchangeState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
     ) -> Expiry? {

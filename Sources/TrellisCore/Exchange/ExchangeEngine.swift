@@ -36,7 +36,7 @@ final class ExchangeEngine: Sendable {
     /// Counts an exchange that got a slot.
     func countAdmitted() { admitted.add(1, ordering: .relaxed) }
 
-    /// Indicates whether the thread of the engine is busy most of its time, as far as that is measured.
+    /// Whether the thread of the engine is busy most of its time, as far as that is measured.
     var isBusy: Bool {
         let end = busyEnd.load(ordering: .relaxed)
         // The clock is read only for engines that are busy, or were so at their last sample.
@@ -69,8 +69,8 @@ protocol ExchangeRegistry: AnyObject, Sendable {
     /// Removes an exchange that has ended.
     ///
     /// - Parameters:
-    ///   - wasAdded: Indicates whether the exchange was added.
-    ///   - isFollowed: Indicates whether a call follows a redirect with which the exchange was answered.
+    ///   - wasAdded: Returns whether the exchange was added.
+    ///   - isFollowed: Returns whether a call follows a redirect with which the exchange was answered.
     func didEnd(_ exchange: ExchangeActor, wasAdded: Bool, isFollowed: Bool)
     /// Records that no call follows the redirect with which the exchange was answered.
     func willNotFollow(_ exchange: ExchangeActor)

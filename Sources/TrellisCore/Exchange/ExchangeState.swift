@@ -133,13 +133,13 @@ package struct ExchangeState: Hashable, Sendable {
     package private(set) var phase = Phase.initialized
     /// The state of the expectation of status 100.
     package private(set) var expectation = Expectation.none
-    /// Indicates whether the request was sent again on another connection, which happens at most once.
+    /// Whether the request was sent again on another connection, which happens at most once.
     package private(set) var hasRestarted = false
-    /// Indicates whether the request is sent again as soon as the exchange is resumed.
+    /// Whether the request is sent again as soon as the exchange is resumed.
     package private(set) var mustRestart = false
-    /// Indicates whether the transfer is paused because the reader of the body is too slow.
+    /// Whether the transfer is paused because the reader of the body is too slow.
     package private(set) var isHeldByReader = false
-    /// Indicates whether the server has switched protocols. The exchange then ends with its connection, which no limit of time ends.
+    /// Whether the server has switched protocols. The exchange then ends with its connection, which no limit of time ends.
     package private(set) var hasSwitchedProtocols = false
 
     /// Creates the state of an exchange that has not started.
@@ -241,7 +241,7 @@ package struct ExchangeState: Hashable, Sendable {
         }
     }
 
-    /// Indicates whether the exchange has ended.
+    /// Whether the exchange has ended.
     package var isEnded: Bool {
         switch phase {
         case .cancelled, .finished: true
@@ -249,6 +249,6 @@ package struct ExchangeState: Hashable, Sendable {
         }
     }
 
-    /// Indicates whether the exchange is suspended.
+    /// Whether the exchange is suspended.
     package var isSuspended: Bool { if case .suspended = phase { true } else { false } }
 }

@@ -11,7 +11,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     final class StreamedBody: Sendable {
         /// The length of the body in bytes; `nil` if not known.
         let length: Int64?
-        /// Indicates whether the chunks can be produced a second time.
+        /// Whether the chunks can be produced a second time.
         let isReplayable: Bool
         /// The path of the file that has the same bytes as the chunks, for transports that read files themselves; `nil` if the body is not
         /// a file.
@@ -54,7 +54,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
     let maximumBodySize: ByteLimit
     /// The instant at which the call was made.
     let start: EngineInstant
-    /// Indicates whether the request belongs to a handle, whose time limits begin when the handle is started.
+    /// Whether the request belongs to a handle, whose time limits begin when the handle is started.
     let isDeferred: Bool
     /// The time for which the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil` if it does not wait.
     let expectContinueTimeout: UInt64?
@@ -115,7 +115,7 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         }
     }
 
-    /// Indicates whether the request can share its connection with others.
+    /// Whether the request can share its connection with others.
     var mayShareConnection: Bool {
         switch wire.version {
         case .http2OverTLS, .http3WithFallback: wire.url.isSecure

@@ -11,7 +11,7 @@ package final class TransportOverride: Sendable {
     /// The override of the current task; `nil` if there is none.
     @TaskLocal private static var ofTask: TransportOverride?
 
-    /// Indicates whether the process has had an override. Before the first one, a request costs one comparison. The flag stays set, because
+    /// Whether the process has had an override. Before the first one, a request costs one comparison. The flag stays set, because
     /// a task may outlive the operation in which it was created.
     private static let isUsed = Atomic(false)
 

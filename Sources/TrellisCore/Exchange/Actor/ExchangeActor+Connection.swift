@@ -11,7 +11,7 @@ extension ExchangeActor {
         handle(.connect)
     }
 
-    /// Indicates whether the exchange has waited for its slot, and has a connection that others can share.
+    /// Whether the exchange has waited for its slot, and has a connection that others can share.
     private var mayRevealSharing: Bool {
         hasWaited && prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
             && task?.sharesConnection == true
@@ -23,7 +23,7 @@ extension ExchangeActor {
         if let originIndex { admission.didProbe(self, at: originIndex, isShared: isShared) }
     }
 
-    /// Indicates whether the body is not read yet, because the attempt may end with the evaluation of the server, and the body of another
+    /// Whether the body is not read yet, because the attempt may end with the evaluation of the server, and the body of another
     /// attempt may be one that can be read only once.
     var waitsForTrust: Bool { pump == nil && prepared.trustEvaluation?.mayWait == true }
 

@@ -19,7 +19,7 @@ extension ExchangeActor {
     }
     nonisolated var entrance: EngineExecutor { first.executor }
 
-    /// Indicates whether the exchange has moved from its first engine.
+    /// Whether the exchange has moved from its first engine.
     nonisolated var hasMoved: Bool { isMoved.load(ordering: .acquiring) }
 
     /// The freedom of the exchange to move to another engine.
@@ -28,7 +28,7 @@ extension ExchangeActor {
         return prefersEngine ? .atLimit : .free
     }
 
-    /// Indicates whether the exchange has ended. May be read on any thread.
+    /// Whether the exchange has ended. May be read on any thread.
     nonisolated var isEnded: Bool { hasEnded.load(ordering: .acquiring) }
 
     /// Notifies the registry of the first engine that the exchange has ended.
@@ -97,7 +97,7 @@ extension ExchangeActor {
     /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,
     /// passes the slot on.
     ///
-    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
+    /// - Parameter isProbing: Whether other requests wait until the connection of this one shows whether it can be shared.
     func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
         failIfOverdue()
         guard state.progress == .queued else {

@@ -10,7 +10,7 @@ extension ExchangeActor {
             redirects: prepared.history?.redirects ?? [], bodyCut: bodyCut, to: prepared.answered)
     }
 
-    /// Indicates whether the call makes a further attempt, or follows a redirect.
+    /// Whether the call makes a further attempt, or follows a redirect.
     var isContinuedByCall: Bool {
         prepared.history?.isContinued(after: failure, head: head, of: prepared) ?? false
     }
@@ -82,7 +82,7 @@ extension ExchangeActor {
         return true
     }
 
-    /// Indicates whether nobody gets the body that is being received, because the call follows the redirect that it belongs to.
+    /// Whether nobody gets the body that is being received, because the call follows the redirect that it belongs to.
     var isBodyFollowed: Bool {
         guard case .memory = sink, state.progress == .receiving, let head else { return false }
         return prepared.isFollowed(head)

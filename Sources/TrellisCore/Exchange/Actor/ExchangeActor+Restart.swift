@@ -1,6 +1,6 @@
 /// The restart of an exchange: its request is sent again, and the caller does not notice.
 extension ExchangeActor {
-    /// Indicates whether the request is sent again after a failure: at most once, only before a head has arrived, and only if its body can
+    /// Returns whether the request is sent again after a failure: at most once, only before a head has arrived, and only if its body can
     /// be sent again. An idempotent request is sent again if a reused connection was dead and libcurl did not repeat the request itself,
     /// because it cannot rewind a stream, or because it cannot recognise a dead connection over HTTP/2. Any request is sent again if the
     /// server has refused it without processing it, and one that is sent once is sent again only then.

@@ -68,16 +68,16 @@ struct ExchangeEnd: Sendable {
     /// The exchange's own error; `nil` if it has none.
     let failure: (any Error)?
     let metrics: Metrics
-    /// Indicates whether the exchange ended because of the call.
+    /// Whether the exchange ended because of the call.
     let wasInProgress: Bool
-    /// Indicates whether the exchange had started before its end.
+    /// Whether the exchange had started before its end.
     let wasStarted: Bool
 }
 
 extension ExchangeActor {
     /// Ends the exchange because its call ends.
     ///
-    /// - Parameter isOverdue: Indicates whether the call has reached its deadline. That deadline can be earlier than the exchange's own,
+    /// - Parameter isOverdue: Whether the call has reached its deadline. That deadline can be earlier than the exchange's own,
     ///   because the exchange of a handle may have started later.
     func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd {
         let wasInProgress = !state.isEnded

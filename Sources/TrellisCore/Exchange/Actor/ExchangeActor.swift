@@ -15,9 +15,9 @@ actor ExchangeActor: EngineActor {
     /// The engine to which the exchange has moved; `nil` if it has not moved. Set once, on the thread of the first engine, by an exchange
     /// that waits for its slot and touches none of its state afterwards.
     nonisolated let moved = LazyReference<ExchangeEngine>()
-    /// Indicates whether ``moved`` is set. Reading a flag is far cheaper than reading the reference, and is done at every entry.
+    /// Whether ``moved`` is set. Reading a flag is far cheaper than reading the reference, and is done at every entry.
     nonisolated let isMoved = Atomic(false)
-    /// Indicates whether the task of the exchange prefers the executor of the first engine.
+    /// Whether the task of the exchange prefers the executor of the first engine.
     nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
     let hasHistory: Bool
@@ -25,7 +25,7 @@ actor ExchangeActor: EngineActor {
     let hasObserver: Bool
     /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
-    /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
+    /// Whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
     var isPartOfCall: Bool
     let admission: ConnectionAdmission
     /// The index of the exchange's origin in the queue; `nil` before it has requested a slot.
@@ -34,20 +34,20 @@ actor ExchangeActor: EngineActor {
     var hasWaited = false
     /// The engine on which the exchange has its slot; `nil` before it has one.
     var slotEngine: ExchangeEngine?
-    /// Indicates whether the exchange has ended, for other threads.
+    /// Whether the exchange has ended, for other threads.
     nonisolated let hasEnded = Atomic(false)
     /// The position in the list of the first engine, which guards it by its lock; -1 outside of the list.
     nonisolated let position = Atomic(-1)
-    /// Indicates whether the exchange was cancelled before it was in the list. Guarded by the lock of the list.
+    /// Whether the exchange was cancelled before it was in the list. Guarded by the lock of the list.
     nonisolated let wasCancelledEarly = Atomic(false)
-    /// Indicates whether the tasks that wait for the exchange were resumed because its engine was stuck. Guarded by the lock of the list.
+    /// Whether the tasks that wait for the exchange were resumed because its engine was stuck. Guarded by the lock of the list.
     nonisolated let wasAbandoned = Atomic(false)
-    /// Indicates whether the exchange must end, so that it does not start any more. Set under the lock of the list, before the
+    /// Whether the exchange must end, so that it does not start any more. Set under the lock of the list, before the
     /// exchange is cancelled.
     nonisolated let mustEnd = Atomic(false)
     /// Whether the exchange has started with a slot, for the thread that ends it.
     nonisolated let hasStarted = Atomic(false)
-    /// Indicates whether the registry counts the exchange.
+    /// Whether the registry counts the exchange.
     var isRegistered = false
     private(set) var state = ExchangeState()
 
@@ -57,7 +57,7 @@ actor ExchangeActor: EngineActor {
     var sink = ResponseSink.memory
     var timer: EngineTimer?
     var deadlines: Deadlines
-    /// Indicates whether the time limits apply. For a deferred handle, they apply from the first resumption.
+    /// Whether the time limits apply. For a deferred handle, they apply from the first resumption.
     var isClockRunning: Bool
 
     /// The certificates of the server, if they were received.
@@ -71,7 +71,7 @@ actor ExchangeActor: EngineActor {
     var bodyCount = 0
     /// The reason why the body was cut off; `nil` if it was not.
     var bodyCut: BodyCut?
-    /// Indicates whether the readers have validated the head.
+    /// Whether the readers have validated the head.
     var isHeadJudged = false
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
@@ -80,26 +80,26 @@ actor ExchangeActor: EngineActor {
     var trailers = HTTPFields()
     /// The number of attempts that the transport has started.
     private var startedAttempts = 0
-    /// Indicates whether the transport has paused receiving.
+    /// Whether the transport has paused receiving.
     var isReceivingPaused = false
-    /// Indicates whether other requests wait until the connection of this one shows whether it can be shared.
+    /// Whether other requests wait until the connection of this one shows whether it can be shared.
     var isProbing = false
     /// The progress of the request that is being sent, for observers.
     var sending = Sending.none
-    /// Indicates whether the request's body is complete, or the rest of it is not sent.
+    /// Whether the request's body is complete, or the rest of it is not sent.
     var isBodySent = true
     /// The number of bytes of the request's body that the transport has taken in this attempt.
     var sentBodyBytes: Int64 = 0
     var uploadMeter: ProgressBroadcaster?
     var downloadMeter: ProgressBroadcaster?
-    /// Indicates whether the download meter ends with this exchange.
+    /// Whether the download meter ends with this exchange.
     var endsDownloadMeter = false
     /// The number of bytes of the response's body that the download meter has counted.
     var measuredBytes: Int64 = 0
     var continueTimer: EngineTimer?
     /// The bandwidth limits of the request; `nil` if there are none.
     var flow: TransferBandwidth?
-    /// Indicates whether the source of the body waits until a bandwidth limit grants bytes.
+    /// Whether the source of the body waits until a bandwidth limit grants bytes.
     var isRoomPending = false
     /// The instant at which bytes last moved, as far as the exchange has observed, or at which the transfer was resumed.
     var lastMove: EngineInstant
@@ -294,7 +294,7 @@ actor ExchangeActor: EngineActor {
         deliver(outcome())
     }
 
-    /// Indicates whether a redirect is followed although its body has failed: the head of a streamed response was delivered.
+    /// Whether a redirect is followed although its body has failed: the head of a streamed response was delivered.
     private var isFollowed: Bool { if case .stream = sink { head != nil } else { false } }
 
     private func outcome() -> Result<Response, any Error> {
@@ -328,7 +328,7 @@ actor ExchangeActor: EngineActor {
 
     // MARK: Calls from the transport
 
-    /// Indicates whether an event belongs to the present attempt. Events of an attempt that was dropped, because the server did not meet
+    /// Returns whether an event belongs to the present attempt. Events of an attempt that was dropped, because the server did not meet
     /// its expectation, are ignored.
     func isPresent(_ attempt: ExchangeState.Attempt) -> Bool {
         (attempt == .later) == (state.expectation == .dropped)

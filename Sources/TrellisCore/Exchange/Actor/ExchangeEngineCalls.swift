@@ -33,7 +33,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
 extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     nonisolated var onEngineThread: any ExchangeEngineCalls { self }
 
-    /// Indicates whether several requests can share the connection, as over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil` if no
+    /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil` if no
     /// head has arrived.
     var usedSharedConnection: Bool? {
         guard let version = head?.version else { return nil }

@@ -24,12 +24,12 @@ struct AdmissionQueue<ID: Hashable> {
     /// The result of entering the queue.
     struct Entry: Hashable {
         let originIndex: OriginIndex
-        /// Indicates whether the request got a slot at once.
+        /// Whether the request got a slot at once.
         let isAdmitted: Bool
-        /// Indicates whether the request must report its connection through ``probed(_:at:isShared:)``: it is the first one to its origin,
+        /// Whether the request must report its connection through ``probed(_:at:isShared:)``: it is the first one to its origin,
         /// or its connection may show that the origin's connections can be shared after all.
         let isProbing: Bool
-        /// Indicates whether ``AdmissionQueue/endHold()`` must be called a moment later.
+        /// Whether ``AdmissionQueue/endHold()`` must be called a moment later.
         var isHolding = false
     }
 
@@ -55,7 +55,7 @@ struct AdmissionQueue<ID: Hashable> {
     private var patienceEnd: UInt64 = 0
     /// The latest turn at the last call of ``endHold()``.
     private var lastHoldEnd: UInt64 = 0
-    /// Indicates whether an origin leaves an idle connection of another one to it, so that ``endHold()`` must be called a moment later.
+    /// Whether an origin leaves an idle connection of another one to it, so that ``endHold()`` must be called a moment later.
     private(set) var isHolding = false
 
     init(limits: ConnectionLimits) { self.limits = limits.usable }
@@ -142,7 +142,7 @@ struct AdmissionQueue<ID: Hashable> {
     /// Requests a slot.
     ///
     /// - Parameters:
-    ///   - mayShare: Indicates whether the request can share a connection with others. If the origin has no connection yet, one request
+    ///   - mayShare: Returns whether the request can share a connection with others. If the origin has no connection yet, one request
     ///     connects first, so that a burst does not open a connection for each request.
     ///   - hint: The ``OriginIndex/value`` of an earlier request to the same origin, which may have become that of another origin.
     mutating func enter(
@@ -196,7 +196,7 @@ struct AdmissionQueue<ID: Hashable> {
     /// - Parameters:
     ///   - engine: The engine on which the request had the slot. Its next request comes first if the request at the front is on another
     ///     engine, so that requests seldom move. No request is overtaken by more requests than the origin has connections.
-    ///   - isShared: Indicates whether several requests can share the connection; `nil` if that did not become known.
+    ///   - isShared: Returns whether several requests can share the connection; `nil` if that did not become known.
     mutating func release(_ id: ID, at originIndex: OriginIndex, on engine: Int = 0, isShared: Bool?) -> [ID] {
         let index = originIndex.value
         if let isShared {

@@ -19,7 +19,7 @@ extension ConnectionAdmission {
             queue = AdmissionQueue(limits: limits)
         }
 
-        /// Indicates whether the session has several engines. With one engine, libcurl alone knows the connections.
+        /// Whether the session has several engines. With one engine, libcurl alone knows the connections.
         var isSpread: Bool { engines.count > 1 }
 
         /// Adds an engine. Returns the first engine if it must close its idle connections.

@@ -20,7 +20,7 @@ final class ConnectionAdmission: Sendable {
     enum Result {
         /// The exchange has a slot on its engine.
         ///
-        /// - Parameter isProbing: Indicates whether other exchanges wait until the connection of this one shows whether it can be shared.
+        /// - Parameter isProbing: Whether other exchanges wait until the connection of this one shows whether it can be shared.
         case admitted(isProbing: Bool)
         /// The exchange has a slot, of which ``ExchangeActor/didGetSlot(on:isProbing:)`` tells it.
         case coming
@@ -104,7 +104,7 @@ final class ConnectionAdmission: Sendable {
     ///
     /// - Parameters:
     ///   - engine: The engine on which the exchange had the slot.
-    ///   - isShared: Indicates whether several requests can share the connection; `nil` if not known.
+    ///   - isShared: Returns whether several requests can share the connection; `nil` if not known.
     func release(_ exchange: ExchangeActor, at originIndex: OriginIndex, on engine: ExchangeEngine, isShared: Bool?) {
         let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
             if state.isSpread { state.release(at: originIndex, on: engine.index) }

@@ -17,7 +17,7 @@ struct EngineSpread: Hashable {
     /// The engine of a slot, and the origin of its connection.
     struct Choice: Hashable {
         let engine: Int
-        /// Indicates whether no open connection has room, so that the engine opens one.
+        /// Whether no open connection has room, so that the engine opens one.
         let opens: Bool
         /// The engine that closes an idle connection of the same origin in exchange; `nil` if none.
         var closes: Int?
@@ -33,7 +33,7 @@ struct EngineSpread: Hashable {
     /// Returns the number of connections in use on all engines if each connection carries `streams` requests.
     func usedCount(streams: Int) -> Int { shares.reduce(0) { $0 + $1.used(streams) } }
 
-    /// Indicates whether no engine has a connection.
+    /// Whether no engine has a connection.
     var isEmpty: Bool { openCount == 0 }
 
     /// Returns the number of connections that an engine has open.
@@ -53,7 +53,7 @@ struct EngineSpread: Hashable {
     ///   - home: The engine on which the request is.
     ///   - streams: The number of requests that share a connection.
     ///   - limit: The maximum number of connections.
-    ///   - mobility: Indicates whether the request can move to another engine.
+    ///   - mobility: Returns whether the request can move to another engine.
     ///   - engines: The engines of the session.
     mutating func take(
         home: Int, streams: Int, limit: Int, mobility: EngineMobility = .free, engines: EngineLoads
@@ -115,7 +115,7 @@ struct EngineSpread: Hashable {
     /// Returns the engine that takes an exclusive request of an engine that is busy, and has an idle connection; `nil` if the request uses
     /// that connection.
     ///
-    /// - Parameter isFull: Indicates whether the limit on connections leaves no room for another one. An idle one is then closed only until
+    /// - Parameter isFull: Whether the limit on connections leaves no room for another one. An idle one is then closed only until
     ///   the numbers of connections are even.
     func relief(of engine: Int, isFull: Bool, _ engines: EngineLoads) -> Int? {
         guard let lighter = engines.relief(of: engine) else { return nil }

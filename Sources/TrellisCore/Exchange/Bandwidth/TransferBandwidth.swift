@@ -31,9 +31,9 @@ struct TransferBandwidth {
 
     var sending: Direction
     var receiving: Direction
-    /// Indicates whether the request has joined its gates.
+    /// Whether the request has joined its gates.
     var hasJoined = false
-    /// Indicates whether the transport was instructed to pause sending.
+    /// Whether the transport was instructed to pause sending.
     var isSendingPaused = false
     /// The number of bytes of the response's body that were counted.
     var received: Int64 = 0

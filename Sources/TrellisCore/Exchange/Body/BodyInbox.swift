@@ -27,9 +27,9 @@ final class BodyInbox: Sendable {
     struct Consequence {
         /// The time at which to wake the reader through ``wake()``.
         var wake: Wake
-        /// Indicates whether the transfer must be paused.
+        /// Whether the transfer must be paused.
         var mustPause: Bool
-        /// Indicates whether there was no memory to store the bytes.
+        /// Whether there was no memory to store the bytes.
         var isOutOfMemory: Bool
     }
 
@@ -102,7 +102,7 @@ final class BodyInbox: Sendable {
         }
     }
 
-    /// Indicates whether the transfer must stay paused.
+    /// Whether the transfer must stay paused.
     var isFull: Bool { state.withLock { $0.isPaused } }
 
     // MARK: Reader's side
@@ -110,7 +110,7 @@ final class BodyInbox: Sendable {
     /// The connection on which the server has switched protocols, in place of a body; `nil` if it has not.
     var connection: (any DuplexConnection)? { state.withLock { $0.connection } }
 
-    /// Indicates whether the body has ended, so that no more bytes arrive.
+    /// Whether the body has ended, so that no more bytes arrive.
     var hasEnded: Bool { state.withLock { $0.end != nil } }
 
     private enum Next {

@@ -8,7 +8,7 @@ import FoundationEssentials
 final class BodyPump: Sendable {
     private struct State {
         var hasRoom = true
-        /// Indicates whether a file is being passed to the transport. Until it has arrived there, reports of room concern that file.
+        /// Whether a file is being passed to the transport. Until it has arrived there, reports of room concern that file.
         var handsOver = false
         var isStopped = false
         var waiter: CheckedContinuation<Void, any Error>?
@@ -25,7 +25,7 @@ final class BodyPump: Sendable {
 
     /// Starts the source.
     ///
-    /// - Parameter readsFiles: Indicates whether the transport reads the bytes of a file itself.
+    /// - Parameter readsFiles: Whether the transport reads the bytes of a file itself.
     init(_ source: PreparedRequest.StreamedBody, into request: ExchangeActor, readsFiles: Bool) {
         let target = Target(request)
         let task = Task { [self] in

@@ -36,7 +36,7 @@ extension ExchangeActor {
         updateTimer()
     }
 
-    /// Indicates whether all bytes that the source has provided are sent, and the source must provide more. During this wait the peer is
+    /// Whether all bytes that the source has provided are sent, and the source must provide more. During this wait the peer is
     /// not considered idle; its idle time starts afterwards. Once the peer has begun to respond, the limits apply even if the source must
     /// provide more: an older libcurl does not detect the end of a connection on which sending is paused.
     var awaitsSource: Bool { head == nil && !isBodySent && state.expectation != .awaited && task?.awaitsBody == true }

@@ -34,12 +34,12 @@ package struct FileSizes: Sendable {
 }
 
 extension Request {
-    /// Indicates whether the size of a file must be read from a disk before the body can be sent.
+    /// Whether the size of a file must be read from a disk before the body can be sent.
     var hasFiles: Bool { body?.source.hasFiles ?? false }
 }
 
 extension RequestBody.Source {
-    /// Indicates whether the body is a file or a form that contains a file.
+    /// Whether the body is a file or a form that contains a file.
     var hasFiles: Bool {
         switch self {
         case .data, .stream: false

@@ -57,7 +57,7 @@ struct PieceChunks: Sendable {
         throw TrellisError(.invalidRequest(.body("its length is \(length)")))
     }
 
-    /// Indicates whether all pieces can be sent a second time.
+    /// Whether all pieces can be sent a second time.
     var isReplayable: Bool {
         pieces.allSatisfy { if case .stream(_, let isReplayable, _) = $0.source { isReplayable } else { true } }
     }

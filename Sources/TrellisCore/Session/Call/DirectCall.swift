@@ -124,7 +124,7 @@ final class DirectCall: Sendable {
         }
     }
 
-    /// Indicates whether adapters run before the exchange. While they run, the session knows the call by its list of such calls.
+    /// Whether adapters run before the exchange. While they run, the session knows the call by its list of such calls.
     private var hasAdapters: Bool { steps.direct?.hasAdapters == true }
 
     /// Adds the call to the session's list. A session that drains waits for the calls in it.

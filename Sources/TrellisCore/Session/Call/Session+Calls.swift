@@ -51,7 +51,7 @@ extension Session {
 
     /// Sends a request and returns as soon as the head of its response has come.
     ///
-    /// - Parameter isInFlight: Indicates whether the call belongs to a download that the session knows, so that it is sent even while the
+    /// - Parameter isInFlight: Whether the call belongs to a download that the session knows, so that it is sent even while the
     ///   session drains.
     package func open(_ make: @autoclosure () throws -> Request, isInFlight: Bool = false) async throws
         -> StreamResponse
@@ -79,7 +79,7 @@ extension Session {
             ).run())
     }
 
-    /// Indicates whether a request may need more than an exchange: it has steps or observers, or the size of a file must be read from a
+    /// Returns whether a request may need more than an exchange: it has steps or observers, or the size of a file must be read from a
     /// disk, which may be slow.
     private func isSurrounded(_ request: Request) -> Bool {
         request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk || request.hasLeftOrigin
@@ -121,7 +121,7 @@ extension Session {
     ///   - first: The first exchange, if no step can change it.
     ///   - answered: The response that the first exchange has already received.
     ///   - record: The call's record.
-    ///   - isInFlight: Indicates whether the call belongs to a download or a call that the session knows.
+    ///   - isInFlight: Returns whether the call belongs to a download or a call that the session knows.
     ///   - outer: The steps that run outside the request's own steps; if `nil`, those of the session.
     @inline(never)
     func makeRequest(
@@ -187,7 +187,7 @@ extension Session {
 
     /// Creates the actor of a direct call that continues, on the engine of its first exchange.
     ///
-    /// - Parameter isInFlight: Indicates whether the session knows the call, so that it continues while the session drains.
+    /// - Parameter isInFlight: Whether the session knows the call, so that it continues while the session drains.
     func makeRequest(
         continuing call: Call, _ steps: AttachedSteps, after predecessor: ExchangeActor?, isInFlight: Bool
     ) -> RequestActor {
@@ -284,10 +284,10 @@ extension Session: RequestSender {
 }
 
 extension Request {
-    /// Indicates whether the body is a form. The types of its parts are found in the system's tables, which only a thread that may block
+    /// Whether the body is a form. The types of its parts are found in the system's tables, which only a thread that may block
     /// reads.
     var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
 
-    /// Indicates whether the request is sent only after a disk was read, which may be slow.
+    /// Whether the request is sent only after a disk was read, which may be slow.
     var waitsForDisk: Bool { hasFiles || isForm && !MIMETypes.isLoaded.load(ordering: .relaxed) }
 }

@@ -13,7 +13,7 @@ package struct ProtocolSwitch: Sendable {
     package let connection: (any DuplexConnection)?
     /// The body of a response that refuses, up to 64 KiB.
     package let body: Data
-    /// Indicates whether the body has more bytes, or has failed.
+    /// Whether the body has more bytes, or has failed.
     package var isBodyCut = false
 }
 

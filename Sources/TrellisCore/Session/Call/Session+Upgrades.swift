@@ -3,7 +3,7 @@ import CurlEngine
 /// The changes of requests because of earlier responses of their hosts: https in place of http, an alternative service in place of the
 /// origin.
 extension Session {
-    /// Indicates whether a file must be read before the first request.
+    /// Whether a file must be read before the first request.
     var mustPrepareUpgrades: Bool {
         configuration.hasUpgrades
             && !(configuration.hsts?.isLoaded ?? true && configuration.alternativeServices?.isLoaded ?? true)
@@ -27,7 +27,7 @@ extension Session {
         return alternative(for: upgraded(whole, nil)) == nil
     }
 
-    /// Indicates whether a call may wait for something before its exchange, so that its deadline has to end more than the exchange: for a
+    /// Returns whether a call may wait for something before its exchange, so that its deadline has to end more than the exchange: for a
     /// disk, for the rules of TLS or their passphrase, for a rule about proxies, a resolver or an evaluator.
     func mayWaitBeforeExchange(_ request: Request) -> Bool {
         request.waitsForDisk || mustPrepareUpgrades || preparation.mayLoadTrust
@@ -101,12 +101,12 @@ extension Session {
         if head.status != .misdirectedRequest { configuration.alternativeServices?.receive(head, from: url) }
     }
 
-    /// Indicates whether the certificate of a host is verified.
+    /// Returns whether the certificate of a host is verified.
     private func verifies(_ url: WireURL) -> Bool { !preparation.trust.configuration(for: url.name).isInsecure }
 }
 
 extension SessionConfiguration {
-    /// Indicates whether requests may be changed because of earlier responses.
+    /// Whether requests may be changed because of earlier responses.
     var hasUpgrades: Bool { hsts != nil || alternativeServices != nil }
 
     /// Begins to forget what was learned in a network that the machine leaves: alternative services, addresses of a resolver, results of a

@@ -98,7 +98,7 @@ package final class RequestPreparation: Sendable {
     /// - Parameters:
     ///   - delivery: The way in which the body is delivered; the session's limit on bodies applies to bodies in memory.
     ///   - start: The instant at which the call was made.
-    ///   - isDeferred: Indicates whether the request belongs to a handle, which starts it later.
+    ///   - isDeferred: Returns whether the request belongs to a handle, which starts it later.
     ///   - history: The earlier attempts and hops of the call; `nil` for the first exchange of a stream or a handle without steps.
     ///   - sizes: The sizes of the body's files.
     ///   - keepsCoding: Whether the body is delivered in its content coding, as by ``Request/keepsCoding``.

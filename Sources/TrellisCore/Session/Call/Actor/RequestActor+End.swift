@@ -16,7 +16,7 @@ extension RequestActor {
 
     /// Ends the exchanges in progress, and then the call.
     ///
-    /// - Parameter isOverdue: Indicates whether the call has reached its deadline, of which the error of an exchange tells more.
+    /// - Parameter isOverdue: Whether the call has reached its deadline, of which the error of an exchange tells more.
     func fail(_ error: any Error, _ event: RequestState.Event, isOverdue: Bool = false) {
         guard !hasEnded, decide(endingWith: session.completed(error, of: call)) else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.

@@ -15,7 +15,7 @@ actor RequestActor: EngineActor {
     nonisolated let session: Session
     /// The engine of the call, on which its exchanges are created. An exchange can move to another engine when it gets a connection.
     nonisolated let engine: SessionEngine
-    /// Indicates whether the task that made the call prefers the executor of the engine.
+    /// Whether the task that made the call prefers the executor of the engine.
     nonisolated let prefersEngine: Bool
     /// The steps of the session and of the request.
     nonisolated let steps: AttachedSteps
@@ -27,10 +27,10 @@ actor RequestActor: EngineActor {
     nonisolated let predecessor: ExchangeActor?
     /// The response that the first exchange has already received.
     nonisolated let answered: StepResponse?
-    /// Indicates whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
+    /// Whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
     /// the session drains.
     nonisolated let isInFlight: Bool
-    /// Indicates whether the task that performs a handle's call was started.
+    /// Whether the task that performs a handle's call was started.
     nonisolated let hasBegun = Atomic(false)
 
     private var state = RequestState.initialized
@@ -41,7 +41,7 @@ actor RequestActor: EngineActor {
     private var otherWaiters: [Waiter] = []
     /// The readers that were cancelled before they began to wait.
     private var early: Set<UInt64> = []
-    /// Indicates whether the session knows the call.
+    /// Whether the session knows the call.
     private var isRegistered = false
     var result: Result<StepResponse, any Error>?
     /// The exchange that was started last. Before the start, the first exchange if no step can change it.

@@ -8,7 +8,7 @@ final class RequestHandle: Sendable {
     /// The request's actor, or the error because of which the request could not be created.
     let actor: Result<RequestActor, any Error>
     let session: Session
-    /// Indicates whether a response or an error was received. Nothing has to be ended then, and the engine need not be woken.
+    /// Whether a response or an error was received. Nothing has to be ended then, and the engine need not be woken.
     private let hasEnded = Atomic(false)
 
     init(_ actor: Result<RequestActor, any Error>, session: Session) {

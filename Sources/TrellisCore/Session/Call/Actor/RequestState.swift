@@ -20,13 +20,13 @@ public enum RequestState: String, Sendable, Hashable, CaseIterable {
     /// The request ended with a response or an error.
     case finished
 
-    /// Indicates whether the request has not started, or is suspended.
+    /// Whether the request has not started, or is suspended.
     public var isWaiting: Bool { self == .initialized || self == .suspended }
 
-    /// Indicates whether the request is in progress.
+    /// Whether the request is in progress.
     public var isRunning: Bool { self == .resumed }
 
-    /// Indicates whether the request has ended: ``cancelled`` or ``finished``.
+    /// Whether the request has ended: ``cancelled`` or ``finished``.
     public var isFinished: Bool { self == .cancelled || self == .finished }
 }
 

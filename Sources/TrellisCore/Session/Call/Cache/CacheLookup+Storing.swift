@@ -11,7 +11,7 @@ extension CacheLookup {
 
     /// Returns the refusal to store a response; `nil` if its head decides.
     ///
-    /// - Parameter isCombined: Indicates whether the response is a stored part with more bytes, which the cache itself has requested.
+    /// - Parameter isCombined: Whether the response is a stored part with more bytes, which the cache itself has requested.
     func refusal(of received: StoredHead, isCombined: Bool = false) -> Refusal? {
         if request.cacheMode == .noStore { return Refusal(detail: "mode-no-store") }
         return isCombined || isMethodStorable(received) ? nil : Refusal(detail: detail(of: received))

@@ -8,7 +8,7 @@ final class CacheLookup: Sendable {
     let url: WireURL
     /// The fields as they are to be sent.
     let fields: CacheRequestFields
-    /// Indicates whether content codings are removed from the body for the caller.
+    /// Whether content codings are removed from the body for the caller.
     let decodes: Bool
     /// The name of the stored responses to the URL; `nil` if the request's credentials cannot be told from others.
     let key: CacheKey?
@@ -22,7 +22,7 @@ final class CacheLookup: Sendable {
     /// - Parameters:
     ///   - request: The request as it is sent, with the cookies of the session.
     ///   - asked: The request without them.
-    ///   - hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
+    ///   - hasLeft: Whether a redirect has led to an origin that the session's secrets are not meant for.
     init(
         _ request: Request, asked: Request, _ cache: HTTPCache, _ preparation: RequestPreparation, hasLeft: Bool
     ) throws(TrellisError) {
@@ -137,16 +137,16 @@ final class CacheLookup: Sendable {
         CacheDecision.Request(method: request.method, fields: fields, mode: request.cacheMode)
     }
 
-    /// Indicates whether only a stored response may be the response (RFC 9111, section 5.2.1.7).
+    /// Whether only a stored response may be the response (RFC 9111, section 5.2.1.7).
     var mustNotBeSent: Bool { asked.mustNotBeSent }
 
-    /// Indicates whether a stored response may be the response.
+    /// Whether a stored response may be the response.
     var mayBeAnswered: Bool {
         guard request.method == .get || request.method == .head else { return false }
         return request.cacheMode != .noStore && request.cacheMode != .reload
     }
 
-    /// Indicates whether the response to an equal request is as good as one of its own.
+    /// Whether the response to an equal request is as good as one of its own.
     var isLikeOthers: Bool {
         request.method == .get && (request.cacheMode == .default || request.cacheMode == .forceCache)
             && policy.maximumCoalescedWait > .zero && fields.directives.isEmpty && !fields.isConditional

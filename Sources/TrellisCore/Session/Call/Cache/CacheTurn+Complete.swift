@@ -163,6 +163,6 @@ extension CacheTurn {
 }
 
 extension StoredHead {
-    /// Indicates whether a response to a request for a part is no response to one for the complete representation.
+    /// Whether a response to a request for a part is no response to one for the complete representation.
     fileprivate var isAboutPart: Bool { claimsPart || status == 304 || status == 416 }
 }

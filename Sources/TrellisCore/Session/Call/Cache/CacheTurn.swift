@@ -84,7 +84,7 @@ struct CacheTurn {
         }
     }
 
-    /// Indicates whether nothing about the request forbids to store the bytes before a stored part.
+    /// Whether nothing about the request forbids to store the bytes before a stored part.
     private var mayStoreParts: Bool {
         !lookup.fields.directives.contains(.noStore) && pipeline.steps.cachedResponseHandler == nil
             && !(cache.policy.isShared && lookup.fields.presence.contains(.authorization))
@@ -154,7 +154,7 @@ struct CacheTurn {
 
     /// The waits of a request for the responses to equal ones.
     private struct Waits {
-        /// Indicates whether the request may wait.
+        /// Whether the request may wait.
         var isAllowed: Bool
         /// The rest of the limit on all waits together: each of the requests waited for may be cancelled.
         var rest: Duration

@@ -37,7 +37,7 @@ extension Request {
 }
 
 extension TrellisError {
-    /// Indicates whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), so that it may make one to
+    /// Returns whether a SOCKS proxy has made no connection to an address of the server (RFC 1928, section 6), so that it may make one to
     /// another address, and the request may be sent there.
     fileprivate func isOfAddress(_ request: Request) -> Bool {
         guard case .proxyFailed(.socksRefused) = reason, request.hasReplayableBody else { return false }

@@ -65,7 +65,7 @@ extension Pipeline {
 }
 
 extension TrellisError {
-    /// Indicates whether the connection failed, and not the request.
+    /// Whether the connection failed, and not the request.
     fileprivate var isOfConnection: Bool {
         switch reason {
         case .connectionFailed, .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.untrusted),

@@ -43,7 +43,7 @@ extension Pipeline {
         call.delivery == .connection ? request.withKeyOfConnection : request
     }
 
-    /// Indicates whether the request is signed: signers sign for the origin of the call alone.
+    /// Whether the request is signed: signers sign for the origin of the call alone.
     private var mustSign: Bool { !steps.signers.isEmpty && !context.hasLeftOrigin }
 
     /// Makes the exchange of a request with the changes of its signers.

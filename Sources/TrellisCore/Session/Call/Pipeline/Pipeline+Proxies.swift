@@ -82,7 +82,7 @@ extension TrellisError {
         return error
     }
 
-    /// Indicates whether no connection or tunnel was made, so that another proxy may work, and nothing was sent to the server.
+    /// Returns whether no connection or tunnel was made, so that another proxy may work, and nothing was sent to the server.
     fileprivate func isOfProxyConnection(_ request: Request) -> Bool {
         guard !isTrustTimeout, !isUntried else { return false }
         // A request that was sent on a connection that died must not be sent again, unless it may be repeated.
@@ -94,7 +94,7 @@ extension TrellisError {
         }
     }
 
-    /// Indicates whether the failure has nothing to do with the server. A proxy to which there is a connection may wait for a server that
+    /// Whether the failure has nothing to do with the server. A proxy to which there is a connection may wait for a server that
     /// does not answer, and the name of a server that is looked up here is not the proxy's.
     fileprivate var isOfProxyAlone: Bool {
         switch reason {

@@ -57,7 +57,7 @@ extension Request {
 }
 
 extension Response {
-    /// Indicates whether the response is that of a proxy that asks for Digest authentication alone (RFC 9110, section 11.7.1).
+    /// Whether the response is that of a proxy that asks for Digest authentication alone (RFC 9110, section 11.7.1).
     fileprivate var asksForProxyDigest: Bool {
         guard status.code == 407 else { return false }
         let challenges = headers[values: .proxyAuthenticate].flatMap(AuthenticationChallenge.parse)
@@ -99,7 +99,7 @@ extension StepResponse {
 }
 
 extension TrellisError {
-    /// Indicates whether the proxy has made no tunnel, and has sent a response that says so.
+    /// Whether the proxy has made no tunnel, and has sent a response that says so.
     fileprivate var isOfRefusedTunnel: Bool {
         switch reason {
         case .proxyFailed(.unauthorized), .proxyFailed(.refused): true
@@ -107,7 +107,7 @@ extension TrellisError {
         }
     }
 
-    /// Indicates whether the proxy has refused the credentials of a request for a tunnel.
+    /// Whether the proxy has refused the credentials of a request for a tunnel.
     fileprivate var isOfProxyCredentials: Bool {
         guard case .proxyFailed(.unauthorized(_, _, hasCredentials: true)) = reason else { return false }
         return true
