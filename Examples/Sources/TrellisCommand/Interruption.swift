@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The handler of Ctrl-C. The first one cancels the task tree. The second one, or two seconds without an end, ends the process.
+/// The handler of Ctrl-C. The first one cancels the task tree. The second one, or five seconds without an end, ends the process.
 final class Interruption: Sendable {
     private let flag = Atomic(false)
 
@@ -23,7 +23,7 @@ final class Interruption: Sendable {
             flag.store(true, ordering: .releasing)
             action()
             // Some operations do not end with their task, such as a write to a pipe without a reader.
-            Self.waitForByte(at: read, milliseconds: 2000)
+            Self.waitForByte(at: read, milliseconds: 5000)
             _exit(ExitStatus.interrupted)
         }
     }
