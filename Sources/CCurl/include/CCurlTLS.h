@@ -39,6 +39,14 @@ int ccurl_tls_read_chain(CURL *_Nonnull easy, bool verifies, ccurl_der_callback 
 // Returns whether a transfer's current connection has resumed a TLS session of OpenSSL.
 bool ccurl_tls_is_resumed(CURL *_Nonnull easy);
 
+#define CCURL_TLS_1_2 0x0303
+#define CCURL_TLS_1_3 0x0304
+// Returns the version of TLS of a transfer's current connection, whose handshake is complete, as its number (RFC 8446, section 4.2.1); 0
+// if the connection has no session of OpenSSL.
+int ccurl_tls_version(CURL *_Nonnull easy);
+// Returns OpenSSL's name of the cipher suite of that connection, which stays valid; NULL if it has none.
+const char *_Nullable ccurl_tls_cipher(CURL *_Nonnull easy);
+
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 // Makes OpenSSL verify the name of the server only against the subject alternative names (RFC 9110, section 4.3.4). To be called in a
 // CURLOPT_SSL_CTX_FUNCTION; `host` is without brackets. Returns an error if it cannot.

@@ -10,6 +10,9 @@ static struct {
   int (*set_address)(void *, const char *);
   void (*selected)(const void *, const unsigned char **, unsigned *);
   int (*shutdown)(const void *);
+  int (*version)(const void *);
+  const void *(*cipher)(const void *);
+  const char *(*cipher_name)(const void *);
 } ssl;
 
 static bool has_ssl;
@@ -17,7 +20,9 @@ static bool has_ssl;
 static void look_up(void) {
   static const char *const names[] = {"SSL_CTX_get0_param",          "X509_VERIFY_PARAM_set_hostflags",
                                       "X509_VERIFY_PARAM_set1_host", "X509_VERIFY_PARAM_set1_ip_asc",
-                                      "SSL_get0_alpn_selected",      "SSL_get_shutdown"};
+                                      "SSL_get0_alpn_selected",      "SSL_get_shutdown",
+                                      "SSL_version",                 "SSL_get_current_cipher",
+                                      "SSL_CIPHER_get_name"};
   has_ssl = ccurl_openssl_find(&ssl, names, sizeof(names) / sizeof(*names));
 }
 
@@ -55,6 +60,20 @@ bool ccurl_tls_is_open(CURL *easy) {
   enum { RECEIVED_SHUTDOWN = 2 };
   const void *session = session_of(easy);
   return session != NULL && !(ssl.shutdown(session) & RECEIVED_SHUTDOWN);
+}
+
+int ccurl_tls_version(CURL *easy) {
+  // OpenSSL's own QUIC has the version of QUIC here, whose handshake is that of TLS 1.3 (RFC 9001).
+  enum { QUIC_1 = 1 };
+  const void *session = session_of(easy);
+  int version = session == NULL ? 0 : ssl.version(session);
+  return version == QUIC_1 ? CCURL_TLS_1_3 : version;
+}
+
+const char *ccurl_tls_cipher(CURL *easy) {
+  const void *session = session_of(easy);
+  const void *cipher = session == NULL ? NULL : ssl.cipher(session);
+  return cipher == NULL ? NULL : ssl.cipher_name(cipher);
 }
 
 static bool names_streams(const unsigned char *name, unsigned length) {

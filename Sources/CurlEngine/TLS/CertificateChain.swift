@@ -1,6 +1,6 @@
 import CCurl
 
-/// The certificates of a TLS server, encoded as DER, with the checks of the handshake.
+/// The certificates of a TLS server, encoded as DER, with the checks and the result of the handshake.
 package final class CertificateChain: Sendable {
     /// The checks of revocation that a handshake has made.
     package struct RevocationChecks: OptionSet, Hashable, Sendable {
@@ -21,21 +21,31 @@ package final class CertificateChain: Sendable {
     package let sent: [[UInt8]]
     /// The checks of revocation.
     package let revocationChecks: RevocationChecks
+    /// The version of TLS; `nil` if the handshake is not complete.
+    package let version: TransferTrust.Version?
+    /// OpenSSL's name of the cipher suite; `nil` if the handshake is not complete.
+    package let cipherSuite: String?
 
     /// Creates a chain.
-    package init(validated: [[UInt8]], sent: [[UInt8]], revocationChecks: RevocationChecks = []) {
+    package init(
+        validated: [[UInt8]], sent: [[UInt8]], revocationChecks: RevocationChecks = [],
+        version: TransferTrust.Version? = nil, cipherSuite: String? = nil
+    ) {
         self.validated = validated
         self.sent = sent
         self.revocationChecks = revocationChecks
+        self.version = version
+        self.cipherSuite = cipherSuite
     }
 }
 
 extension CertificateChain: Hashable {
-    /// Returns whether the certificates and the checks are the same.
+    /// Returns whether the certificates, the checks and the results are the same.
     package static func == (one: CertificateChain, other: CertificateChain) -> Bool {
         one === other
             || one.validated == other.validated && one.sent == other.sent
                 && one.revocationChecks == other.revocationChecks
+                && one.version == other.version && one.cipherSuite == other.cipherSuite
     }
 
     /// Hashes the server's own certificate, which differs between almost all chains.
@@ -64,7 +74,18 @@ extension EasyHandle {
         var checks: CertificateChain.RevocationChecks = []
         if flags & CCURL_CHAIN_CHECKED_LISTS != 0 { checks.insert(.lists) }
         if flags & CCURL_CHAIN_CHECKED_STAPLE != 0 { checks.insert(.staple) }
-        return CertificateChain(validated: lists.validated, sent: lists.sent, revocationChecks: checks)
+        return CertificateChain(
+            validated: lists.validated, sent: lists.sent, revocationChecks: checks, version: tlsVersion,
+            cipherSuite: unsafe ccurl_tls_cipher(curl).map { unsafe String(cString: $0) })
+    }
+
+    /// The version of TLS of the transfer's connection; `nil` without one that the engine knows.
+    private var tlsVersion: TransferTrust.Version? {
+        switch unsafe ccurl_tls_version(curl) {
+        case CCURL_TLS_1_2: .v1_2
+        case CCURL_TLS_1_3: .v1_3
+        default: nil
+        }
     }
 
     /// Whether the transfer's connection has resumed a TLS session, which has no verified chain.

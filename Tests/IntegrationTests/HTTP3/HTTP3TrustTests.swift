@@ -29,7 +29,7 @@ struct HTTP3TrustTests {
         #expect(response.version == .http3)
         await session.shutdown()
         let trust = try #require(response.serverTrust)
-        #expect(trust.isValidated)
+        #expect(trust.isValidated && trust.tlsVersion == .v1_3 && trust.cipherSuite?.hasPrefix("TLS_") == true)
         return trust.chain
     }
 

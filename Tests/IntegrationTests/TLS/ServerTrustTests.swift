@@ -43,6 +43,22 @@ struct ServerTrustTests {
         await session.shutdown()
     }
 
+    @Test(arguments: [(.v1_2, "ECDHE-ECDSA-AES128-GCM-SHA256"), (.v1_3, nil)] as [(TLSVersion, String?)])
+    func theVersionAndTheCipherSuiteAreThoseOfTheConnection(_ version: TLSVersion, _ suite: String?) async throws {
+        let session = peer.session {
+            ($0.tls.minimumVersion, $0.tls.maximumVersion, $0.tls.cipherList) = (version, version, suite)
+            $0.collectsServerTrust = true
+        }
+        for number in 1...2 {
+            let (_, response) = try await session.data(peer.url("chain"))
+            #expect(response.metrics.isReusedConnection == (number == 2))
+            let trust = try #require(response.serverTrust)
+            #expect(trust.tlsVersion == version)
+            #expect(suite.map { trust.cipherSuite == $0 } ?? (trust.cipherSuite?.hasPrefix("TLS_") == true))
+        }
+        await session.shutdown()
+    }
+
     /// Another request's connection has resumed a TLS session, which has no chain. A complete handshake takes its place.
     @Test func aConnectionWithoutAChainIsReplaced() async throws {
         let session = peer.session()

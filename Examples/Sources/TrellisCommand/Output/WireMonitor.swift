@@ -105,6 +105,10 @@ actor WireMonitor: EventMonitor {
     }
 
     private func end(_ metrics: Metrics, since start: Duration) {
+        if let version = metrics.serverTrust?.tlsVersion {
+            let suite = metrics.serverTrust?.cipherSuite.map { " with \($0)" } ?? ""
+            remark("TLS \(version.rawValue)\(suite)")
+        }
         if let certificate = metrics.serverTrust?.chain.first ?? metrics.serverTrust?.sentChain.first {
             let end = certificate.notAfter.formatted(.iso8601)
             remark("Certificate: \(certificate.subject), issued by \(certificate.issuer), valid until \(end)")

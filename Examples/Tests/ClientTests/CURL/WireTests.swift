@@ -40,7 +40,7 @@ import Testing
         #expect(run.status == 7 && run.errors.lines.first == "* Connecting to 127.0.0.1:1", "\(run.errors)")
     }
 
-    @Test func theCertificateOfTheServerIsShown() async throws {
+    @Test func theCertificateOfTheServerAndTheResultOfTheHandshakeAreShown() async throws {
         let arguments = [
             "-v", "https://localhost:\(try await Secure.port("strict"))/", "--cacert",
             try await Secure.file("strict.pem"),
@@ -49,6 +49,7 @@ import Testing
         #expect(lines.contains { $0.contains(#/^\* connected to .* over HTTP\/1\.1, TLS in /#) }, "\(lines)")
         let certificate = #/^\* Certificate: .*CN=.*, issued by .*, valid until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/#
         #expect(lines.count { $0.contains(certificate) } == 1, "\(lines)")
+        #expect(lines.count { $0.contains(#/^\* TLS 1\.3 with TLS_[A-Z0-9_]+$/#) } == 1, "\(lines)")
     }
 
     @Test func theShownHeadIsTheOneThatIsSent() async throws {

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The certificates with which a server has proved its identity in a TLS handshake.
+/// The certificates with which a server has proved its identity in a TLS handshake, and the version and cipher suite of the connection.
 ///
 /// The names of hosts and the signatures were verified in the handshake by the rules of the session (``TLSConfiguration``); ``isValidated``
 /// says whether they were.
@@ -24,6 +24,8 @@ public struct ServerTrust: Sendable {
         let sentChain: [Certificate]
         let isValidated: Bool
         let revocationChecks: RevocationChecks
+        let tlsVersion: TLSVersion?
+        let cipherSuite: String?
     }
 
     private let storage: Boxed<Parts>
@@ -36,14 +38,16 @@ public struct ServerTrust: Sendable {
     ///   - sentChain: The certificates that the server has sent; `chain` if `nil`.
     ///   - isValidated: Whether the handshake has validated the chain; `true` unless given.
     ///   - revocationChecks: The checks for revocation that were made; none unless given.
+    ///   - tlsVersion: The version of TLS; `nil` unless given.
+    ///   - cipherSuite: The cipher suite by OpenSSL's name; `nil` unless given.
     public init(
         host: String, chain: [Certificate], sentChain: [Certificate]? = nil, isValidated: Bool = true,
-        revocationChecks: RevocationChecks = []
+        revocationChecks: RevocationChecks = [], tlsVersion: TLSVersion? = nil, cipherSuite: String? = nil
     ) {
         storage = Boxed(
             Parts(
                 host: host, chain: chain, sentChain: sentChain ?? chain, isValidated: isValidated,
-                revocationChecks: revocationChecks))
+                revocationChecks: revocationChecks, tlsVersion: tlsVersion, cipherSuite: cipherSuite))
     }
 
     /// Creates the trust of a server from the certificates of a connection.
@@ -72,7 +76,8 @@ public struct ServerTrust: Sendable {
         }
         self.init(
             host: host, chain: certificates, sentChain: sent, isValidated: isValidated,
-            revocationChecks: RevocationChecks(rawValue: chain.revocationChecks.rawValue))
+            revocationChecks: RevocationChecks(rawValue: chain.revocationChecks.rawValue),
+            tlsVersion: chain.version.map { $0 == .v1_2 ? .v1_2 : .v1_3 }, cipherSuite: chain.cipherSuite)
     }
 
     /// The host that the request is for, as in its URL: in lower case, and an IPv6 address without brackets.
@@ -94,10 +99,17 @@ public struct ServerTrust: Sendable {
 
     /// The checks of revocation that the handshake has made.
     public var revocationChecks: RevocationChecks { storage.value.revocationChecks }
+
+    /// The version of TLS that the connection has, which is 1.3 over HTTP/3 (RFC 9001); `nil` after a handshake that was refused.
+    public var tlsVersion: TLSVersion? { storage.value.tlsVersion }
+
+    /// The cipher suite that the connection has, by OpenSSL's name, such as `TLS_AES_256_GCM_SHA384` of TLS 1.3 (RFC 8446, section B.4)
+    /// and `ECDHE-RSA-AES256-GCM-SHA384` of TLS 1.2; `nil` after a handshake that was refused.
+    public var cipherSuite: String? { storage.value.cipherSuite }
 }
 
 extension ServerTrust: Hashable {
-    /// Returns whether the hosts, the certificates and the checks are the same.
+    /// Returns whether the hosts, the certificates, the checks, the versions of TLS and the cipher suites are the same.
     public static func == (one: ServerTrust, other: ServerTrust) -> Bool { one.storage == other.storage }
 
     /// Hashes the host and the server's own certificate.

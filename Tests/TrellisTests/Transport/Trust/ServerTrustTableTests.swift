@@ -57,6 +57,23 @@ struct ServerTrustTableTests {
         #expect(Self.word(host.decide(sent, now: clock.engineSide.now())) == "pending")
     }
 
+    /// An evaluator may refuse what the handshake has agreed on.
+    @Test func anotherVersionOrCipherSuiteIsEvaluatedAnew() async throws {
+        let host = HostTrust("www.example.com", Slow()), clock = TestClock(), known = try Self.chain()
+        func chain(_ version: TransferTrust.Version, _ suite: String) -> CertificateChain {
+            CertificateChain(validated: known.validated, sent: known.sent, version: version, cipherSuite: suite)
+        }
+        try await evaluate(host, chain(.v1_3, "A"), clock)
+        for other in [chain(.v1_3, "B"), chain(.v1_2, "A")] { try await evaluate(host, other, clock) }
+        for (number, version) in [TransferTrust.Version.v1_3, .v1_2].enumerated() {
+            guard case .accepted(let trust, _) = host.decide(chain(version, "A"), now: clock.engineSide.now()) else {
+                Issue.record("\(version) is not accepted")
+                return
+            }
+            #expect(trust.tlsVersion == [.v1_3, .v1_2][number] && trust.cipherSuite == "A")
+        }
+    }
+
     @Test func aRefusalIsNotRemembered() async throws {
         let clock = TestClock(), chain = try Self.chain()
         for (failure, kind) in [
