@@ -78,7 +78,9 @@ public final class Session: Sendable {
         hasSteps = !all.isEmpty || all.redirectHandler != nil || configuration.hasUpgrades
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         let life = life
-        engines = SessionEngines(configuration.engines, limits: configuration.limits) { index, onSample in
+        // The load that adds an engine is measured in real time, which such a clock does not follow.
+        let count = hasOwnClock && configuration.engines == .automatic ? .one : configuration.engines
+        engines = SessionEngines(count, limits: configuration.limits) { index, onSample in
             let executor = EngineExecutor(clock: clock, onSample: onSample)
             return SessionEngine(index, executor: executor, transport: transport(executor), life: life, clock: clock)
         }

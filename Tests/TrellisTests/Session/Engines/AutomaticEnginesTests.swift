@@ -54,6 +54,13 @@ struct AutomaticEnginesTests {
         await scripted.session.shutdown()
     }
 
+    /// A clock that stands still would hold up a request that a second engine has got because the machine was busy.
+    @Test func aSessionWithAClockOfATestHasOneEngine() async {
+        let session = Session(configuration: SessionConfiguration(), transport: nil, clock: TestClock())
+        #expect(session.engines.all.count == 1 && session.engines.scaling.observer(of: 0) == nil)
+        await session.shutdown()
+    }
+
     /// An engine that is busy gets help if processors are idle.
     @Test(arguments: [(Duration.zero, 1), (.milliseconds(100), 2)])
     mutating func theIdleTimeOfTheProcessorsIsRead(_ idle: Duration, _ count: Int) async {
