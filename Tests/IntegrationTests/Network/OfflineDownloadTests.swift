@@ -60,14 +60,14 @@ struct OfflineDownloadTests {
     /// A download begins without a network. Its first request is sent when the network is there.
     @Test func aDownloadBeginsWhenTheNetworkIsThere() async throws {
         _ = try await peer.answer(Nothing.self, to: "answer")
+        let isWaiting = LoopbackServer.Gate()
         let session = await machine.session { configuration in
             configuration.reachability = machine.reachability
-            configuration.eventMonitors = [events]
-            configuration.steps.intercept(with: OfflineRetrier(maximumWait: .seconds(3600), machine.reachability))
+            configuration.steps.intercept(with: machine.offlineRetrier(isWaiting))
         }
         let download = session.downloadRequest(try url, to: .file(folder("a.bin")))
         async let value = download.value
-        try await events.waitForFailedConnections(1)
+        try await isWaiting.opened()
         try machine.join()
         let file = try await value
         #expect(folder.data("a.bin") == Self.content && file.interruptions == 0)

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Trellis
+import TrellisTesting
 
 /// Requests and downloads wait until there is a way to caddy, which is on another machine. Both machines are network namespaces.
 @Suite(.timeLimit(.minutes(3)), .requiresPeers, .requiresNamespaces, .returningThreads, .requires("caddy"))
@@ -8,7 +9,7 @@ struct RealLineOfflineTests {
     private let machine: TestMachine
     private let peer: Peer
     private let folder: Folder
-    private let events = ConnectionEvents()
+    private let isWaiting = LoopbackServer.Gate()
 
     init() async throws {
         machine = try TestMachine()
@@ -22,14 +23,13 @@ struct RealLineOfflineTests {
         await machine.session { configuration in
             configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
             configuration.reachability = machine.reachability
-            configuration.eventMonitors = [events]
-            configuration.steps.intercept(with: OfflineRetrier(maximumWait: .seconds(3600), machine.reachability))
+            configuration.steps.intercept(with: machine.offlineRetrier(isWaiting))
         }
     }
 
-    /// Waits until an attempt has found no way to the server, and joins the machine to the network.
+    /// Waits until an attempt has found no way to the server and its retrier waits for one, and joins the machine to the network.
     private func join() async throws {
-        try await events.waitForFailedConnections(1)
+        try await isWaiting.opened()
         try machine.join()
     }
 

@@ -112,8 +112,16 @@ final class TestMachine: Sendable {
         _ = setns(namespace, 0x4000_0000)  // CLONE_NEWNET
     }
 
+    private var monitor: NetworkMonitor { NetworkMonitor(inside: { self.inside($0) }) }
+
     /// The reachability on this machine.
-    var reachability: NetworkReachability { NetworkReachability(NetworkMonitor(inside: { self.inside($0) })) }
+    var reachability: NetworkReachability { NetworkReachability(monitor) }
+
+    /// Returns a retrier that waits for this machine's network, and opens a gate when it waits.
+    func offlineRetrier(_ isWaiting: LoopbackServer.Gate) -> OfflineRetrier {
+        OfflineRetrier(
+            maximumWait: .seconds(3600), NetworkReachability(source: AwaitedNetwork(monitor, isAwaited: isWaiting)))
+    }
 
     /// Returns a session on this machine.
     ///
@@ -135,6 +143,29 @@ final class TestMachine: Sendable {
     static func settle(_ session: Session) async {
         // The sockets are handled between two jobs.
         for _ in 0..<2 { await Task(executorPreference: session.executor) {}.value }
+    }
+}
+
+/// A network that tells when somebody waits for it.
+private struct AwaitedNetwork: NetworkStatusSource {
+    private let monitor: NetworkMonitor
+    private let isAwaited: LoopbackServer.Gate
+
+    init(_ monitor: NetworkMonitor, isAwaited: LoopbackServer.Gate) {
+        (self.monitor, self.isAwaited) = (monitor, isAwaited)
+    }
+
+    var status: NetworkReachability.Status { get async { await monitor.status } }
+
+    func observe(
+        _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
+    ) -> any NetworkStatusObservation {
+        defer { isAwaited.open() }
+        return monitor.observe(body)
+    }
+
+    func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation {
+        monitor.observeUplinks(body)
     }
 }
 
