@@ -14,7 +14,7 @@ import TrellisTesting
 
 private struct User: Decodable, Sendable { var name: String }
 
-/// Makes the backends those of the process. Call this once, before the first request.
+/// Sets the backends of the process. Call this once, before the first request.
 private func bootstrap(_ tracer: some Tracer, _ factory: some MetricsFactory) {
     LoggingSystem.bootstrap { label in
         var handler = StreamLogHandler.standardError(label: label)
@@ -37,7 +37,7 @@ private func loadUser(from session: Session) async throws -> User {
     return try await session.decode(User.self, from: request)
 }
 
-/// Loads the user in the scope of other backends than those of the process, for example in a test.
+/// Loads the user in the scope of other backends than the process's, for example in a test.
 private func loadUser(
     from session: Session, _ tracer: some Tracer, _ factory: some MetricsFactory, _ logger: Logger
 ) async throws -> User {

@@ -24,7 +24,8 @@ let session = Session()
     let options: DownloadDestination.Options = [.createIntermediateDirectories, .keepIfItMatches, .removePreviousFile]
     var names: [String] = []
     var downloads: [DownloadRequest] = []
-    for line in try await session.string(list).split(whereSeparator: \.isNewline) {
+    let lines = try await session.string(list).utf8.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+    for line in lines.map(Substring.init) {
         let words = line.split(separator: " ", maxSplits: 1)
         let name = words.last?.drop { $0 == " " || $0 == "*" } ?? ""
         guard words.count == 2, !name.isEmpty, !name.hasPrefix("."), !name.contains("/") else { continue }

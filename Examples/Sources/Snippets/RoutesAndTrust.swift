@@ -43,5 +43,5 @@ func addUpgrades(to configuration: inout SessionConfiguration) {
     configuration.hsts = HSTSStore()  // in memory
     configuration.hsts = HSTSStore(file: "hsts.txt")  // in the format of `curl --hsts`, for several processes
     configuration.alternativeServices = AlternativeServiceStore()  // in memory
-    configuration.alternativeServices = AlternativeServiceStore(file: "alt-svc.txt")  // that of `curl --alt-svc`
+    configuration.alternativeServices = AlternativeServiceStore(file: "alt-svc.txt")  // the file of `curl --alt-svc`
 }

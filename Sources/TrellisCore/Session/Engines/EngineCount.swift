@@ -16,9 +16,8 @@ public struct EngineCount: Sendable, Hashable, CustomStringConvertible {
     var idleProcessors = 0.5
 
     /// One engine at first. Another one is added when the threads of all engines are busy most of the time and at least half a core is idle
-    /// or runs only work of low priority (niceness). Without an idle core, another engine would compete with the server or the application
-    /// for processor time: requests would cost more of it, for little or no gain. When there is less to do, new requests go to fewer
-    /// engines again.
+    /// or runs only work of low priority (niceness). Without an idle core, another engine would take processor time from the server or the
+    /// application. When there is less to do, new requests go to fewer engines again.
     ///
     /// The maximum is one engine for each core on which the process may run, and no more than a container's limit on processor time allows
     /// (the quota of its cgroups, rounded up; read once for each process). An engine is also added if all others are stuck. If the system
