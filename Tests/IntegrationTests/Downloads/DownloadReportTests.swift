@@ -41,7 +41,12 @@ struct DownloadReportTests {
 
     @Test func aDownloadInParts() async throws {
         let content = noise(16 << 20, seed: 3)
-        let server = try FileServer(content) { number, _ in number == 2 ? .cut(100_000) : .whole }
+        // The first connection would sometimes have the whole file before there is a second one.
+        let isDivided = LoopbackServer.Gate()
+        let server = try FileServer(content) { number, _ in
+            if number == 2 { isDivided.open() }
+            return number == 1 ? .held(1 << 20, isDivided) : number == 2 ? .cut(100_000) : .whole
+        }
         var options = DownloadOptions()
         options.connections = 4
         let file = try await download(server.url, options).value

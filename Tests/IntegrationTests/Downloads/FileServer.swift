@@ -23,6 +23,8 @@ final class FileServer: Sendable {
         case reset(Int)
         /// The given number of bytes of the body, followed by silence until the gate opens.
         case stalled(Int, LoopbackServer.Gate)
+        /// The given number of bytes of the body, and the rest when the gate opens.
+        case held(Int, LoopbackServer.Gate)
         /// Silence without a head, until the gate opens.
         case silent(LoopbackServer.Gate)
         /// The given number of bytes of the body, followed by about 20 kB per second.
@@ -52,6 +54,13 @@ final class FileServer: Sendable {
             case .other(let answer): return answer
             case .whole: return .init(body: .raw { try $0.write(Array(head.utf8) + Array(body)) })
             case .silent(let gate): return .init(body: .raw { try $0.wait(for: gate) })
+            case .held(let count, let gate):
+                return .init(
+                    body: .raw { connection in
+                        try connection.write(Array(head.utf8) + Array(body.prefix(count)))
+                        try connection.wait(for: gate)
+                        try connection.write(Array(body.dropFirst(count)))
+                    })
             case .crawling(let count):
                 return .init(
                     body: .raw { connection in
