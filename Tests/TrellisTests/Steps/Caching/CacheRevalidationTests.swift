@@ -163,4 +163,19 @@ struct CacheRevalidationTests {
         _ = try await world.get(head)
         #expect(try await world.storedCount == 0)
     }
+
+    @Test(arguments: [false, true])
+    func theCookiesOfAValidationAreThoseOfItsOwnRequest(_ isStream: Bool) async throws {
+        let world = World(policy: CachePolicy(sharing: .shared)) { request in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return World.response("one", World.fields([.setCookie: "user=1"]))
+            }
+            return World.response("", status: 304, World.fields([.setCookie: "user=2"]))
+        }
+        _ = try await world.get()
+        world.pass(61)
+        let (text, response) = try await world.get(nil, isStream: isStream)
+        #expect(text == "one" && response.cacheStatus?.isValidated == true)
+        #expect(response.headers[values: .setCookie] == ["user=2"])
+    }
 }

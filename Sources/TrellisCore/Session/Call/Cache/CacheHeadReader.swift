@@ -27,11 +27,11 @@ struct CacheLead: Sendable {
         ticket.settle(.notStored)
     }
 
-    /// Returns whether a response with a status need not be the response to the request: a 304 is about a stored one, a part may complete
-    /// one, in place of a failure a stored one may be used, and after a 407 or a 421 the request may be sent again.
+    /// Returns whether a response with a status need not be the response to the request: a 304 is about a stored one, instead of a failure
+    /// a stored one may be used, and after a 407 or a 421 the request may be sent again.
     static func isUndecided(_ status: HTTPResponse.Status) -> Bool {
         switch status.code {
-        case 206, 304, 407, 421, 500...: true
+        case 304, 407, 421, 500...: true
         default: false
         }
     }

@@ -10,11 +10,9 @@ extension CacheLookup {
     }
 
     /// Returns the refusal to store a response; `nil` if its head decides.
-    ///
-    /// - Parameter isCombined: Whether the response is a stored part with more bytes, which the cache itself has requested.
-    func refusal(of received: StoredHead, isCombined: Bool = false) -> Refusal? {
+    func refusal(of received: StoredHead) -> Refusal? {
         if request.cacheMode == .noStore { return Refusal(detail: "mode-no-store") }
-        return isCombined || isMethodStorable(received) ? nil : Refusal(detail: detail(of: received))
+        return isMethodStorable(received) ? nil : Refusal(detail: detail(of: received))
     }
 
     /// Returns the reason why a response is not stored whatever its fields allow; `nil` if the method of the request is reason enough.
@@ -29,19 +27,6 @@ extension CacheLookup {
     /// Returns whether a response may be stored.
     func storability(of facts: CacheFacts, method: HTTPRequest.Method) -> CacheStorability {
         CacheStorability.decision(facts, to: method, fields)
-    }
-
-    /// Returns the reason for which a received part may not be stored even with a stored one, whose fields do not decide about it; `nil` if
-    /// it may. Its own fields need not make it of use alone.
-    func prohibition(of part: StoredHead) -> CacheStorability.Reason? {
-        var head = CachedHead(part, request: fields.headers)
-        guard case .refused(let reason) = storability(of: head.judge(policy), method: request.method) else {
-            return nil
-        }
-        switch reason {
-        case .range, .notReusable: return nil
-        case .method, .requestNoStore, .noStore, .private, .authorization, .unknownStatus, .varyAny: return reason
-        }
     }
 
     /// Returns whether the method and the status are ones whose responses can be stored.

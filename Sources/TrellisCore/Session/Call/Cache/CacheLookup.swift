@@ -182,9 +182,7 @@ final class CacheLookup: Sendable {
         // A part that is validated has no such beginning either.
         case .forward(let reason, validating: let index?) where !hasNeededBytes(entries[index]):
             return .forward(reason, validating: nil)
-        case .complete(let completion) where fields.presence.contains(.range) && isDecoded(entries[completion.index]):
-            return .forward(.partial, validating: nil)
-        case .use, .forward, .complete, .unsatisfiable: return decision
+        case .use, .forward, .unsatisfiable: return decision
         }
     }
 

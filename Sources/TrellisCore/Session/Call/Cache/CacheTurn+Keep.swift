@@ -69,19 +69,12 @@ extension CacheTurn {
     // MARK: Storing
 
     /// Begins to store a response; `nil` if the response is not stored.
-    ///
-    /// - Parameter frame: The stored bytes with which the received ones are the body of the response; `nil` without any.
-    func recording(
-        of received: StoredHead, _ ticket: CacheTicket, _ status: inout CacheStatus, within frame: StoredFrame? = nil
+    private func recording(
+        of received: StoredHead, _ ticket: CacheTicket, _ status: inout CacheStatus
     ) async -> CacheRecording? {
-        if let refusal = lookup.refusal(of: received, isCombined: frame != nil) {
+        if let refusal = lookup.refusal(of: received) {
             status.detail = refusal.detail
             return nil
-        }
-        var (received, frame) = (received, frame)
-        if received.status == 206, frame == nil, let joined = await joinedPart(received, ticket) {
-            received = joined.head
-            frame = joined.frame
         }
         var head = CachedHead(received, request: headers)
         if let handler = pipeline.steps.cachedResponseHandler {
@@ -106,7 +99,7 @@ extension CacheTurn {
             let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
             status.isStored = true
             status.secondsToLive = facts.timeToLive(at: cache.now)
-            return CacheRecording(writer, head, ticket, in: cache, within: frame) { error in
+            return CacheRecording(writer, head, ticket, in: cache) { error in
                 observer?.tell(.cacheFailed(error), attempt: attempt)
             }
         } catch {
@@ -128,21 +121,6 @@ extension CacheTurn {
             return entry.head.status == .ok
                 && entry.head.stored.entityTag.map { head.stored.entityTag?.hasSameBytes(as: $0) ?? false } ?? false
         }
-    }
-
-    /// Returns the head of a received part together with a stored one that it touches, and the stored bytes; `nil` if the received part is
-    /// stored alone.
-    private func joinedPart(
-        _ received: StoredHead, _ ticket: CacheTicket
-    ) async -> (head: StoredHead, frame: StoredFrame)? {
-        guard lookup.prohibition(of: received) == nil else { return nil }
-        for entry in await matchingEntries(ticket.key) {
-            let stored = entry.head.stored
-            guard let combination = PartCombination(stored, received, isConditional: false), combination.isWorthCopying
-            else { continue }
-            return (combination.head(stored, received, cache.policy), storedFrame(of: entry, combination))
-        }
-        return nil
     }
 
     /// Returns the response with the body for the caller, which is stored as it is read.

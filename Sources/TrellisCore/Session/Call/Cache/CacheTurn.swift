@@ -42,8 +42,6 @@ struct CacheTurn {
         // A hedge must not wait for the slow attempt that it is to overtake.
         var waits = Waits(
             isAllowed: lookup.isLikeOthers && pipeline.context.hedges == 0, rest: cache.policy.maximumCoalescedWait)
-        // The bytes before a stored part are requested once.
-        var mayFill = mayStoreParts
         // A storage may still have what it was told to remove.
         var dropCount = 0
         while true {
@@ -61,18 +59,6 @@ struct CacheTurn {
                     try await drop(entries[use.index], key, because: error)
                     dropCount += 1
                 }
-            case .complete(let completion) where pipeline.call.delivery != .memory && completion.isTooLongForStream:
-                return try await forwarded(.partial, key, validating: nil, entries)
-            case .complete(let completion) where completion.isFirstOfTwo && mayFill:
-                mayFill = false
-                if let answer = try await filled(completion, key, entries) { return answer }
-            case .complete(let completion) where completion.isFirstOfTwo:
-                return try await forwarded(.partial, key, validating: nil, entries)
-            case .complete(let completion):
-                let answer = try await sentOnce(.partial, key, entries, &waits) { leader in
-                    try await completed(completion, key, entries, leader)
-                }
-                if let answer { return answer }
             case .forward(.request, let index):
                 return try await forwarded(.request, key, validating: index, entries)
             case .forward(let reason, let index):
@@ -82,12 +68,6 @@ struct CacheTurn {
                 if let answer { return answer }
             }
         }
-    }
-
-    /// Whether nothing about the request forbids to store the bytes before a stored part.
-    private var mayStoreParts: Bool {
-        !lookup.fields.directives.contains(.noStore) && pipeline.steps.cachedResponseHandler == nil
-            && !(cache.policy.isShared && lookup.fields.presence.contains(.authorization))
     }
 
     // MARK: Stored responses

@@ -43,7 +43,7 @@ final class DirectCacheTurn: HeadValidator {
             guard let answer = lookup.answer(entries[use.index], use, limit: limit) else { return .waiting }
             return .stored(answer)
         case .forward(let reason, validating: nil) where reason == .uriMiss || reason == .bypass:
-            // A part may complete another one, and a condition may confirm what another request has stored.
+            // Another request may have stored more of a part meanwhile, or what a condition confirms.
             guard immediate.stores != nil, !lookup.fields.isConditional, !lookup.fields.presence.contains(.range) else {
                 return .waiting
             }
@@ -52,7 +52,7 @@ final class DirectCacheTurn: HeadValidator {
             }
             guard case .leader(let ticket) = cache.exchanges.join(key, variant: nil) else { return .waiting }
             return .sending(DirectCacheTurn(lookup, immediate, reason, ticket, now))
-        case .forward, .complete, .unsatisfiable: return .waiting
+        case .forward, .unsatisfiable: return .waiting
         }
     }
 

@@ -21,8 +21,6 @@ final class CacheRecording: Sendable {
     private let head: CachedHead
     private let ticket: CacheTicket
     private let cache: HTTPCache
-    /// The stored bytes around the received ones; `nil` if the received ones are the complete body of the entry.
-    private let frame: StoredFrame?
     /// Is called if the storage fails, and has not failed before.
     private let onFailure: @Sendable (any Error) -> Void
     private let state = Locked(State.open)
@@ -31,10 +29,10 @@ final class CacheRecording: Sendable {
 
     init(
         _ writer: any CacheWriter, _ head: CachedHead, _ ticket: CacheTicket, in cache: HTTPCache,
-        within frame: StoredFrame?, onFailure: @escaping @Sendable (any Error) -> Void
+        onFailure: @escaping @Sendable (any Error) -> Void
     ) {
         (self.writer, self.head, self.ticket) = (writer, head, ticket)
-        (self.cache, self.frame, self.onFailure) = (cache, frame, onFailure)
+        (self.cache, self.onFailure) = (cache, onFailure)
     }
 
     deinit {
@@ -58,7 +56,7 @@ final class CacheRecording: Sendable {
     func write(_ bytes: Data) async {
         guard begin() else { return }
         do {
-            if let frame { try await frame.write(bytes, to: writer) } else { try await writer.write(bytes) }
+            try await writer.write(bytes)
             await end(.open)
         } catch is CancellationError {
             await end(.dropped)
@@ -80,11 +78,8 @@ final class CacheRecording: Sendable {
     func waitForCommit() async { await committing.withLock { $0 }?.value }
 
     private func finish() async {
-        if let frame, !frame.isFull { return await end(.dropped) }
+        guard ticket.mayStore(head.variant) else { return await end(.refused) }
         do {
-            // A newer response may be stored while the stored bytes are copied.
-            try await frame?.finish(writer)
-            guard ticket.mayStore(head.variant) else { return await end(.refused) }
             try await writer.commit()
         } catch {
             return await fail(error)

@@ -106,6 +106,14 @@ struct StoredHead: Hashable, Sendable {
     /// The strong or weak entity tag; `nil` without a single one.
     var entityTag: String? { deciding.single(.eTag) }
 
+    /// The validator that distinguishes the representation from every other one of its URL, if any. A tag that is not UTF-8 has no exact
+    /// text.
+    var strongValidator: StrongValidator? {
+        let validator = StrongValidator(deciding)
+        if case .entityTag? = validator, entityTag == nil { return nil }
+        return validator
+    }
+
     /// The date of the last modification; `nil` without a single valid one.
     var lastModified: HTTPDate? { values.lastModified }
 

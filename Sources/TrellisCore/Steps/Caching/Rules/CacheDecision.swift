@@ -9,8 +9,6 @@ enum CacheDecision: Hashable, Sendable {
     /// The request is sent. If there is a stored response, it is validated: its validators are sent, unless the request has conditions of
     /// its own.
     case forward(CacheStatus.ForwardReason, validating: Int?)
-    /// A stored part has some of the bytes that the request asks for. The others are requested.
-    case complete(PartCompletion)
     /// The response is a 504, because the request must not be sent (RFC 9111, section 5.2.1.7).
     case unsatisfiable
 
@@ -69,8 +67,8 @@ enum CacheDecision: Hashable, Sendable {
     ) -> CacheDecision {
         let decision = possibleDecision(for: request, candidates, at: now)
         switch decision {
-        case .forward where request.mustNotBeSent, .complete where request.mustNotBeSent: return .unsatisfiable
-        case .forward, .complete, .use, .unsatisfiable: return decision
+        case .forward where request.mustNotBeSent: return .unsatisfiable
+        case .forward, .use, .unsatisfiable: return decision
         }
     }
 
@@ -96,9 +94,7 @@ enum CacheDecision: Hashable, Sendable {
             // A 304 would not make such a part, fresh or stale, the response: its validators are not sent.
             if hasNoSuchBytes { return .forward(.request, validating: nil) }
             let needed = bytes ?? 0..<candidate.length
-            guard part.clamped(to: needed) == needed else {
-                return partialDecision(for: request, index, candidate, range, needed)
-            }
+            guard part.clamped(to: needed) == needed else { return .forward(.partial, validating: nil) }
         }
         let facts = candidate.facts
         let usability = CacheUsability(facts, request.fields.directives, request.mode, at: now)
@@ -115,21 +111,6 @@ enum CacheDecision: Hashable, Sendable {
             return .use(use)
         case .mustValidate: return .forward(usability.timeToLive > 0 ? .request : .stale, validating: validating)
         }
-    }
-
-    /// Returns the decision about a request for bytes of which a stored part lacks some.
-    ///
-    /// - Parameter range: The range of the request that is to be answered; `nil` for the complete representation.
-    private static func partialDecision(
-        for request: Request, _ index: Int, _ candidate: Candidate, _ range: RequestedRange?, _ needed: Range<Int64>
-    ) -> CacheDecision {
-        // A condition, several ranges, and the range of another representation are the origin's to answer.
-        let isPlain = !request.fields.presence.contains(.ifChanged)
-        let isUnderstood = range != nil || request.fields.presence.isDisjoint(with: [.range, .ifRange])
-        guard request.method == .get, isPlain, isUnderstood,
-            let completion = PartCompletion(index, candidate, needed: needed)
-        else { return .forward(.partial, validating: nil) }
-        return .complete(completion)
     }
 
     /// Returns the index of the latest of the responses that the origin has selected for such a request (RFC 9111, section 4); `nil` if

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import TrellisCore
 
-/// Requests at the same time of which each is sent: the response to one of them is none to the other.
+/// Requests at the same time: which of them are sent, and which wait for the response to another one.
 @Suite(.timeLimit(.minutes(3)))
 struct CacheMergingTests {
     private typealias World = CacheWorld
@@ -63,6 +63,34 @@ struct CacheMergingTests {
     @Test(arguments: [.default, .forceCache] as [CacheMode], [.default, .forceCache] as [CacheMode])
     func equalGETsAreMerged(_ one: CacheMode, _ other: CacheMode) async throws {
         #expect(try await sentCount(request(one), request(other)) == 1)
+    }
+
+    /// Each of the requests that wait would fail after the time of all failures before its own.
+    @Test(arguments: [false, true])
+    func afterAStaleResponseAllThatWaitAskAtTheSameTime(_ isUnreachable: Bool) async throws {
+        let (first, rest, count) = (LoopbackServer.Gate(), LoopbackServer.Gate(), Locked(0))
+        let world = World { _ in
+            let number = count.next()
+            if number == 1 { return World.response("one", [.cacheControl: "max-age=60, stale-if-error=600"]) }
+            try await (number == 2 ? first : rest).opened()
+            if isUnreachable { throw TransportFailure(.connectionFailed(.unreachable("down"))) }
+            return World.response("down", status: 503, [:])
+        }
+        _ = try await world.get()
+        world.pass(61)
+        let leader = Task { try await world.get() }
+        try await world.transport.waitUntilRequested(count: 2)
+        let others = (1...2).map { _ in Task { try await world.get() } }
+        while world.cache.exchanges.waitingCount != 2, !Task.isCancelled { await Task.yield() }
+        first.open()
+        #expect(try await leader.value[0] == "one")
+        // If one of them led, the other one would wait for it.
+        while world.transport.startedCount < 4, world.cache.exchanges.waitingCount != 1, !Task.isCancelled {
+            await Task.yield()
+        }
+        #expect(world.transport.startedCount == 4)
+        rest.open()
+        for other in others { #expect(try await other.value[0] == "one") }
     }
 
     private func request(_ mode: CacheMode) -> Request {

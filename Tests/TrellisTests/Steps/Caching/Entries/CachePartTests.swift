@@ -75,4 +75,90 @@ struct CachePartTests {
         #expect(try await world.get() == ["0123456789", "trellis; fwd=partial; ttl=60; stored"])
         #expect(world.transport.requests.count == 3)
     }
+
+    /// Stored bytes and received ones are never put together: the request is sent as the caller has made it.
+    @Test(arguments: ["bytes=3-7", "bytes=0-", "bytes=-6", nil], [false, true])
+    func aRequestForMoreThanAPartIsSentAsItIs(_ range: String?, _ isStream: Bool) async throws {
+        let origin = PartOrigin()
+        let world = World { origin.response(to: $0) }
+        _ = try await world.get(World.request("bytes=0-4"))
+        let (text, response) = try await world.get(range, isStream: isStream)
+        let bytes = RequestedRange(World.request(range).headers)?.bytes(of: 10) ?? 0..<10
+        #expect(text == String("0123456789".dropFirst(Int(bytes.lowerBound)).prefix(bytes.count)))
+        #expect(response.cacheStatus?.description == "trellis; fwd=partial; ttl=60; stored")
+        #expect(world.transport.requests.map { $0.headers[.range] } == ["bytes=0-4", range])
+        #expect(world.transport.requests.allSatisfy { !$0.headers.contains(.ifRange) })
+        #expect(try await world.get(range, isStream: isStream).1.cacheStatus?.isHit == true)
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .head])
+    func aRequestThatMustNotBeSentGetsNoPart(_ method: HTTPRequest.Method) async throws {
+        let origin = PartOrigin()
+        let world = World { origin.response(to: $0) }
+        _ = try await world.get(World.request("bytes=0-4"))
+        let request = Request(World.url, method: method).withCacheMode(.onlyIfCached)
+        #expect(try await world.session.data(request).1.status == .gatewayTimeout)
+        #expect(world.transport.requests.count == 1)
+    }
+
+    /// A part that touches the stored one, and one that does not.
+    @Test(arguments: ["bytes=800-809", "bytes=990-999"])
+    func aShortPartDoesNotReplaceALongerOne(_ range: String) async throws {
+        let long = String(repeating: "0123456789", count: 100)
+        let origin = PartOrigin(long)
+        let world = World { origin.response(to: $0) }
+        _ = try await world.get(World.request("bytes=0-799"))
+        #expect(try await world.get(World.request(range)) == ["0123456789", "trellis; fwd=partial"])
+        #expect(try await world.get(World.request("bytes=0-9")) == ["0123456789", "trellis; hit; ttl=60"])
+        // A part of another representation is no part of that one.
+        origin.replace(long, "\"2\"")
+        #expect(try await world.get(World.request(range))[1] == "trellis; fwd=partial; ttl=60; stored")
+    }
+
+    /// RFC 9110, section 15.3.7.3: parts with different validators are parts of different representations.
+    @Test func aPartOfAnotherRepresentationReplacesTheStoredOne() async throws {
+        let origin = PartOrigin()
+        let world = World { origin.response(to: $0) }
+        _ = try await world.get(World.request("bytes=0-4"))
+        origin.replace("abcdefghij", "\"2\"")
+        #expect(try await world.get(World.request("bytes=5-9"))[0] == "fghij")
+        #expect(try await world.get(World.request("bytes=0-4")) == ["abcde", "trellis; fwd=partial; ttl=60; stored"])
+        #expect(try await world.get() == ["abcdefghij", "trellis; fwd=partial; ttl=60; stored"])
+    }
+
+    // MARK: Histories
+
+    /// Random requests for parts of a representation that changes: each response has the bytes of one representation, that of its tag.
+    @Test(arguments: [false, true]) func noByteIsThatOfAnotherRepresentation(_ isOnDisk: Bool) async throws {
+        let origin = PartOrigin()
+        let world = World(storage: folder.cacheStorage(isOnDisk: isOnDisk)) { origin.response(to: $0) }
+        func text(_ version: Int) -> String {
+            String(decoding: (0..<40).map { UInt8(97 + ($0 + version * 7) % 26) }, as: UTF8.self)
+        }
+        var generator = SeededGenerator(seed: isOnDisk ? 1 : 2)
+        for step in 0..<Scale.count(150, all: 300) {
+            if step % 9 == 0 { origin.replace(text(step), "\"\(step)\"") }
+            if step % 5 == 0 { try await world.cache.removeAll() }
+            let first = Int.random(in: 0..<40, using: &generator)
+            let last = Int.random(in: first..<40, using: &generator)
+            let isWhole = Int.random(in: 0..<4, using: &generator) == 0
+            let (got, response) = try await world.get(
+                isWhole ? nil : "bytes=\(first)-\(last)", isStream: Bool.random(using: &generator))
+            let version = try #require(response.headers[.eTag].flatMap { Int($0.dropFirst().dropLast()) })
+            var bytes: Range<Int64> = 0..<40
+            if response.status == .partialContent {
+                let range = try #require(response.headers[.contentRange].flatMap { ContentRange($0) })
+                guard case .part(let part, total: 40) = range else {
+                    Issue.record("\(range)")
+                    continue
+                }
+                bytes = part
+                #expect(part == Int64(first)..<Int64(last + 1))
+            }
+            let expected = text(version).dropFirst(Int(bytes.lowerBound)).prefix(bytes.count)
+            #expect(got == String(expected), "step \(step)")
+            world.pass(Double(Int.random(in: 0..<20, using: &generator)))
+        }
+        #expect(world.cache.statistics.hitCount > 5)
+    }
 }

@@ -100,9 +100,9 @@ struct CacheRangeMergingTests {
 
     // MARK: Stored parts
 
-    /// The bytes that a stored part lacks are requested once, and so are those beside it.
+    /// A stored part lacks bytes that several requests ask for.
     @Test(arguments: [nil, "bytes=0-9", "bytes=5-9"], [false, true])
-    func theSameMissingBytesAreRequestedOnce(_ range: String?, _ isStream: Bool) async throws {
+    func equalRequestsForMoreThanAPartSendOneRequest(_ range: String?, _ isStream: Bool) async throws {
         let world = world(atOnce: 1)
         _ = try await world.get(World.request("bytes=0-4"))
         let (texts, statuses, sentCount) = try await results([range, range, range], world, isStream: isStream)
@@ -112,9 +112,9 @@ struct CacheRangeMergingTests {
         #expect(world.cache.exchanges.leaderCount == 0)
     }
 
-    /// The stored bytes are too many to be copied for each short completion. The requests that wait for it are sent at the same time, not
-    /// one after the other.
-    @Test func aCompletionThatIsNotStoredIsNotShared() async throws {
+    /// A shorter part is not stored instead of a longer one. The requests that wait for it are sent at the same time, not one after the
+    /// other.
+    @Test func aShorterPartIsNotShared() async throws {
         origin.replace(String(repeating: "0123456789", count: 100), "\"1\"")
         let (origin, gate, rest, count) = (origin, gate, LoopbackServer.Gate(), Locked(0))
         let world = World(clock: TestClock()) { request in

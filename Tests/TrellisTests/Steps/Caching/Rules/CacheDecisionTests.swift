@@ -169,7 +169,6 @@ struct CacheDecisionTests {
             case .use(let use): use.isValidatedAfterwards ? .background : use.isNotModified ? .notModified : .use
             case .forward(let reason, validating: nil): .forward(reason)
             case .forward(let reason, validating: _): .validate(reason)
-            case .complete: .forward(.partial)
             case .unsatisfiable: .unsatisfiable
             }
         #expect(outcome == row.outcome)
@@ -206,24 +205,21 @@ struct CacheDecisionTests {
         (.rfc9110("13.1.5"), ["Range: bytes=0-4", "If-Range: \(CacheSamples.date(0))"], nil, .whole),
         (.rfc9111("3.3"), [], 2..<6, .forward(.partial)), (.rfc9111("3.3"), ["Range: bytes=2-5"], 2..<6, .bytes(2..<6)),
         (.rfc9111("3.3"), ["Range: bytes=3-4"], 2..<6, .bytes(3..<5)),
-        (.rfc9111("3.4"), ["Range: bytes=3-6"], 2..<6, .complete(6..<7)),
-        (.rfc9111("3.4"), ["Range: bytes=0-3"], 2..<6, .complete(0..<2)),
+        (.rfc9111("3.4"), ["Range: bytes=3-6"], 2..<6, .forward(.partial)),
+        (.rfc9111("3.4"), ["Range: bytes=0-3"], 2..<6, .forward(.partial)),
         (.rfc9111("3.3"), ["Range: bytes=-4"], 6..<10, .bytes(6..<10)),
-        (.rfc9111("3.4"), ["Range: bytes=-5"], 6..<10, .complete(5..<6)),
+        (.rfc9111("3.4"), ["Range: bytes=-5"], 6..<10, .forward(.partial)),
         (.rfc9111("3.3"), ["Range: bytes=0-1,3-4"], 2..<6, .forward(.partial)),
-        (.rfc9111("3.4"), [], 0..<6, .complete(6..<10)), (.rfc9111("3.4"), [], 1..<10, .complete(0..<1)),
-        (.rfc9111("3.4"), ["Range: bytes=3-"], 0..<6, .complete(6..<10)),
-        (.rfc9111("3.4"), ["Range: bytes=-30"], 2..<10, .complete(0..<2)),
-        // Bytes at both ends are missing: those before the part are requested first, if most of the complete representation is stored.
-        (.rfc9111("3.4"), [], 2..<8, .complete(0..<2)), (.rfc9111("3.4"), ["Range: bytes=0-"], 2..<8, .complete(0..<2)),
-        (.rfc9111("3.4"), [], 3..<8, .forward(.partial)),
-        (.rfc9111("3.4"), ["Range: bytes=1-8"], 2..<8, .forward(.partial)),
+        (.rfc9111("3.4"), [], 0..<6, .forward(.partial)), (.rfc9111("3.4"), [], 1..<10, .forward(.partial)),
+        (.rfc9111("3.4"), ["Range: bytes=3-"], 0..<6, .forward(.partial)),
+        (.rfc9111("3.4"), ["Range: bytes=-30"], 2..<10, .forward(.partial)),
+        (.rfc9111("3.4"), ["Range: bytes=0-"], 2..<8, .forward(.partial)),
         // No byte that is asked for is stored, or bytes at both ends are missing.
         (.rfc9111("3.3"), ["Range: bytes=6-7"], 2..<6, .forward(.partial)),
         (.rfc9111("3.3"), ["Range: bytes=0-1"], 2..<6, .forward(.partial)),
         (.rfc9111("3.4"), ["Range: bytes=1-8"], 2..<6, .forward(.partial)),
         // The caller's own conditions.
-        (.rfc9110("13.1.5"), ["Range: bytes=3-6", "If-Range: \"a\""], 2..<6, .complete(6..<7)),
+        (.rfc9110("13.1.5"), ["Range: bytes=3-6", "If-Range: \"a\""], 2..<6, .forward(.partial)),
         (.rfc9110("13.1.5"), ["Range: bytes=3-6", "If-Range: \"b\""], 2..<6, .forward(.partial)),
         (.rfc9111("3.4"), ["If-None-Match: \"b\""], 0..<6, .forward(.partial)),
     ]
@@ -233,8 +229,6 @@ struct CacheDecisionTests {
         case whole
         case bytes(Range<Int64>)
         case forward(CacheStatus.ForwardReason)
-        /// These bytes are requested.
-        case complete(Range<Int64>)
     }
 
     @Test(arguments: ranges)
@@ -248,7 +242,6 @@ struct CacheDecisionTests {
         switch decision {
         case .use(let use): #expect(outcome == use.range.map { .bytes($0) } ?? .whole)
         case .forward(let reason, validating: nil): #expect(outcome == .forward(reason))
-        case .complete(let completion): #expect(outcome == .complete(completion.missing))
         case .forward, .unsatisfiable: Issue.record("\(decision)")
         }
     }

@@ -20,7 +20,7 @@ extension SuiteTables {
         "partial-store-partial-reuse-partial-absent": partOfAnotherLength,
         "partial-store-partial-reuse-partial-suffix": partOfAnotherLength,
         "partial-store-partial-complete":
-            "Without a strong validator, the parts may be of two representations (RFC 9110, section 15.3.7.3).",
+            "Parts are not put together (RFC 9111, section 3.4, allows it).",
 
         "other-cookie (private)":
             "The caller's own Cookie separates what the cache of one user stores, as any other secret of a request does.",

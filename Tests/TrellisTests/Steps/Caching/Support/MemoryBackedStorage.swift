@@ -23,17 +23,13 @@ extension MemoryBackedStorage {
     var usage: CacheUsage { memory.usage }
 }
 
-/// A writer that calls closures before it writes, and before and after its entry becomes visible.
+/// A writer that calls closures before and after its entry becomes visible.
 struct ProbedWriter: CacheWriter {
     let writer: any CacheWriter
-    var willWrite: @Sendable (Data) -> Void = { _ in }
     var willCommit: @Sendable () async throws -> Void = {}
     var didCommit: @Sendable () async throws -> Void = {}
 
-    func write(_ bytes: Data) async throws {
-        willWrite(bytes)
-        try await writer.write(bytes)
-    }
+    func write(_ bytes: Data) async throws { try await writer.write(bytes) }
     func commit() async throws {
         try await willCommit()
         try await writer.commit()
