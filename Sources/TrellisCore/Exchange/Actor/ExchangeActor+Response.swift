@@ -10,9 +10,11 @@ extension ExchangeActor {
             redirects: prepared.history?.redirects ?? [], bodyCut: bodyCut, to: prepared.answered)
     }
 
-    /// Whether the call makes a further attempt, or follows a redirect.
+    /// Whether the call makes a further attempt, or follows a redirect. A call that may continue says so itself if it does not.
     var isContinuedByCall: Bool {
-        prepared.history?.isContinued(after: failure, head: head, of: prepared) ?? false
+        guard let history = prepared.history else { return false }
+        return history.isContinued(after: failure, head: head, of: prepared)
+            || failure == nil && history.mayFailLater(after: head, of: prepared)
     }
 
     var finalMetrics: Metrics { metrics(report) }

@@ -317,6 +317,10 @@ final class DirectCall: Sendable {
                     .success(StepResponse(response: response, content: .data(body), to: prepared)), sending.request,
                     sending.exchange))
         }
+        // The session would wait for the call to continue.
+        if prepared.history?.mayFailLater(after: received.head, of: prepared) == true {
+            sending.exchange.recordAbandonment()
+        }
         if call.observer != nil { call.tellEnd(.success(response)) }
         return .answer(
             Answer(to: prepared, response: response, body: body, observer: call.observer))

@@ -65,6 +65,41 @@ struct DirectCallTests {
         await shutdown
     }
 
+    /// The exchange of a coded response has not failed when its body turns out to be damaged, which a session that drains must know of.
+    @Test func aDamagedBodyIsRetriedWhileTheSessionDrains() async throws {
+        let scripted = Scripted { $0.steps.cache = HTTPCache() }
+        let request = Count().request()
+        async let outcome = Outcome { try await text(scripted.session, request) }
+        let first = try await scripted.transport.nextAttempt()
+        async let shutdown: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        await scripted.waitUntilRefusing()
+        first.connect()
+        first.receiveHead(headers: [.contentEncoding: "gzip", .cacheControl: "max-age=60"])
+        first.receiveBody("no gzip")
+        first.end()
+        let second = try await scripted.transport.nextAttempt()
+        second.respond("x")
+        #expect(await outcome == .answer("x"))
+        await shutdown
+    }
+
+    /// The session waits for no retrier of a coded response that is not damaged: its clock stands still.
+    @Test func aCodedResponseEndsTheDrain() async throws {
+        let scripted = Scripted { $0.steps.cache = HTTPCache() }
+        let coded = try #require(Data(base64Encoded: "H4sIAAAAAAAC/8tIzcnJBwCGphA2BQAAAA=="))
+        let request = Count().request()
+        async let outcome = Outcome { try await text(scripted.session, request) }
+        let first = try await scripted.transport.nextAttempt()
+        async let shutdown: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        await scripted.waitUntilRefusing()
+        first.connect()
+        first.receiveHead(headers: [.contentEncoding: "gzip", .cacheControl: "max-age=60"])
+        first.receiveBody(coded)
+        first.end()
+        #expect(await outcome == .answer("hello"))
+        await shutdown
+    }
+
     @Test func aRedirectIsFollowedWhileTheSessionDrains() async throws {
         let scripted = Scripted { $0.steps.adapters = [Adapter { request, _ in request.withHeader(.accept, "a/b") }] }
         async let outcome = Outcome { try await text(scripted.session, Request("http://localhost/")) }
