@@ -167,9 +167,6 @@ package struct AgingQueue<ID: Hashable> {
     /// The next member; `nil` if the queue is empty.
     @inlinable package var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
 
-    /// The number of spots in memory, vacated spots included.
-    package var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
-
     /// Releases the memory of a long queue once it is empty.
     @inlinable
     mutating func forgetCrowd() {

@@ -6,9 +6,6 @@ struct OriginNumbers {
     private var useCounts: [Int] = []
     private var free: [Int32] = []
 
-    /// The number of origins in use.
-    var count: Int { numbers.count }
-
     /// Returns the number of an origin; `nil` if no socket uses it.
     func number(of name: String) -> Int32? { numbers[name] }
 

@@ -185,13 +185,6 @@ package struct WireFields: Hashable, Sendable {
             }
         }
     }
-
-    /// Calls `body` with the bytes of each name and value, in order.
-    package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
-        forEachLine { line, parts in
-            body(line.extracting(..<parts.nameEnd), line.extracting(parts.valueStart...))
-        }
-    }
 }
 
 extension [UInt8] {

@@ -27,9 +27,6 @@ extension TrellisError {
             return (1...3).lazy.compactMap { String(validating: data.dropLast($0), as: UTF8.self) }.first
         }
 
-        /// The start of the text as one line without control characters, for messages; `nil` if there is no text.
-        var line: String? { line(ofType: "") }
-
         /// Returns the start of the text as one line without control characters and without secrets, for messages; `nil` if there is no
         /// text.
         ///

@@ -94,9 +94,6 @@ public struct Response: Sendable {
     /// Returns the response with a cache status.
     func with(_ status: CacheStatus) -> Response { changed { $0.metrics.cacheStatus = status } }
 
-    /// Returns the response with another head.
-    func with(_ head: ResponseHead) -> Response { changed { ($0.head, $0.metrics) = (head, metrics) } }
-
     /// Returns the response with the reason why only the beginning of its body was read.
     func with(_ bodyCut: BodyCut) -> Response { changed { $0.bodyCut = bodyCut } }
 

@@ -16,9 +16,6 @@ package struct LibcurlTransport: Transport {
         engine.start(transfer, delegate: LibcurlEvents(events))
         return transfer
     }
-
-    /// The number of open sockets. Call only on the engine thread.
-    package var openSocketCount: Int { engine.openSocketCount }
 }
 
 extension LibcurlTransport: ConnectionPool {

@@ -7,6 +7,9 @@ import Testing
 /// Calls that may block run on threads of their own.
 @Suite(.timeLimit(.minutes(3)))
 struct BlockingThreadPoolTests {
+    /// The largest number of threads for one folder.
+    private static let maximumCountOfPlace = BlockingThreadPool.maximumCount / 4
+
     /// A gate that opens when all threads have arrived.
     private final class Gate: Sendable {
         private let missing: Locked<Int>
@@ -51,7 +54,7 @@ struct BlockingThreadPoolTests {
         let leaving = (0..<count).map { _ in
             Task { try await BlockingThreadPool.tryingUnlessCancelled(at: place, body) }
         }
-        while begun.withLock({ $0 }) < BlockingThreadPool.maximumCountOfPlace, !Task.isCancelled { await Task.yield() }
+        while begun.withLock({ $0 }) < Self.maximumCountOfPlace, !Task.isCancelled { await Task.yield() }
         for number in 0..<count {
             #expect(await BlockingThreadPool.run { number } == number)
             #expect(await BlockingThreadPool.run(at: place + "/other") { number } == number)
@@ -60,11 +63,11 @@ struct BlockingThreadPoolTests {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
-        #expect(begun.withLock { $0 } == BlockingThreadPool.maximumCountOfPlace)
+        #expect(begun.withLock { $0 } == Self.maximumCountOfPlace)
         gate.withLock { $0 = true }
         for task in waiting { await task.value }
         // What nobody waits for any more has not begun, and the place has its threads again.
-        #expect(begun.withLock { $0 } <= count + BlockingThreadPool.maximumCountOfPlace)
+        #expect(begun.withLock { $0 } <= count + Self.maximumCountOfPlace)
         #expect(await BlockingThreadPool.run(at: place) { 1 } == 1)
     }
 

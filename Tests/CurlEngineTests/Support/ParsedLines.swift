@@ -45,7 +45,8 @@ struct ParsedLines {
     /// Returns the fields as `name:value`.
     static func text(_ fields: WireFields) -> [String] {
         var all: [String] = []
-        fields.forEach { name, value in
+        fields.forEachLine { line, parts in
+            let (name, value) = (line.extracting(..<parts.nameEnd), line.extracting(parts.valueStart...))
             all.append(
                 String(decoding: name.indices.map { name[$0] }, as: UTF8.self) + ":"
                     + String(decoding: value.indices.map { value[$0] }, as: UTF8.self))

@@ -26,7 +26,7 @@ struct BodyExcerptTests {
     @Test(arguments: [[0xFF, 0x61], [0x61, 0xC3], [0xC3, 0x28]] as [[UInt8]])
     func whatIsNoTextIsNotShown(_ bytes: [UInt8]) {
         #expect(Excerpt(Data(bytes)).text == nil)
-        #expect(Excerpt(Data(bytes)).line == nil)
+        #expect(Excerpt(Data(bytes)).line(ofType: "") == nil)
     }
 
     @Test(
@@ -36,6 +36,6 @@ struct BodyExcerptTests {
             (String(repeating: "a", count: 301), String(repeating: "a", count: 300) + "…"),
         ] as [(String, String?)])
     func itIsShownAsOneLine(_ body: String, _ line: String?) {
-        #expect(Excerpt(Data(body.utf8)).line == line)
+        #expect(Excerpt(Data(body.utf8)).line(ofType: "") == line)
     }
 }

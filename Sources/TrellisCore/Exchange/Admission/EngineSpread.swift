@@ -39,9 +39,6 @@ struct EngineSpread: Hashable {
     /// Returns the number of connections that an engine has open.
     func openCount(on engine: Int) -> Int { engine < shares.count ? shares[engine].open : 0 }
 
-    /// Returns the number of requests that have a slot on an engine.
-    func activeCount(on engine: Int) -> Int { engine < shares.count ? shares[engine].active : 0 }
-
     /// Records requests that got their slots before the session had several engines.
     mutating func adopt(active: Int, connections: Int, on engine: Int) {
         modify(engine) { $0 = Share(open: connections, active: active) }

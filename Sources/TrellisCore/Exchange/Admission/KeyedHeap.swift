@@ -8,8 +8,6 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
 
     var isEmpty: Bool { nodes.isEmpty }
 
-    var count: Int { nodes.count }
-
     /// The member with the lowest key, and its key.
     var first: (key: Key, member: Member)? { nodes.first }
 

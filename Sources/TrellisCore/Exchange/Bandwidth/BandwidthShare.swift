@@ -44,8 +44,6 @@ struct BandwidthShare<Member: Hashable> {
         patience = Self.time(of: Int64(limit.burst), limit) - Self.time(of: Int64(limit.quantum), limit)
     }
 
-    var memberCount: Int { accounts.count }
-
     /// The number of comparisons made to find the next member. Tests use it to check the cost of a turn.
     var comparisons: Int { waiting.comparisons }
 

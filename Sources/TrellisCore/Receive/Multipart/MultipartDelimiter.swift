@@ -18,8 +18,6 @@ struct MultipartDelimiter: Sendable {
     /// The two hyphens and the boundary.
     private let marker: [UInt8]
 
-    init(_ boundary: String) { self.init(boundary.utf8) }
-
     init(_ boundary: some Sequence<UInt8>) { marker = Array("--".utf8) + boundary }
 
     /// Compares the boundary with the bytes at `start`, which is the start of a line.

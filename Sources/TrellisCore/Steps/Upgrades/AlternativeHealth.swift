@@ -39,9 +39,6 @@ struct AlternativeHealth: Sendable {
     /// The number of times that everything was forgotten.
     private var generation = 0
 
-    /// The number of services that are remembered at present.
-    var count: Int { records.count }
-
     /// Returns whether a request may be sent to a service now. A service that is not known to work is tested by one request at a time, so
     /// that the others do not wait for a connection that may never be made.
     func mayUse(_ use: Use, at now: Date) -> Bool {

@@ -89,9 +89,6 @@ extension AlternativeServiceStore {
     /// Whether the services of the file are known.
     var isLoaded: Bool { records.isLoaded }
 
-    /// Whether changes are being written.
-    var isSaving: Bool { records.isSaving }
-
     /// Reads the file, if that has not been done.
     func load() async { await records.load() }
 

@@ -53,7 +53,7 @@ private func check(_ bytes: [UInt8], _ spec: FormDataSpec, _ input: FuzzInput) {
 private func checkReader(
     _ bytes: [UInt8], _ boundary: String, _ expected: [MultipartParser.Piece], _ input: FuzzInput
 ) {
-    let parser = MultipartParser(MultipartDelimiter(boundary), maximumHeadSize: 1 << 20, mayStopAnywhere: false)
+    let parser = MultipartParser(MultipartDelimiter(boundary.utf8), maximumHeadSize: 1 << 20, mayStopAnywhere: false)
     let cuts =
         bytes.count < 4096
         ? input.cuts(of: bytes) : [[bytes], [Array(bytes.prefix(999)), Array(bytes.dropFirst(999))]]

@@ -6,7 +6,7 @@ import FoundationEssentials
 func fuzzMultipart(_ input: FuzzInput) {
     let boundary = ["b", "--", "a b", "boundary"][Int(input.choice & 3)]
     let parser = MultipartParser(
-        MultipartDelimiter(boundary), maximumHeadSize: input.choice & 4 == 0 ? 1 << 14 : 24,
+        MultipartDelimiter(boundary.utf8), maximumHeadSize: input.choice & 4 == 0 ? 1 << 14 : 24,
         mayStopAnywhere: input.choice & 8 != 0)
     let whole = joined(MachineOutcome(parser, [input.body]))
     for pieces in input.cuts {

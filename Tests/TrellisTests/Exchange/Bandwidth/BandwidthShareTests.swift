@@ -27,7 +27,6 @@ struct BandwidthShareTests {
         func leave(_ member: Int) { share.leave(member) }
         func grants(at now: EngineInstant) -> [Int] { share.grants(at: now) }
         var nextGrant: EngineInstant? { share.nextGrant }
-        var memberCount: Int { share.memberCount }
         var comparisons: Int { share.comparisons }
     }
 
@@ -95,7 +94,6 @@ struct BandwidthShareTests {
         #expect(!share.join(3, at: Self.instant(0)))
         share.leave(1)
         #expect(share.grants(at: Self.instant(0)) == [3])
-        #expect(share.memberCount == 2)
     }
 
     @Test func whoLeavesWhileWaitingIsNotNamed() {

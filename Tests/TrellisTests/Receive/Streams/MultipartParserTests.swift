@@ -32,7 +32,7 @@ struct MultipartParserTests {
     }
 
     static func parser(_ boundary: String = "b", limit: Int = 200, mayStop: Bool = false) -> MultipartParser {
-        MultipartParser(MultipartDelimiter(boundary), maximumHeadSize: limit, mayStopAnywhere: mayStop)
+        MultipartParser(MultipartDelimiter(boundary.utf8), maximumHeadSize: limit, mayStopAnywhere: mayStop)
     }
 
     struct Row: Sendable, CustomTestStringConvertible {

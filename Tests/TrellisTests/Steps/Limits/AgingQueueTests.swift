@@ -1,7 +1,7 @@
-import CurlEngine
 import Testing
 import TrellisTesting
 
+@testable import CurlEngine
 @testable import TrellisCore
 
 /// The order of a waiting line.
@@ -129,4 +129,9 @@ struct AgingQueueTests {
         #expect(line.countAhead(of: 0) == 1)
         #expect(Self.order(&line) == [1, 0])
     }
+}
+
+extension AgingQueue {
+    /// The number of spots in memory, vacated spots included.
+    fileprivate var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
 }

@@ -51,9 +51,6 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
         }
     }
 
-    /// The number of bytes of the bodies that are being written.
-    var sizeInWriters: Int { state.withLock { $0.sizeInWriters } }
-
     /// Returns all entries of a key, which counts as their use.
     public func entries(for key: CacheKey) -> [CacheEntry] { state.withLock { $0.entries.use(key) } }
 

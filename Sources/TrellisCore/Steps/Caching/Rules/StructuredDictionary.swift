@@ -47,9 +47,6 @@ struct StructuredDictionary: Hashable, Sendable {
         }
     }
 
-    /// Returns the value of a key; `nil` without a member.
-    subscript(key: String) -> Value? { members.first { $0.key.hasSameBytes(as: key) }?.value }
-
     static func == (left: StructuredDictionary, right: StructuredDictionary) -> Bool {
         left.members.elementsEqual(right.members) { $0.key.hasSameBytes(as: $1.key) && $0.value == $1.value }
     }
