@@ -72,8 +72,8 @@ package final class AttemptHistory: Sendable {
         return conditions.map { !$0.accept(head, of: prepared.request) } ?? false
     }
 
-    /// Returns whether the retriers of a direct call may be asked about a response whose exchange has not failed: the cache decodes the body
-    /// after the exchange, and the body may be damaged.
+    /// Returns whether the retriers of a direct call may be asked about a response whose exchange has not failed: the cache decodes the
+    /// body after the exchange, and the body may be damaged.
     func mayFailLater(after head: ResponseHead?, of prepared: PreparedRequest) -> Bool {
         isDirect && hasRetriers && !prepared.wire.decodesContent && head?.headers.contains(.contentEncoding) == true
     }

@@ -76,8 +76,8 @@ struct PublicSuffixes: Sendable {
     /// label for a suffix.
     static let system = PublicSuffixes(PublicSuffixList.contains)
 
-    /// Returns whether a domain is a suffix. Without a list, a domain without a dot is one, and no other. `co.uk` passes, because the rights
-    /// of a server must not depend on how libcurl was built.
+    /// Returns whether a domain is a suffix. Without a list, a domain without a dot is one, and no other. `co.uk` passes, because the
+    /// rights of a server must not depend on how libcurl was built.
     func contains(_ domain: String) -> Bool { answer(domain) ?? !domain.utf8.contains(UInt8(ascii: ".")) }
 }
 

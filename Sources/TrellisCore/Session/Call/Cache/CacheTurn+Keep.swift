@@ -99,7 +99,7 @@ extension CacheTurn {
             let writer = try await storage.makeWriter(for: ticket.key, head, length: length)
             status.isStored = true
             status.secondsToLive = facts.timeToLive(at: cache.now)
-            return CacheRecording(writer, head, ticket, in: cache) { error in
+            return CacheRecording(writer, head, ticket: ticket, in: cache) { error in
                 observer?.tell(.cacheFailed(error), attempt: attempt)
             }
         } catch {
@@ -152,7 +152,7 @@ extension CacheTurn {
         case .source(let token):
             let hasBody = request.method != .head && ![204, 304].contains(answer.response.status.code)
             let coded = decodes && hasBody ? try CodedBody(answer.response.headers) : nil
-            let source = StoringSource(token, recording, coded, limit: streamLimit, status)
+            let source = StoringSource(token, recording, coded: coded, limit: streamLimit, status: status)
             return answer.replacing(answer.response.with(status), .source(TransferToken(source)))
         }
     }

@@ -28,7 +28,7 @@ final class CacheRecording: Sendable {
     private let committing = Locked<Task<Void, Never>?>(nil)
 
     init(
-        _ writer: any CacheWriter, _ head: CachedHead, _ ticket: CacheTicket, in cache: HTTPCache,
+        _ writer: any CacheWriter, _ head: CachedHead, ticket: CacheTicket, in cache: HTTPCache,
         onFailure: @escaping @Sendable (any Error) -> Void
     ) {
         (self.writer, self.head, self.ticket) = (writer, head, ticket)

@@ -16,8 +16,7 @@ final class StoringSource: WrappingSource {
 
     /// - Parameter limit: The limit on the number of bytes that the reader gets.
     init(
-        _ token: TransferToken, _ recording: CacheRecording?, _ coded: CodedBody?, limit: ByteLimit,
-        _ status: CacheStatus
+        _ token: TransferToken, _ recording: CacheRecording?, coded: CodedBody?, limit: ByteLimit, status: CacheStatus
     ) {
         (self.token, self.recording, self.coded) = (token, recording, coded)
         (self.limit, self.status) = (limit, status)
