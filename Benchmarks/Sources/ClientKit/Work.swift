@@ -8,6 +8,9 @@ public struct Work: Sendable {
         case get, headers, json
         /// The requests of `get`, answered without a body.
         case emptyGet = "empty-get"
+        /// The requests of `get`, each with a handle, or read as a stream, if the client has such a feature.
+        case handleGet = "handle-get"
+        case streamGet = "stream-get"
         /// The requests of `get`, with an adapter and a retry policy if the client has such features.
         case adaptedGet = "adapted-get"
         /// The requests of `get`, with an event monitor if the client has such a feature.

@@ -13,6 +13,7 @@ import TrellisTesting
 struct TrellisClient: Client {
     private let session: Session
     private let options: DownloadOptions
+    private let kind: Work.Kind
     /// The cassette that each request opens; `nil` if there is none.
     private let cassette: LargeCassette?
 
@@ -20,6 +21,7 @@ struct TrellisClient: Client {
         var options = DownloadOptions()
         options.connections = work.concurrency
         self.options = options
+        kind = work.kind
         var configuration = SessionConfiguration()
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
         configuration.limits.total =
@@ -67,7 +69,14 @@ struct TrellisClient: Client {
         if let cassette {
             return try await cassette.opened { try await checked(session.data(cassette.lastURL)).0.count }
         }
-        return try await checked(session.data(url)).0.count
+        switch kind {
+        case .handleGet: return try await session.request(url).data().count
+        case .streamGet:
+            var count = 0
+            for try await chunk in try await streamed(url).chunks { count += chunk.count }
+            return count
+        default: return try await checked(session.data(url)).0.count
+        }
     }
 
     func getReadingHeaders(_ url: String) async throws -> Int {

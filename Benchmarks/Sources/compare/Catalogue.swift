@@ -11,7 +11,7 @@ enum Catalogue {
 
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
-        + [1, 64].map(smallGetOnExecutor) + [adaptedGet, observedGet, realisticGet]
+        + [1, 64].map(smallGetOnExecutor) + [handleGet, streamGet, adaptedGet, observedGet, realisticGet]
         + [instrumentedGet, uninstrumentedGet, mockedGet, cassette, cachedGet, cachedDiskGet, unlikeGet, missedGet]
         + [1, 64].map(tlsGet)
         + [
@@ -151,9 +151,9 @@ enum Catalogue {
     /// and the body of a response over HTTP/2 one after the other, and time would decide whether the client reads them at once.
     private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
         let counted = [
-            "small-get/64", "small-get-on-executor/64", "adapted-get/64", "observed-get/64", "realistic-get/64",
-            "instrumented-get/64", "uninstrumented-get/64", "mocked-get/64", "cached-get/64", "unlike-get/64",
-            "missed-get/64", "json-post/64", "headers/64", "tls-h2-get/1",
+            "small-get/64", "small-get-on-executor/64", "handle-get/64", "stream-get/64", "adapted-get/64",
+            "observed-get/64", "realistic-get/64", "instrumented-get/64", "uninstrumented-get/64", "mocked-get/64",
+            "cached-get/64", "unlike-get/64", "missed-get/64", "json-post/64", "headers/64", "tls-h2-get/1",
         ]
         guard counted.contains(timed.name) else { return nil }
         var benchmark = timed
@@ -181,6 +181,8 @@ enum Catalogue {
         return benchmark
     }
 
+    private static let handleGet = own("handle-get", "GET of 11 bytes with a handle", "/small")
+    private static let streamGet = own("stream-get", "GET of 11 bytes, read as a stream", "/small")
     private static let adaptedGet = stepped(
         "adapted-get", "GET of 11 bytes, with an adapter and a retry policy in Trellis", "/small")
     private static let observedGet = stepped(
