@@ -2,13 +2,13 @@ import CurlEngine
 import FoundationEssentials
 import TrellisCore
 
-/// The outgoing messages of a connection, one after the other, and the answers to pings, which go between them.
+/// The outgoing messages of a connection, one after the other, and the pings and their answers, which go between them.
 extension WebSocketConnection {
     /// Sends a message, and returns when there is room for another one.
     func send(_ message: WebSocketMessage) async throws {
         try Task.checkCancellation()
         guard state.isOpen else { throw notOpen }
-        if senders != nil { try await waitForTurn() }
+        if waiters.senders != nil { try await waitForTurn() }
         if let rest = try beginSending(message) { try await finishSending(rest) }
     }
 
@@ -23,12 +23,12 @@ extension WebSocketConnection {
         guard state.isOpen else { throw notOpen }
         var outgoing: WebSocketOutgoing
         do {
-            outgoing = try writer.outgoing(message, threshold: options.compression?.threshold ?? .max)
+            outgoing = try outbox.writer.outgoing(message, threshold: outbox.threshold)
         } catch {
             throw outOfMemory()
         }
         guard try !sendFrames(of: &outgoing) else { return nil }
-        if senders == nil { senders = FIFO() }
+        if waiters.senders == nil { waiters.senders = FIFO() }
         mustPassTurn = false
         return outgoing
     }
@@ -69,7 +69,7 @@ extension WebSocketConnection {
             } catch {
                 throw sendError(error)
             }
-            lastRoom = context.now()
+            state.keepAlive.noteRoom(at: context.now())
             // The connection may have ended while the last frame waited for room.
             guard state.isOpen else { throw notOpen }
         } while try !sendFrames(of: &outgoing)
@@ -78,7 +78,7 @@ extension WebSocketConnection {
     /// Sends the next frames of a message, as many as there is room for. Returns whether all are sent, and there is room for more.
     private func sendFrames(of outgoing: inout WebSocketOutgoing) throws -> Bool {
         do {
-            while let hasRoom = try writer.sendFrame(of: &outgoing, on: connection) {
+            while let hasRoom = try outbox.writer.sendFrame(of: &outgoing, on: connection) {
                 guard hasRoom else { return false }
             }
             return true
@@ -98,64 +98,78 @@ extension WebSocketConnection {
     }
 
     private func waitForTurn() async throws {
-        let number = nextNumber()
+        let number = waiters.nextNumber()
         try await withTaskCancellationHandler {
-            try await withThrowingContinuation { senders?.append(SendWaiter(number: number, reply: $0)) }
+            try await withThrowingContinuation {
+                waiters.senders?.append(WebSocketWaiters.Waiter(number: number, reply: $0))
+            }
         } onCancel: {
-            Task { await cancelSender(number) }
+            Task { await cancel(number) }
         }
-    }
-
-    private func cancelSender(_ number: UInt64) {
-        var cancelled: SendWaiter?
-        senders?.removeAll { turn in
-            if turn.number == number { cancelled = turn }
-            return turn.number == number
-        }
-        cancelled?.reply.resume(throwing: CancellationError())
     }
 
     private func passTurn() {
-        if let next = senders?.popFirst() { next.reply.resume() } else { senders = nil }
+        if let next = waiters.senders?.popFirst() { next.reply.resume() } else { waiters.senders = nil }
     }
 
-    // MARK: Pings of the server
+    // MARK: Pings
 
-    /// The limit on the pings of one turn that are answered, and on the answers that wait for another one, which itself waits for room.
-    static var largestBacklog: Int { 16 }
-
-    /// Adds a ping to those that are to be answered. When there are many, the last of them gives way to the new one (RFC 6455, section
-    /// 5.5.3).
-    static func add(_ payload: Data, to pings: inout [Data]) {
-        if pings.count == largestBacklog { pings.removeLast() }
-        pings.append(payload)
+    /// Sends a ping, and returns the time until its answer.
+    func ping() async throws -> Duration {
+        try Task.checkCancellation()
+        guard state.isOpen else { throw notOpen }
+        let number = state.keepAlive.nextNumber()
+        return try await withTaskCancellationHandler {
+            try await withThrowingContinuation { reply in
+                waiters.add(reply, forPing: number)
+                handle(.ping(number))
+            }
+        } onCancel: {
+            Task { await cancelPing(number) }
+        }
     }
 
-    /// Answers a ping, once earlier answers have room. Those that wait are limited, so that a server that sends pings and reads nothing
-    /// takes no memory.
+    private func cancelPing(_ number: UInt64) {
+        handle(.pingCancelled(number))
+        waiters.cancelPing(number)
+    }
+
+    func sendPing(_ number: UInt64, isKeepAlive: Bool) {
+        guard let frame = outbox.writer.control(.ping, WebSocketKeepAlive.payload(number)) else { return }
+        guard let hasRoom = try? connection.send(frame), !hasRoom, isKeepAlive else { return }
+        state.keepAlive.isPingWaiting = true
+        Task.immediate { await waitForRoomOfPing() }
+    }
+
+    private func waitForRoomOfPing() async {
+        try? await connection.waitForRoom()
+        state.keepAlive.isPingWaiting = false
+    }
+
+    /// Answers a ping, once earlier answers have room.
     func answer(_ payload: Data) {
-        if var waiting = unansweredPings.take() {
-            Self.add(payload, to: &waiting)
-            unansweredPings = waiting
+        guard outbox.waitingAnswers == nil else {
+            outbox.waitingAnswers?.add(payload)
             return
         }
         guard let hasRoom = sendAnswer(payload), !hasRoom else { return }
-        unansweredPings = []
+        outbox.waitingAnswers = WebSocketAnswers()
         Task.immediate { await sendAnswers() }
     }
 
     /// Sends an answer. Returns whether there is room for more; `nil` if the answer cannot be sent.
     private func sendAnswer(_ payload: Data) -> Bool? {
-        guard let frame = writer.control(.pong, Array(payload)) else { return nil }
+        guard let frame = outbox.writer.control(.pong, Array(payload)) else { return nil }
         return try? connection.send(frame)
     }
 
     /// Sends the answers that wait, each when there is room.
     private func sendAnswers() async {
-        while (try? await connection.waitForRoom()) != nil, state.takesFrames, let next = unansweredPings?.first {
-            unansweredPings?.removeFirst()
+        while (try? await connection.waitForRoom()) != nil, state.takesFrames,
+            let next = outbox.waitingAnswers?.popFirst()
+        {
             guard sendAnswer(next) != nil else { break }
         }
-        unansweredPings = nil
+        outbox.waitingAnswers = nil
     }
 }

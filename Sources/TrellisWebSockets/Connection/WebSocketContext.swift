@@ -58,6 +58,20 @@ struct WebSocketContext: Sendable {
         }
         return known.isCancellation ? known : self.error(.lost(known.reason.description), underlying: known)
     }
+
+    /// Returns the error of the calls on a connection that has ended.
+    func error(of ending: WebSocketState.Ending, hasDropped: Bool, transportError: (any Error)?) -> TrellisError {
+        switch ending {
+        case .closedByPeer(let closing): error(.closed(code: closing.code, reason: closing.reason))
+        case .closed, .closedWithoutReply: error(hasDropped ? .dropped : .notOpen)
+        case .failed(let violation):
+            error(violation.limit.map { .tooLarge(limit: $0) } ?? .protocolViolation(violation.message))
+        case .noPong(let limit): error(.noPong(after: limit))
+        case .timedOut: timeoutError()
+        case .lost: error(.lost("the server ended the connection"))
+        case .transportFailed: error(of: transportError)
+        }
+    }
 }
 
 /// The facts about a connection that can be read at any time.

@@ -19,7 +19,7 @@ struct WebSocketFrameWriter {
 
     /// Returns a control frame; `nil` if memory has run out.
     mutating func control(_ opcode: WebSocketFrameHead.Opcode, _ payload: [UInt8]) -> Data? {
-        Self.frame(WebSocketFrameHead(opcode: opcode, length: payload.count), payload.span, random.next())
+        Self.frame(WebSocketFrameHead(opcode: opcode, length: payload.count), payload.span, mask: random.next())
     }
 
     /// Returns a message as it is sent: as it is, or compressed.
@@ -50,16 +50,16 @@ struct WebSocketFrameWriter {
         guard let (head, range) = message.next() else { return nil }
         let mask = random.next()
         switch message.payload {
-        case .text(let text): return try Self.send(head, text.utf8.span.extracting(range), mask, on: connection)
-        case .binary(let data): return try Self.send(head, data.span.extracting(range), mask, on: connection)
+        case .text(let text): return try Self.send(head, text.utf8.span.extracting(range), mask: mask, on: connection)
+        case .binary(let data): return try Self.send(head, data.span.extracting(range), mask: mask, on: connection)
         }
     }
 
     private static func send(
-        _ head: WebSocketFrameHead, _ payload: Span<UInt8>, _ mask: UInt32, on connection: any DuplexConnection
+        _ head: WebSocketFrameHead, _ payload: Span<UInt8>, mask: UInt32, on connection: any DuplexConnection
     ) throws -> Bool {
         guard payload.count <= largestUnshared else {
-            guard let frame = frame(head, payload, mask) else { throw MessageDeflater.Failure() }
+            guard let frame = frame(head, payload, mask: mask) else { throw MessageDeflater.Failure() }
             return try connection.send(frame)
         }
         return try MaskedBytes.withFrame(
@@ -67,7 +67,7 @@ struct WebSocketFrameWriter {
             writeHead: { head.write(mask: mask, to: &$0) }, { try connection.send($0) })
     }
 
-    private static func frame(_ head: WebSocketFrameHead, _ payload: Span<UInt8>, _ mask: UInt32) -> Data? {
+    private static func frame(_ head: WebSocketFrameHead, _ payload: Span<UInt8>, mask: UInt32) -> Data? {
         MaskedBytes.frame(headCapacity: WebSocketFrameHead.largestSize, payload, mask: mask) {
             head.write(mask: mask, to: &$0)
         }

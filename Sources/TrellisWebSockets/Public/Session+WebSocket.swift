@@ -138,9 +138,8 @@ extension Session {
     }
 
     /// Performs the handshake.
-    fileprivate func connect(
-        _ request: Request, _ handshake: WebSocketHandshake, _ options: WebSocketOptions, _ start: EngineInstant
-    ) async throws -> WebSocket {
+    fileprivate func connect(_ opening: WebSocketOpening) async throws -> WebSocket {
+        let request = opening.request
         let answer = try await switchProtocols(to: "websocket", request)
         guard let connection = answer.connection else {
             var error = Answer(request: request, response: answer.response, body: answer.body)
@@ -150,36 +149,37 @@ extension Session {
         }
         let agreement: WebSocketHandshake.Agreement
         do throws(TrellisError.WebSocketFailure) {
-            agreement = try handshake.check(
+            agreement = try opening.handshake.check(
                 answer.response.headers, key: answer.request?.headers[.secWebSocketKey] ?? "")
         } catch {
             connection.close()
             throw Answer(request: request, response: answer.response, body: nil).error(.webSocketFailed(error))
         }
-        return await open(connection, options, agreement, answer.response, start)
+        return await open(connection, opening, agreement: agreement, response: answer.response)
     }
 
     private func open(
-        _ connection: any DuplexConnection, _ options: WebSocketOptions, _ agreement: WebSocketHandshake.Agreement,
-        _ response: Response, _ start: EngineInstant
+        _ connection: any DuplexConnection, _ opening: WebSocketOpening, agreement: WebSocketHandshake.Agreement,
+        response: Response
     ) async -> WebSocket {
         let context = WebSocketContext(
             clock: clock, timekeeper: { self.timekeeper }, life: life, url: response.url, response: response,
-            start: start)
-        let open = WebSocketConnection(connection, options, agreement.compression, context)
+            start: opening.start)
+        let open = WebSocketConnection(
+            connection, options: opening.options, compression: agreement.compression, context: context)
         await open.start()
-        return WebSocket(open, agreement, response)
+        return WebSocket(open, agreement: agreement, response: response)
     }
 }
 
 /// A handshake that was prepared.
 private final class WebSocketOpening: Sendable {
     private let session: Session
-    private let request: Request
-    private let handshake: WebSocketHandshake
-    private let options: WebSocketOptions
+    let request: Request
+    let handshake: WebSocketHandshake
+    let options: WebSocketOptions
     /// The instant of the call.
-    private let start: EngineInstant
+    let start: EngineInstant
 
     init(
         session: Session, request: Request, handshake: WebSocketHandshake, options: WebSocketOptions,
@@ -192,7 +192,7 @@ private final class WebSocketOpening: Sendable {
         self.start = start
     }
 
-    func open() async throws -> WebSocket { try await session.connect(request, handshake, options, start) }
+    func open() async throws -> WebSocket { try await session.connect(self) }
 }
 
 extension WebSocketOptions {

@@ -31,7 +31,7 @@ public final class WebSocket: Sendable {
     public let extensions: String
     private let connection: WebSocketConnection
 
-    init(_ connection: WebSocketConnection, _ agreement: WebSocketHandshake.Agreement, _ response: Response) {
+    init(_ connection: WebSocketConnection, agreement: WebSocketHandshake.Agreement, response: Response) {
         self.connection = connection
         answer = response
         subprotocol = agreement.subprotocol

@@ -19,18 +19,19 @@ struct MockSocket {
         let executor = EngineExecutor(clock: engineClock)
         self.executor = executor
         let context = WebSocketContext(clock: engineClock, timekeeper: { executor }, url: "http://localhost/")
-        let connection = WebSocketConnection(wire, options, compression, context)
+        let connection = WebSocketConnection(wire, options: options, compression: compression, context: context)
         await connection.start()
         self.connection = connection
         let head = ResponseHead(status: .switchingProtocols)
         socket = WebSocket(
-            connection, WebSocketHandshake.Agreement(), Response(head: head, url: "http://localhost/"))
+            connection, agreement: WebSocketHandshake.Agreement(),
+            response: Response(head: head, url: "http://localhost/"))
     }
 
     /// Waits until the connection has handled the answers to all its pings, and the ends of their writes.
     func waitForPongs() async {
-        while await !connection.pings.isEmpty, !Task.isCancelled { await Task.yield() }
-        while await connection.hasWaitingPing, !Task.isCancelled { await Task.yield() }
+        while await !connection.state.keepAlive.isAnswered, !Task.isCancelled { await Task.yield() }
+        while await connection.state.keepAlive.isPingWaiting, !Task.isCancelled { await Task.yield() }
     }
 
     /// Waits until nothing is read because enough messages wait for their reader. The last of them was read a moment before.

@@ -76,13 +76,13 @@ struct WebSocketClosingTests {
     @Test func unreadMessagesAreDroppedSoThatTheAnswerToTheCloseIsFound() async throws {
         let mock = await MockSocket()
         for _ in 0..<100 { mock.wire.send(ServerFrame.text("unread")) }
-        try await mock.wire.state.wait { $0.readCount == WebSocketConnection.mark.count }
+        try await mock.wire.state.wait { $0.readCount == WebSocketInbox.mark.count }
         let closing = Task { try await mock.socket.close() }
         _ = try await mock.finish()
         try await closing.value
         var count = 0
         let failure = await webSocketFailure { for try await _ in mock.socket.messages { count += 1 } }
-        #expect(count == WebSocketConnection.mark.count && failure == .dropped)
+        #expect(count == WebSocketInbox.mark.count && failure == .dropped)
         // Every later call has the same error.
         #expect(await webSocketFailure { _ = try await mock.socket.receive() } == .dropped)
         #expect(await webSocketFailure { try await mock.socket.send("late") } == .dropped)
@@ -94,7 +94,7 @@ struct WebSocketClosingTests {
     @Test func nothingIsReadBehindADroppedMessage() async throws {
         let mock = await MockSocket()
         for index in 0..<100 { mock.wire.send(ServerFrame.text("\(index)")) }
-        try await mock.wire.state.wait { $0.readCount == WebSocketConnection.mark.count }
+        try await mock.wire.state.wait { $0.readCount == WebSocketInbox.mark.count }
         let closing = Task { try await mock.socket.close() }
         try await mock.wire.waitUntilRead()
         #expect(try await mock.socket.receive() == .text("0"))
@@ -105,7 +105,7 @@ struct WebSocketClosingTests {
         let failure = await webSocketFailure {
             for try await message in mock.socket.messages { if let text = message.text { texts.append(text) } }
         }
-        #expect(texts == (0..<WebSocketConnection.mark.count).map { "\($0)" } && failure == .dropped)
+        #expect(texts == (0..<WebSocketInbox.mark.count).map { "\($0)" } && failure == .dropped)
         await mock.shutDown()
     }
 
@@ -274,7 +274,8 @@ struct WebSocketClosingTests {
             clock: clock, timekeeper: { EngineExecutor(clock: clock) }, url: "http://localhost/")
         weak var released: WebSocketConnection?
         do {
-            let connection = WebSocketConnection(wire, WebSocketOptions(pingInterval: nil), nil, context)
+            let connection = WebSocketConnection(
+                wire, options: WebSocketOptions(pingInterval: nil), compression: nil, context: context)
             await connection.start()
             released = connection
         }
@@ -299,7 +300,7 @@ struct WebSocketClosingTests {
         let mock = await MockSocket(WebSocketOptions(pingInterval: nil))
         mock.wire.send(ServerFrame.text("unread") + [0xB1, 0x00])
         await mock.waitForTimers(1)
-        mock.clock.move(by: WebSocketConnection.settlingLimit - .nanoseconds(1))
+        mock.clock.move(by: WebSocketState.settlingLimit - .nanoseconds(1))
         await mock.settle()
         #expect(mock.wire.frames == [])
         mock.clock.move(by: .nanoseconds(1))

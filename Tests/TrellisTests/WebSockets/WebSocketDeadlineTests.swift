@@ -185,19 +185,4 @@ struct WebSocketDeadlineTests {
         #expect(failure == .invalidArgument("the total time of a WebSocket is not positive"))
         await session.shutdown()
     }
-
-    @Test func theStateEndsTheCallsAndLeavesTimeForTheClosingHandshake() {
-        var open = WebSocketState()
-        let effects = open.handle(.deadlineReached)
-        #expect(
-            effects == [.startCloseTimer, .sendClose(WebSocketClosing(code: .goingAway)), .finish(.timedOut)]
-                && open.phase == .ending)
-        for event in [.deadlineReached, .receivedPing] as [WebSocketState.Event] {
-            #expect(open.handle(event) == [] && open.phase == .ending)
-        }
-        #expect(open.handle(.closeTimedOut) == [.cut] && open.phase == .ended)
-        var closing = WebSocketState()
-        _ = closing.handle(.close(WebSocketClosing(code: .normalClosure)))
-        #expect(closing.handle(.deadlineReached) == [] && closing.phase == .closing)
-    }
 }

@@ -50,7 +50,8 @@ struct WebSocketFloodTests {
         let executor = EngineExecutor(clock: engineClock)
         let context = WebSocketContext(clock: engineClock, timekeeper: { executor }, url: "http://localhost/")
         let connection = WebSocketConnection(
-            ThreadedConnection(wire: wire, executor: executor), WebSocketOptions(pingInterval: nil), nil, context)
+            ThreadedConnection(wire: wire, executor: executor), options: WebSocketOptions(pingInterval: nil),
+            compression: nil, context: context)
         await connection.start()
         let parts = 20
         let count = parts * WebSocketConnection.framesPerTurn
@@ -67,8 +68,8 @@ struct WebSocketFloodTests {
         let answers = wire.frames
         #expect(answers.allSatisfy { $0.first == 0x8A })
         // Of each part, the first pings and the last one, as far as earlier answers are sent by then.
-        let most = parts * WebSocketConnection.largestBacklog
-        #expect(answers.count >= WebSocketConnection.largestBacklog && answers.count <= most)
+        let most = parts * WebSocketAnswers.limit
+        #expect(answers.count >= WebSocketAnswers.limit && answers.count <= most)
         #expect(answers.prefix(15).map(\.payload) == (0..<15).map { Self.number($0) })
         wire.end()
         try await wire.waitUntilClosed()
@@ -102,15 +103,15 @@ struct WebSocketFloodTests {
         let closing = Task { try await mock.socket.close() }
         let code = try await mock.wire.frames(1)[0].payload
         let deflater = try #require(MessageDeflater(windowBits: 15, keepsContext: true))
-        let message = [UInt8](repeating: 0, count: WebSocketConnection.mark.bytes)
+        let message = [UInt8](repeating: 0, count: WebSocketInbox.mark.bytes)
         var flood: [UInt8] = []
-        for number in 0..<UInt8(2 * WebSocketConnection.largestBacklog) {
+        for number in 0..<UInt8(2 * WebSocketAnswers.limit) {
             flood += ServerFrame.frame(0xC2, Array(try deflater.deflate(message.span))) + ServerFrame.ping([number])
         }
         mock.wire.send(flood + ServerFrame.frame(0x88, code))
         mock.wire.end()
         try await closing.value
-        #expect(mock.wire.frames.filter { $0.first == 0x8A }.count > WebSocketConnection.largestBacklog)
+        #expect(mock.wire.frames.filter { $0.first == 0x8A }.count > WebSocketAnswers.limit)
         #expect(mock.socket.closeCode == .normalClosure)
         #expect(try await mock.socket.receive() == .binary(Data(message)))
         #expect(await webSocketFailure { _ = try await mock.socket.receive() } == .dropped)

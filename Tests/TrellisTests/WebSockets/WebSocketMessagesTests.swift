@@ -107,9 +107,9 @@ struct WebSocketMessagesTests {
         let mock = await MockSocket()
         for index in 0..<200 { mock.wire.send(ServerFrame.text("\(index)")) }
         // The task that reads stops: one message of a chunk of its own is read at a time.
-        try await mock.wire.state.wait { $0.readCount == WebSocketConnection.mark.count }
+        try await mock.wire.state.wait { $0.readCount == WebSocketInbox.mark.count }
         await mock.settle()
-        #expect(mock.wire.state.value.readCount == WebSocketConnection.mark.count)
+        #expect(mock.wire.state.value.readCount == WebSocketInbox.mark.count)
         for index in 0..<200 { #expect(try await mock.socket.receive() == .text("\(index)")) }
         await mock.shutDown()
     }

@@ -11,7 +11,7 @@ struct WebSocketSleepingReaderTests {
     /// Until enough messages wait, pings are answered without a reader. A ping behind them is answered once some of them are read.
     @Test func pingsAreAnsweredUpToTheMark() async throws {
         let mock = await MockSocket(WebSocketOptions(pingInterval: nil))
-        let mark = UInt8(WebSocketConnection.mark.count)
+        let mark = UInt8(WebSocketInbox.mark.count)
         let pings = stride(from: 0, to: mark - 1, by: 4).map { [$0] }
         for number in 0..<mark - 1 {
             mock.wire.send(ServerFrame.binary([number]) + (number % 4 == 0 ? ServerFrame.ping([number]) : []))
@@ -32,7 +32,7 @@ struct WebSocketSleepingReaderTests {
     /// A Close frame behind the mark is found as soon as its messages are read, and none of them is lost.
     @Test func theCloseFrameBehindTheMarkIsFound() async throws {
         let mock = await MockSocket(WebSocketOptions(pingInterval: nil))
-        let count = WebSocketConnection.mark.count + 5
+        let count = WebSocketInbox.mark.count + 5
         var bytes: [UInt8] = []
         for number in 0..<count { bytes += ServerFrame.text("\(number)") }
         mock.wire.send(bytes + ServerFrame.close(1000))
