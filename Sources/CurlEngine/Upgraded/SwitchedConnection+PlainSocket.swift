@@ -3,8 +3,40 @@ package import FoundationEssentials
 private import Glibc
 private import Synchronization
 
-/// The wait of a reader on the socket in its own thread (``DirectReading``).
+/// The calls of readers and writers on the socket of a connection without TLS, each in the thread of its caller: an answer wakes the engine
+/// thread neither for its writer nor, while messages go to and fro, for its reader (``DirectReading``).
 extension SwitchedConnection {
+    // MARK: Writing
+
+    /// The largest number of bytes that a writer sends itself, because the engine thread may wait for the lock meanwhile.
+    package static let largestAnswer = 4 << 10
+
+    /// Sends few bytes on the socket, if none wait before them, as far as the socket takes them at once. Returns the number of bytes that
+    /// were sent.
+    ///
+    /// That is one write for each time that bytes were received. Several writes in a row are collected by the engine thread. It also
+    /// finds the failure of a socket that takes nothing. The socket is open, because ``forgetSocket()`` takes the same lock before the
+    /// socket is closed.
+    func sendAtOnce(_ bytes: RawSpan, _ state: inout State) -> Int {
+        let socket = state.plainSocket
+        // The engine thread collects the bytes of one turn.
+        guard socket >= 0, state.mayAnswer, !bytes.isEmpty, bytes.byteCount <= Self.largestAnswer, !state.isSending,
+            state.outgoing.count == 0, !engineExecutor.isCurrent
+        else { return 0 }
+        state.mayAnswer = false
+        let sent = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, ConnectionChannel.flags)
+        }
+        guard sent > 0 else { return 0 }
+        state.moved.sent += Int64(sent)
+        return sent
+    }
+
+    /// Forgets the socket, which is about to be closed.
+    func forgetSocket() { state.withLock { $0.plainSocket = -1 } }
+
+    // MARK: Reading
+
     /// The most bytes that a reader receives itself.
     private static let largestRead = Int(CCURL_LARGEST_RECEIVE)
     /// The time in which the reader must read, or the engine thread watches the socket again: until then, bytes and their end are not
