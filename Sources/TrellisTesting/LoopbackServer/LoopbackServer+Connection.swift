@@ -12,7 +12,7 @@ extension LoopbackServer {
         /// The bytes that were received and not yet consumed.
         var buffer: [UInt8] = []
         /// The TLS of the connection; `nil` over plain TCP, and before the handshake.
-        var tls: ServerTLSSession?
+        var tls: ConnectionTLS?
         private var isClosed = false
         /// Whether this side of the connection has ended.
         private var hasShutDown = false
@@ -49,7 +49,7 @@ extension LoopbackServer {
             while !rest.isEmpty {
                 // In pieces, so that `bytesWritten` moves as the client reads.
                 let piece = rest.prefix(64 << 10)
-                let sent = try tls.map { try send(piece, through: $0) } ?? perform { try socket.send(piece) }
+                let sent = try tls.map { try $0.send(piece, over: self) } ?? perform { try socket.send(piece) }
                 listener.bytesWritten.withLock { $0 += sent }
                 rest = rest.dropFirst(sent)
             }
@@ -155,7 +155,7 @@ extension LoopbackServer {
 
         /// Receives more bytes; returns `false` at the end of the peer's stream.
         private func fill() throws -> Bool {
-            let bytes = try tls.map { try receive(through: $0) } ?? receive()
+            let bytes = try tls.map { try $0.receive(over: self) } ?? receive()
             if bytes.isEmpty {
                 if listener.isStopped { throw Interruption.stopped }
                 isPeerGone = true
@@ -205,7 +205,7 @@ extension LoopbackServer {
         public func shutdownWrite(notifying isNotifying: Bool = true) {
             guard !isClosed, !hasShutDown else { return }
             hasShutDown = true
-            if isNotifying, let tls { end(tls) }
+            if isNotifying { tls?.end(over: self) }
             socket.shutdownWrite()
         }
 

@@ -3,33 +3,6 @@ public import TrellisCore
 public import TrellisWebSockets
 
 extension LoopbackServer {
-    /// Starts a server of WebSockets (RFC 6455), whose script runs once for each of them.
-    ///
-    /// ```swift
-    /// let server = try LoopbackServer.webSocket { peer in
-    ///     while let message = try peer.receive() { try peer.send(message) }
-    /// }
-    /// ```
-    ///
-    /// The server accepts every handshake, without a subprotocol unless the script accepts it itself
-    /// (``Connection/acceptWebSocket(_:headers:)``), and without compression. A script that returns while the WebSocket is open closes it
-    /// with the code 1000.
-    ///
-    /// - Parameters:
-    ///   - address: The address to listen on.
-    ///   - script: The script of each WebSocket. Runs on the connection's own thread and may block there.
-    /// - Throws: ``SystemError`` when the system refuses.
-    public static func webSocket(
-        on address: Address = .ipv4, _ script: @escaping @Sendable (WebSocketPeer) throws -> Void
-    ) throws -> LoopbackServer {
-        try LoopbackServer(on: address) { connection in
-            guard let request = try connection.readHead() else { return }
-            let peer = try connection.acceptWebSocket(request)
-            try script(peer)
-            if !peer.hasSentClose { try peer.close() }
-        }
-    }
-
     /// A frame of a WebSocket (RFC 6455, section 5.2), without its mask.
     public struct WebSocketFrame: Sendable, Hashable {
         /// The first byte: the final bit, the reserved bits and the opcode, such as 0x81 for a whole text.

@@ -73,7 +73,7 @@ public final class LoopbackServer: Sendable {
         (self.address, self.port, self.schedule, authority) = (address, port, schedule, tls?.authority)
         silentPort = faults.needsSilentPort ? try SilentPort(port) : nil
         listener = Listener(socket: socket) { connection in
-            if let identities { try connection.beginTLS(identities, schedule) }
+            if let identities { connection.tls = try ConnectionTLS(identities, on: connection, schedule) }
             try script(connection, schedule)
         }
         try listener.start()

@@ -1,37 +1,7 @@
 import CurlEngine
 
-extension LoopbackServer {
-    /// Creates a server of HTTP/2 for tests of its failures, which gives the same response to every request.
-    ///
-    /// ```swift
-    /// let faults: FaultPlan = [.first(1, .http2(.resetStream(.internalError)))]
-    /// let server = try LoopbackServer.http2(faults: faults)
-    /// var configuration = SessionConfiguration()
-    /// configuration.httpVersion = .http2PriorKnowledge
-    /// ```
-    ///
-    /// Clients must know that the server speaks HTTP/2 (RFC 9113, section 3.3). The server reads requests one after the other, without
-    /// their fields: rules with predicates are refused, and ``requests`` stays empty. A fault that waits delays all requests of its
-    /// connection.
-    ///
-    /// - Parameters:
-    ///   - address: The address to listen on.
-    ///   - faults: The faults that the server plays.
-    ///   - clock: The clock of the latencies and drips among the faults; `nil`, the default, for real time.
-    ///   - response: The response. Its body must be in memory, and have at most 65,535 bytes (the window of RFC 9113, section 6.9.2).
-    /// - Throws: ``SystemError`` when the system refuses; ``UnplayableFault`` for faults of TLS and of the framing of HTTP/1.1.
-    public static func http2(
-        on address: Address = .ipv4, faults: FaultPlan = [], clock: TestClock? = nil, response: Response = .text("ok")
-    ) throws -> LoopbackServer {
-        try faults.check(hasHTTP2: true)
-        return try LoopbackServer(on: address, tls: nil, faults: faults, clock: clock) { connection, schedule in
-            try HTTP2Peer(connection, schedule, response: response).serve()
-        }
-    }
-}
-
 /// The server's side of a connection over HTTP/2.
-private struct HTTP2Peer {
+struct HTTP2Peer {
     /// The types of frames (RFC 9113, section 6).
     private enum Kind {
         static let data: UInt8 = 0, headers: UInt8 = 1, resetStream: UInt8 = 3, settings: UInt8 = 4
@@ -60,14 +30,14 @@ private struct HTTP2Peer {
     }
 
     private let connection: LoopbackServer.Connection
-    private let schedule: FaultSchedule
+    private let player: FaultPlayer
     private let response: LoopbackServer.Response
 
     init(
         _ connection: LoopbackServer.Connection, _ schedule: FaultSchedule, response: LoopbackServer.Response
     ) {
         self.connection = connection
-        self.schedule = schedule
+        player = FaultPlayer(connection: connection, schedule: schedule)
         self.response = response
     }
 
@@ -102,8 +72,8 @@ private struct HTTP2Peer {
 
     /// Begins a request, with the faults that are planned for it.
     private func beginRequest() throws -> OpenRequest {
-        let faults = ExchangeFaults(faults: schedule.next(.exchange, nil), schedule: schedule)
-        for fault in faults.at(.requestHead) { try connection.play(fault, schedule) }
+        let faults = ExchangeFaults(faults: player.schedule.next(.exchange, nil))
+        for fault in faults.at(.requestHead) { try player.play(fault) }
         return OpenRequest(faults: faults.faults, inBody: faults.inRequest[...])
     }
 
@@ -112,7 +82,7 @@ private struct HTTP2Peer {
         request.count += count
         while let next = request.inBody.first, next.after < request.count {
             request.inBody = request.inBody.dropFirst()
-            try connection.play(next.fault, schedule)
+            try player.play(next.fault)
         }
     }
 
@@ -150,14 +120,14 @@ private struct HTTP2Peer {
         var bytes: ArraySlice<UInt8> = []
         if case .bytes(let data) = response.body { bytes = Array(data)[...] }
         var body = FaultedBody(faults)
-        var pauses = DripPauses(schedule)
+        var pauses = DripPauses(player)
         while !bytes.isEmpty {
             switch body.step(available: min(bytes.count, 16_384)) {
             case .send(let count):
                 try send(Kind.data, flags: 0, stream: stream, Array(bytes.prefix(count)))
                 bytes = bytes.dropFirst(count)
             case .play(let fault): guard try play(fault, on: stream) else { return }
-            case .wait(let fault, let pause): try pauses.wait(for: pause, of: fault, on: connection)
+            case .wait(let fault, let pause): try pauses.wait(for: pause, of: fault)
             }
         }
         for fault in faults where fault.moment == .end { guard try play(fault, on: stream) else { return } }
@@ -168,15 +138,15 @@ private struct HTTP2Peer {
     private func play(_ fault: Fault, on stream: UInt32) throws -> Bool {
         switch fault {
         case .http2(.resetStream(let code, _)):
-            schedule.begin(fault)
+            player.schedule.begin(fault)
             try send(Kind.resetStream, flags: 0, stream: stream, Self.bytes(code.rawValue))
             return false
         case .http2(.goAway(let code)):
-            schedule.begin(fault)
+            player.schedule.begin(fault)
             try send(Kind.goAway, flags: 0, stream: 0, Self.bytes(stream) + Self.bytes(code.rawValue))
             throw LoopbackServer.Interruption.closedByScript
         default:
-            try connection.play(fault, schedule)
+            try player.play(fault)
             return true
         }
     }
