@@ -19,7 +19,7 @@ record = root / ".scripts/house.txt"
 limits = {"folder": 15, "files": 3, "variables": 15, "unlabelled": 2, "protocol": 0, "columns": 140, "workaround": 0}
 what = {
     "folder": "files in a folder",
-    "files": "files of a class or actor in one target",
+    "files": "files of a class or actor in one target, without those that only declare types within it",
     "variables": "stored variables of a class or actor (var, Atomic, Locked)",
     "unlabelled": "unlabelled parameters of a function",
     "protocol": "protocols that are not public and have fewer than two conforming types",
@@ -107,12 +107,21 @@ class Parser:
                 name += word
         full = path + [name]
         if kind == "extension":
-            self.extensions.append((name, inherited))
+            if inherited or not self.has_only_types(opening + 1, self.closing(opening)):
+                self.extensions.append((name, inherited))
         else:
             self.types.append((".".join(full), kind, "public" in modifiers or "open" in modifiers, inherited))
         closing = self.closing(opening)
         self.scan(opening + 1, closing, full, kind)
         return closing + 1
+
+    def has_only_types(self, start, end):
+        """Returns whether an extension is no more than the namespace of types."""
+        words = []
+        while start < end:
+            words.append(self.tokens[start])
+            start = self.closing(start) + 1 if self.tokens[start] in pairs else start + 1
+        return bool({"class", "struct", "enum", "actor"} & set(words)) and not {"func", "var", "let", "init", "subscript"} & set(words)
 
     def scan_function(self, index, end, path):
         opening = self.find(index + 1, end, ("(",)) if self.tokens[index] == "init" else index + 2
