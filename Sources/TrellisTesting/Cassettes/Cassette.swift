@@ -60,7 +60,7 @@ public struct Cassette: Sendable {
     ///   - name: The name of the cassette, which may contain slashes, with or without `.har`.
     ///   - filePath: The path of the test's source file.
     public init(_ name: String, filePath: String = #filePath) {
-        self.init(Self.path(of: name, beside: filePath), nil, filePath)
+        self.init(Self.path(of: name, beside: filePath), ownMode: nil, filePath: filePath)
     }
 
     /// Creates a cassette beside the file of a test, with a mode of its own.
@@ -70,7 +70,7 @@ public struct Cassette: Sendable {
     ///   - mode: The way in which the cassette is used.
     ///   - filePath: The path of the test's source file.
     public init(_ name: String, mode: CassetteMode, filePath: String = #filePath) {
-        self.init(Self.path(of: name, beside: filePath), mode, filePath)
+        self.init(Self.path(of: name, beside: filePath), ownMode: mode, filePath: filePath)
     }
 
     /// Creates a cassette at a path. Its mode is ``CassetteMode/environment``.
@@ -79,7 +79,7 @@ public struct Cassette: Sendable {
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
     ///   - filePath: The path of the test's source file, whose name stands for the tests in messages.
     public init(path: some FilePathConvertible, filePath: String = #filePath) {
-        self.init(path.filePath, nil, filePath)
+        self.init(path.filePath, ownMode: nil, filePath: filePath)
     }
 
     /// Creates a cassette at a path, with a mode of its own.
@@ -89,10 +89,10 @@ public struct Cassette: Sendable {
     ///   - mode: The way in which the cassette is used.
     ///   - filePath: The path of the test's source file, whose name stands for the tests in messages.
     public init(path: some FilePathConvertible, mode: CassetteMode, filePath: String = #filePath) {
-        self.init(path.filePath, mode, filePath)
+        self.init(path.filePath, ownMode: mode, filePath: filePath)
     }
 
-    private init(_ path: String, _ ownMode: CassetteMode?, _ filePath: String) {
+    private init(_ path: String, ownMode: CassetteMode?, filePath: String) {
         self.path = path
         mode = ownMode ?? CassetteMode.environment
         hasOwnMode = ownMode != nil

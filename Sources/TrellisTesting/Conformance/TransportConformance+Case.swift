@@ -50,7 +50,7 @@ extension TransportConformance {
     }
 
     /// Expects a value to equal another.
-    static func expect<Value: Equatable>(_ what: String, _ value: Value, _ expected: Value) throws {
+    static func expect<Value: Equatable>(_ what: String, _ value: Value, equals expected: Value) throws {
         guard value != expected else { return }
         throw Failure(description: "\(what): expected \(expected), got \(value)")
     }

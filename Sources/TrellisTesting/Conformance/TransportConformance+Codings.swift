@@ -13,9 +13,9 @@ extension TransportConformance {
                 [.head(200, [:]), .text(text), .end]
             } check: { host in
                 let (data, response) = try await host.session.data(host.url("/"))
-                try expect("status", response.status.code, 200)
-                try expect("coding", response.headers[.contentEncoding], nil)
-                try expect("body", String(decoding: data, as: UTF8.self), text)
+                try expect("status", response.status.code, equals: 200)
+                try expect("coding", response.headers[.contentEncoding], equals: nil)
+                try expect("body", String(decoding: data, as: UTF8.self), equals: text)
             },
         ]
     }
@@ -28,8 +28,8 @@ extension TransportConformance {
                 : [.head(200, [:]), .text(text), .end]
         } check: { host in
             let (data, response) = try await host.session.data(host.url("/"))
-            try expect("status", response.status.code, 200)
-            try expect("body", String(decoding: data, as: UTF8.self), text)
+            try expect("status", response.status.code, equals: 200)
+            try expect("body", String(decoding: data, as: UTF8.self), equals: text)
         }
     }
 

@@ -20,13 +20,13 @@ extension TransportConformance {
                 let response = try await host.session.stream(host.url("/"))
                 var got = Data()
                 try await expect(.truncatedBody) { for try await chunk in response.chunks { got.append(chunk) } }
-                try expect("what came", got, Data("part".utf8))
+                try expect("what came", got, equals: Data("part".utf8))
             },
             Case(name: "goes on after a failure") { request in
                 request.target == "/bad" ? [.head(200, [:]), .text("x"), .breakOff] : [.head(204, [:]), .end]
             } check: { host in
                 try await expect(.truncatedBody) { _ = try await host.session.data(host.url("/bad")) }
-                try expect("status", try await host.session.data(host.url("/good")).1.status.code, 204)
+                try expect("status", try await host.session.data(host.url("/good")).1.status.code, equals: 204)
             },
             cancelledWhileWaiting(LoopbackServer.Gate()),
             Case(name: "ends an exchange whose task is cancelled while it reads the body") { _ in
@@ -48,12 +48,12 @@ extension TransportConformance {
                 request.target == "/next" ? [.head(204, [:]), .end] : [.head(200, [:]), .body(megabyte), .end]
             } check: { host in
                 let byte = try await host.session.withResponse(to: host.url("/")) { response, body in
-                    try expect("status", response.status.code, 200)
+                    try expect("status", response.status.code, equals: 200)
                     var bytes = body.bytes.makeAsyncIterator()
                     return try await bytes.next()
                 }
-                try expect("first byte", byte, UInt8(ascii: "A"))
-                try expect("next status", try await host.session.data(host.url("/next")).1.status.code, 204)
+                try expect("first byte", byte, equals: UInt8(ascii: "A"))
+                try expect("next status", try await host.session.data(host.url("/next")).1.status.code, equals: 204)
             },
             Case(name: "ends an exchange whose stream is dropped") { _ in
                 [.head(200, [:]), .text("part"), .hold]
@@ -109,11 +109,11 @@ extension TransportConformance {
                 await host.session.settle()
                 var count = 0
                 for try await piece in response.chunks {
-                    try expect("bytes", piece.allSatisfy { $0 == 7 }, true)
+                    try expect("bytes", piece.allSatisfy { $0 == 7 }, equals: true)
                     count += piece.count
                     await host.session.settle()
                 }
-                try expect("bytes", count, 128 * chunk.count)
+                try expect("bytes", count, equals: 128 * chunk.count)
             },
             Case(name: "hands on a megabyte to a reader of single bytes") { _ in
                 [.head(200, [:]), .body(megabyte), .end]
@@ -123,7 +123,7 @@ extension TransportConformance {
                     guard byte == UInt8(ascii: "A") else { throw Failure(description: "byte \(count) is \(byte)") }
                     count += 1
                 }
-                try expect("bytes", count, 1_000_000)
+                try expect("bytes", count, equals: 1_000_000)
             },
             Case(name: "goes on where it was when it is resumed") { _ in
                 [.head(200, [:])] + Array(repeating: .body(chunk), count: 64) + [.end]
@@ -136,7 +136,7 @@ extension TransportConformance {
                     handle.resume()
                     await host.session.settle()
                 }
-                try expect("bytes", try await handle.data().count, 64 * chunk.count)
+                try expect("bytes", try await handle.data().count, equals: 64 * chunk.count)
             },
         ]
     }

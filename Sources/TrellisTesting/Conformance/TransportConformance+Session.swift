@@ -14,9 +14,9 @@ extension TransportConformance {
             } check: { host in
                 for status in [301, 308] {
                     let (data, response) = try await host.session.data(host.url("/\(status)"))
-                    try expect("status", response.status.code, 200)
-                    try expect("request", String(decoding: data, as: UTF8.self), "GET with 0 bytes")
-                    try expect("redirects", response.redirects.map(\.status.code), [status])
+                    try expect("status", response.status.code, equals: 200)
+                    try expect("request", String(decoding: data, as: UTF8.self), equals: "GET with 0 bytes")
+                    try expect("redirects", response.redirects.map(\.status.code), equals: [status])
                 }
             },
             Case(name: "ends redirects that have no end") { request in
@@ -30,9 +30,9 @@ extension TransportConformance {
                     : [.head(200, [:]), .text(request["Cookie"] ?? "none"), .end]
             } check: { host in
                 let (_, response) = try await host.session.data(host.url("/set"))
-                try expect("set cookies", response.headers[values: .setCookie], ["id=4711"])
+                try expect("set cookies", response.headers[values: .setCookie], equals: ["id=4711"])
                 let (data, _) = try await host.session.data(host.url("/get"))
-                try expect("cookies", String(decoding: data, as: UTF8.self), "id=4711")
+                try expect("cookies", String(decoding: data, as: UTF8.self), equals: "id=4711")
             }.configured { $0.steps.cookies = CookieJar() },
             validation(LoopbackServer.Waiters(0)),
         ]
@@ -59,10 +59,10 @@ extension TransportConformance {
             for number in 0..<3 {
                 for isValidated in [false, true] {
                     let (data, response) = try await host.session.data(host.url("/"))
-                    try expect("status", response.status.code, 200)
-                    try expect("body", String(decoding: data, as: UTF8.self), "\"\(number)\"")
-                    try expect("tag", response.headers[.eTag], "\"\(number)\"")
-                    try expect("validated", response.headers[validated], "\(isValidated)")
+                    try expect("status", response.status.code, equals: 200)
+                    try expect("body", String(decoding: data, as: UTF8.self), equals: "\"\(number)\"")
+                    try expect("tag", response.headers[.eTag], equals: "\"\(number)\"")
+                    try expect("validated", response.headers[validated], equals: "\(isValidated)")
                 }
             }
         }.configured { $0.steps.cache = HTTPCache() }

@@ -14,7 +14,7 @@ extension TransportConformance {
                 let count = try await read(host, sending: chunks) { count in
                     if count < rounds { source.yield(byte) } else { source.finish() }
                 }
-                try expect("echoes", count, rounds)
+                try expect("echoes", count, equals: rounds)
             }.configured(impatient),
             Case(name: "sends an echo of each byte, until the response ends first", needs: .twoWay) { _ in
                 [.head(200, [:])] + Array(repeating: [.body(byte), .receive(byte)], count: rounds).joined() + [.end]
@@ -22,7 +22,7 @@ extension TransportConformance {
                 let (chunks, source) = AsyncStream.makeStream(of: Data.self)
                 let count = try await read(host, sending: chunks) { _ in source.yield(byte) }
                 source.finish()
-                try expect("bytes", count, rounds)
+                try expect("bytes", count, equals: rounds)
             }.configured(impatient),
         ]
     }
@@ -43,10 +43,10 @@ extension TransportConformance {
     ) async throws -> Int {
         let request = Request(host.url("/"), method: .post, body: .stream(chunks))
         return try await host.session.withResponse(to: request) { response, body in
-            try expect("status", response.status.code, 200)
+            try expect("status", response.status.code, equals: 200)
             var count = 0
             for try await chunk in body {
-                try expect("chunk", chunk, byte)
+                try expect("chunk", chunk, equals: byte)
                 count += 1
                 handle(count)
             }

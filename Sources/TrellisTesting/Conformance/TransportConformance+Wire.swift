@@ -14,20 +14,20 @@ extension TransportConformance {
                 try await expect(.malformedResponse) { _ = try await host.session.data(host.url("/")) }
             },
             raw("accepts a status line without a reason phrase", "HTTP/1.1 200\nConnection: close\n\n") { host in
-                try expect("status", try await host.session.data(host.url("/")).1.status.code, 200)
+                try expect("status", try await host.session.data(host.url("/")).1.status.code, equals: 200)
             },
             withoutBody(204),
             withoutBody(304),
             raw("reports a body that is shorter than its length", "HTTP/1.1 200 OK\nContent-Length: 1000\n\n1234") {
                 host in
                 let response = try await host.session.stream(host.url("/"))
-                try expect("status", response.response.status.code, 200)
+                try expect("status", response.response.status.code, equals: 200)
                 try await expect(.truncatedBody) { for try await _ in response.chunks {} }
             },
             raw("reads a body without a length to the end of the connection", "HTTP/1.1 200 OK\n\n1234") { host in
                 let (data, response) = try await host.session.data(host.url("/"))
-                try expect("status", response.status.code, 200)
-                try expect("body", String(decoding: data, as: UTF8.self), "1234")
+                try expect("status", response.status.code, equals: 200)
+                try expect("body", String(decoding: data, as: UTF8.self), equals: "1234")
             },
             raw("refuses a list of different lengths", "HTTP/1.1 200 OK\nContent-Length: 10, 4\n\n1234") { host in
                 try await expect(.malformedResponse) { _ = try await host.session.data(host.url("/")) }
@@ -55,8 +55,8 @@ extension TransportConformance {
             [.raw("HTTP/1.1 \(status) Status\nContent-Length: 1000\n\n"), .hold]
         } check: { host in
             let (data, response) = try await host.session.data(host.url("/"))
-            try expect("status", response.status.code, status)
-            try expect("bytes", data.count, 0)
+            try expect("status", response.status.code, equals: status)
+            try expect("bytes", data.count, equals: 0)
         }
     }
 }
