@@ -1,15 +1,11 @@
-/// The gate before libcurl, in which the transfers of one engine wait for lookups of host names: for a lookup of the same name that is
-/// running, on any engine of the session, or for a turn within the ``LookupLimit``. It belongs to the engine thread.
+/// The gate before libcurl, in which the transfers of one engine wait for lookups of host names. It belongs to the engine thread.
 ///
-/// A transfer passes at once if its host is an address, or if libcurl will not look up the name: because it was looked up a short time ago,
-/// so that libcurl has the addresses in its cache, or because libcurl has a connection for the transfer. Otherwise the first transfer with
-/// a name leads: libcurl gets it, and either looks up the name or finds an idle connection; the other transfers with the name wait until
-/// this is known, and share a failure of the lookup. A leader that is cancelled stays in libcurl until its lookup has ended, because
-/// libcurl could not end the lookup's thread either.
+/// A transfer passes at once if libcurl will look up nothing: the host is an address, the name is in libcurl's cache, or a connection has
+/// room. Otherwise the first transfer with a name leads, and takes a turn within the ``LookupLimit``. The others with the name wait, and
+/// share a failure. A leader that is cancelled stays in libcurl until the lookup has ended, because libcurl cannot end its thread.
 ///
-/// The engines of a session share libcurl's cache (``SharedLookups``). If another engine looks up a name, the transfers with the name wait
-/// until that lookup has ended, share its failure, and otherwise enter the gate again. A route that has addresses of its own for the server
-/// or the proxy uses the cache of its engine, in which no other engine finds anything.
+/// The engines of a session share libcurl's cache (``SharedLookups``). While another engine looks up the name, transfers wait for that
+/// lookup, share its failure, or enter the gate again. A route with its own addresses uses the cache of its engine alone.
 final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 

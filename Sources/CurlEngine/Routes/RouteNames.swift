@@ -1,14 +1,12 @@
 /// The names under which libcurl has the addresses of a route's hosts.
 ///
-/// The transfers of an engine whose routes have addresses of their own share one cache of libcurl's, which has one entry for a name and
-/// port. Two routes with different addresses of one host would overwrite each other's entries, and the connections of one would be used for
-/// the other. Therefore, libcurl gets a name that only this route has instead of the host to connect to (`CURLOPT_CONNECT_TO`), and the
-/// addresses of that name (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered
-/// (RFC 6761, section 6.4), and are replaced in messages.
+/// An engine's routes with their own addresses share one cache of libcurl's, with one entry for a name and port: two routes would overwrite
+/// each other's addresses, and use each other's connections. libcurl therefore connects to a name that only this route has
+/// (`CURLOPT_CONNECT_TO`), with the route's addresses (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, which
+/// cannot be registered (RFC 6761, section 6.4), and are replaced in messages.
 ///
-/// An `https` proxy keeps its name, which libcurl verifies: for a minute, the addresses of the last route that was used are those of all
-/// routes with the proxy. Routes that must not share their connections to it make a new one for each transfer
-/// (``TransferRoute/needsOwnConnection``).
+/// An `https` proxy keeps its name, because libcurl verifies it. For a minute, all routes with the proxy use the addresses of the last
+/// route. A route that must not share a connection to it makes one for each transfer (``TransferRoute/needsOwnConnection``).
 struct RouteNames {
     /// The name and port of an entry of libcurl's cache, with its addresses.
     struct Entry: Hashable {

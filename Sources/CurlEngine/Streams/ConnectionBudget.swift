@@ -1,15 +1,12 @@
-/// The bound on the connections that carry streams, for all engines of a session together: to one origin, and in total. The bound concerns
-/// only origins whose connections may be shared, as over HTTP/2 and HTTP/3: other requests wait for their connection before they reach an
-/// engine.
+/// The bound on the connections that carry streams, over all engines of a session: to one origin, and in total. It concerns only origins
+/// whose connections may be shared, over HTTP/2 and HTTP/3.
 ///
-/// Idle connections count towards the limit of their origin only if another engine makes a connection: one of them is closed in exchange.
+/// Each connection in use has a place. Engines without one wait: within an origin in the order of their requests, and origins in turn. An
+/// engine returns an unused place by ``end(_:for:)``, which passes it on. An idle connection counts only while another engine makes one:
+/// then it is closed in exchange.
 ///
-/// A place is granted for each connection in use. Engines that have to wait get the next free places: within an origin in the order of
-/// their requests, and origins in turn. A place that an engine does not use is returned by ``end(_:for:)`` and so passed on.
-///
-/// Connections under constant load would never become unused. Therefore, for each engine that has to wait, the bound requests a place from
-/// the engine and origin with the most: if the waiting engine has no place for its origin, or at least two places less. An engine that is
-/// stuck returns no place, and so none is requested from it.
+/// Connections under constant load would never become unused. For each engine that waits without a place for its origin, or with at least
+/// two places fewer, the bound requests one from the engine and origin with the most. A stuck engine returns none and is not asked.
 package final class ConnectionBudget: Sendable {
     /// The maximum number of connections to one origin that are in use.
     package let perOrigin: Int

@@ -1,17 +1,15 @@
 /// The gate before libcurl, in which transfers wait for a stream on a shared connection. It belongs to the engine thread.
 ///
-/// libcurl does not tell how many streams a server allows, and opens another connection for each transfer that finds no room. The gate
-/// learns the limit from this: at the moment at which libcurl opens a connection, each existing one is full. A transfer for which there is
-/// no room gets a place for one more connection from the ``ConnectionBudget`` before libcurl gets the transfer, and otherwise waits for a
-/// stream to end. If libcurl wants to open a connection for a transfer without such a place, the gate refuses the socket, after which the
-/// transfer waits too. While a connection is being made, no others are made for the transfers that will find room on it.
+/// libcurl does not tell how many streams a server allows. It opens another connection for each transfer that finds no room, and at that
+/// moment every existing connection is full: the gate learns the limit from this. A transfer without room needs a place for one more
+/// connection from the ``ConnectionBudget``, or waits for a stream to end. The gate refuses the socket if libcurl opens a connection
+/// without a place.
 ///
-/// A limit that is learned can be too low, because a server may raise it, and because libcurl also passes over a connection whose server
-/// has sent GOAWAY. Therefore the gate lets one transfer more than the limit pass from time to time.
+/// A learned limit can be too low: a server may raise it, and libcurl passes over a connection after GOAWAY. From time to time, the
+/// gate lets one transfer exceed it.
 ///
-/// On a new connection, libcurl assumes the limit of ``SharedOrigin/assumedLimit`` until the server's SETTINGS arrive, which libcurl does
-/// not report. If the server is known to have a lower limit, the gate therefore lets no transfer pass until the first response on the
-/// connection, or for ``SharedOrigin/settlingTime``.
+/// Until the server's SETTINGS arrive, libcurl assumes ``SharedOrigin/assumedLimit``. If a lower limit is known, nothing passes before the
+/// first response on the new connection, or for ``SharedOrigin/settlingTime``.
 final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 

@@ -13,18 +13,16 @@
 public protocol ServerTrustEvaluating: Sendable {
     /// Returns if the server is trusted, and throws an error if not. Nothing of the request has been sent.
     ///
-    /// An evaluator of your own runs in a task that is cancelled when the call ends, or after ``Timeouts/connect``; the call does not wait
-    /// for it any longer. Evaluators are asked about every chain that a host has not shown yet with the same version of TLS and the same
-    /// cipher suite; calls that need the same chain meanwhile share the result. Afterwards the chain is trusted without a further question
-    /// for ten minutes. An error is not remembered: the next request asks again.
+    /// Your evaluator runs in a task that is cancelled when the call ends, or after ``Timeouts/connect``. It is asked about every chain
+    /// that a host has not shown yet with the same version of TLS and cipher suite; calls that need the chain share the result. A trusted
+    /// chain is not asked about again for ten minutes. After an error, the next request asks again.
     ///
-    /// An evaluator that sends requests of its own needs another session for them: in the same one, they would wait for their own
-    /// evaluation.
+    /// An evaluator that sends requests needs another session for them: in the same one, they would wait for their own evaluation.
     ///
     /// - Parameters:
     ///   - trust: The certificates of the server.
     ///   - host: The host of the request's URL, in lower case; an IPv6 address is without brackets.
-    /// - Throws: Any error. The caller of the request gets a ``TrellisError`` of kind ``TrellisError/Kind/trustRefused``, whose
+    /// - Throws: Any error. The caller gets a ``TrellisError`` of kind ``TrellisError/Kind/trustRefused``, whose
     ///   ``TrellisError/underlying`` is the error.
     func evaluate(_ trust: ServerTrust, forHost host: String) async throws
 }

@@ -3,15 +3,13 @@ import CurlEngine
 /// The queue of requests that wait for a connection, as a value. Within an origin, requests are ordered by priority and then by arrival;
 /// origins take turns.
 ///
-/// Each waiting origin has a turn, and keeps it while a limit per origin, on connections or on requests, leaves no room. Of the
-/// origins with room, the one with the earliest turn is next, and then gets a new turn after all others. Only origins with room are in
-/// a heap, and each event that makes room for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if
-/// no origin waits.
+/// A waiting origin keeps its turn while its own limit leaves no room. Of the origins with room, the one with the earliest turn is next,
+/// and then gets a new turn after all others. Only origins with room are in a heap: an event costs O(log n) in the number of waiting
+/// origins, and O(1) if none waits.
 ///
-/// If a session has several engines, and as many connections as it may have, an origin that has connections of its own leaves the idle
-/// connections of other origins to these for a moment, which is called a hold. ``endHold()`` is called at a fixed interval while there is a
-/// hold, and ends it for the origins that were waiting at the call before. A hold therefore lasts for one to two intervals: with an
-/// interval of 5 ms, the hold of an origin that begins to wait at 3 ms is recorded by the call at 5 ms, and ended by the call at 10 ms.
+/// If a session has several engines and all its connections, an origin leaves the idle connections of others to them for a moment: a hold.
+/// ``endHold()`` is called at a fixed interval, and ends the hold for the origins that waited at the call before. A hold lasts for one to
+/// two intervals.
 struct AdmissionQueue<ID: Hashable> {
     /// The number of streams that share a connection if requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
