@@ -31,7 +31,7 @@ package struct BodyCapturingStep: ResponseForwardingStep {
                 capture.end(body, with: data)
                 return answer
             case .source(let token):
-                let source = CapturedBodySource(token, body, capture)
+                let source = CapturedBodySource(token, body: body, capture: capture)
                 return answer.replacing(answer.response, .source(TransferToken(source)))
             }
         } catch {
@@ -77,7 +77,7 @@ private final class CapturedBodySource: WrappingSource {
     private let body: Locked<CapturedBody>
     private let capture: BodyCapture
 
-    init(_ token: TransferToken, _ body: CapturedBody, _ capture: BodyCapture) {
+    init(_ token: TransferToken, body: CapturedBody, capture: BodyCapture) {
         self.token = token
         self.body = Locked(body)
         self.capture = capture

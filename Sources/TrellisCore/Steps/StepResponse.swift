@@ -16,7 +16,7 @@ public struct StepResponse: Sendable {
         let sent: any SentRequest
 
         init(
-            _ response: Response, _ content: Content, _ validationResult: ValidationResult?, _ sent: any SentRequest
+            response: Response, content: Content, validationResult: ValidationResult?, sent: any SentRequest
         ) {
             self.response = response
             self.content = content
@@ -33,13 +33,13 @@ public struct StepResponse: Sendable {
     /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
     var validationResult: ValidationResult? {
         get { storage.validationResult }
-        set { storage = Storage(response, content, newValue, sent) }
+        set { storage = Storage(response: response, content: content, validationResult: newValue, sent: sent) }
     }
     /// The request that was answered.
     var sent: any SentRequest { storage.sent }
 
     init(response: Response, content: Content, to sent: any SentRequest) {
-        storage = Storage(response, content, nil, sent)
+        storage = Storage(response: response, content: content, validationResult: nil, sent: sent)
     }
 
     /// Creates a response with a body in memory, for a step that changes a response or makes its own.
@@ -73,7 +73,7 @@ public struct StepResponse: Sendable {
     /// Returns a copy with another response and body to the same request.
     func replacing(_ response: Response, _ content: Content) -> StepResponse {
         var copy = self
-        copy.storage = Storage(response, content, validationResult, sent)
+        copy.storage = Storage(response: response, content: content, validationResult: validationResult, sent: sent)
         return copy
     }
 
@@ -81,7 +81,8 @@ public struct StepResponse: Sendable {
     func answering(_ last: LastRequest) -> StepResponse {
         guard sent is MadeRequest else { return self }
         var copy = self
-        copy.storage = Storage(response, content, validationResult, last.value)
+        copy.storage = Storage(
+            response: response, content: content, validationResult: validationResult, sent: last.value)
         return copy
     }
 

@@ -186,7 +186,7 @@ final class CacheExchanges: Sendable {
             state.records[place].count += 1
             return (state.lastNumber, place)
         }
-        return CacheTicket(self, key, number, at: place, variant: nil, isLeader: false)
+        return CacheTicket(self, for: key, number: number, at: place, variant: nil, isLeader: false)
     }
 
     /// Returns the part of a request. The exchange of a leader begins.
@@ -204,7 +204,7 @@ final class CacheExchanges: Sendable {
             return (state.lastNumber, place, nil)
         }
         if let flight { return .waiter(flight) }
-        return .leader(CacheTicket(self, key, number, at: place, variant: variant, isLeader: true))
+        return .leader(CacheTicket(self, for: key, number: number, at: place, variant: variant, isLeader: true))
     }
 
     /// Records that the stored responses of a key are no longer valid.
@@ -294,7 +294,7 @@ final class CacheTicket: Sendable {
     private let phase: Atomic<Phase>
 
     fileprivate init(
-        _ exchanges: CacheExchanges, _ key: CacheKey, _ number: UInt64, at place: Int, variant: String?,
+        _ exchanges: CacheExchanges, for key: CacheKey, number: UInt64, at place: Int, variant: String?,
         isLeader: Bool
     ) {
         (self.exchanges, self.key, self.number) = (exchanges, key, number)

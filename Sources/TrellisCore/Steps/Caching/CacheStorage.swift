@@ -97,7 +97,7 @@ public struct CacheEntry: Sendable {
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
     init(id: String, head: CachedHead, body: any CachedBody, size: Int) {
         self.body = body
-        storage = Storage(id, number: 0, head, nil, size: size)
+        storage = Storage(name: id, number: 0, head: head, memoryBody: nil, size: size)
     }
 
     /// Creates an entry whose name is a number, which becomes a text when it is needed: few entries are updated or removed by their name.
@@ -105,7 +105,7 @@ public struct CacheEntry: Sendable {
     /// - Parameter size: The number of bytes that a storage in memory counts for the entry.
     init(number: UInt64, head: CachedHead, body: MemoryBody, size: Int) {
         self.body = body
-        storage = Storage(nil, number: number, head, body, size: size)
+        storage = Storage(name: nil, number: number, head: head, memoryBody: body, size: size)
     }
 
     /// The body if it is in memory; `nil` if it is elsewhere.
@@ -122,7 +122,7 @@ public struct CacheEntry: Sendable {
         let size: Int
         let facts = LazyReference<CacheFacts>()
 
-        init(_ name: String?, number: UInt64, _ head: CachedHead, _ memoryBody: MemoryBody?, size: Int) {
+        init(name: String?, number: UInt64, head: CachedHead, memoryBody: MemoryBody?, size: Int) {
             (self.name, self.number, self.head) = (name, number, head)
             (self.memoryBody, self.size) = (memoryBody, size)
         }

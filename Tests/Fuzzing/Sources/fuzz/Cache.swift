@@ -32,7 +32,7 @@ func fuzzCacheFields(_ input: FuzzInput) {
     let facts = CacheFacts(CachedHead(head, request: fields), policy)
     expect(0...CacheDirectives.Seconds.maximum ~= facts.freshness.lifetime, "a lifetime without an end")
     for time in [Int64.min, -10_000, 0, 1, 1 << 40, .max] {
-        let usability = CacheUsability(facts, directives, .default, at: CacheTime(milliseconds: time))
+        let usability = CacheUsability(of: facts, for: directives, mode: .default, at: CacheTime(milliseconds: time))
         expect(usability.age >= 0, "a negative age")
     }
     _ = CacheStorability.decision(facts, to: .get, CacheRequestFields(fields))

@@ -74,7 +74,7 @@ struct StaleIfErrorTests {
             CacheSamples.head(["Cache-Control: \(row.stored)"]), CachePolicy(sharing: row.sharing))
         let request = CacheRequestFields(CacheSamples.fields(["Cache-Control: \(row.request)"])).directives
         let usability = CacheUsability(
-            ifError: facts, request, .default, isUnreachable: false, at: CacheSamples.time(row.after))
+            ifError: facts, for: request, mode: .default, isUnreachable: false, at: CacheSamples.time(row.after))
         #expect(usability?.timeToLive == row.timeToLive)
         #expect(usability.map { $0.outcome == .staleAllowed } ?? true)
     }
@@ -141,7 +141,8 @@ struct StaleIfErrorTests {
         ) -> CacheUsability? {
             let facts = CacheSamples.facts(head, CachePolicy(sharing: row.sharing, maximumStaleness: limit))
             return CacheUsability(
-                ifError: facts, request, mode, isUnreachable: isUnreachable, at: CacheSamples.time(row.after))
+                ifError: facts, for: request, mode: mode, isUnreachable: isUnreachable, at: CacheSamples.time(row.after)
+            )
         }
         #expect(usability(.seconds(100))?.timeToLive == row.timeToLive)
         // Not unless the policy says so, not for a response that is an error, and not for a caller who asks for a validation.

@@ -57,7 +57,7 @@ extension CacheLookup {
     func isForOthers(_ received: StoredHead) -> Bool {
         guard !fields.directives.contains(.noStore) else { return false }
         let directives = CacheFreshness.directives(of: received, received.values, policy).0
-        return !CacheStorability.isForOneUser(directives, policy, fields)
+        return !CacheStorability.isForOneUser(directives, under: policy, to: fields)
     }
 
     /// Returns whether a response is about a part, a condition or the credentials of the request, or about this attempt, and not about the

@@ -108,7 +108,8 @@ extension CacheTurn {
         let old = matching[chosen]
         let (head, isStored) = await update(old, key, with: received, ticket)
         let entry = CacheEntry(id: old.id, head: head, body: old.body)
-        let usability = CacheUsability(entry.facts(cache.policy), CacheDirectives(), .forceCache, at: cache.now)
+        let usability = CacheUsability(
+            of: entry.facts(cache.policy), for: CacheDirectives(), mode: .forceCache, at: cache.now)
         guard let use = lookup.use(entry, usability) else { return nil }
         var status = CacheStatus(reason)
         status.forwardCode = 304
@@ -168,7 +169,7 @@ extension CacheTurn {
         if Task.isCancelled || lookup.fields.presence.contains(.ifUnchanged) { return nil }
         guard let entry = lookup.latest(of: lookup.matching(entries)),
             let usability = CacheUsability(
-                ifError: entry.facts(cache.policy), lookup.fields.directives, request.cacheMode,
+                ifError: entry.facts(cache.policy), for: lookup.fields.directives, mode: request.cacheMode,
                 isUnreachable: failure == nil, at: cache.now),
             let use = lookup.use(entry, usability)
         else { return nil }

@@ -22,7 +22,8 @@ extension CacheTurn {
     // MARK: Invalidation
 
     private func invalidate(after received: StoredHead, _ ticket: CacheTicket) async {
-        let urls = CacheUpdate.invalidatedURLs(request.method, url, status: received.status, received.headers)
+        let urls = CacheUpdate.invalidatedURLs(
+            after: request.method, to: url, status: received.status, headers: received.headers)
         let partitions =
             urls.isEmpty ? [] : lookup.invalidPartitions(ticket.key, pipeline.session.preparation.routes)
         for url in urls {

@@ -33,7 +33,8 @@ extension CacheTurn {
         guard pipeline.call.delivery == .memory else {
             let (storage, key) = (storage, key)
             let source = CachedBodySource(
-                entry.body, bytes, coded, response, observer: pipeline.call.observer, limit: streamLimit
+                entry.body, in: bytes, decodedBy: coded, of: response, observer: pipeline.call.observer,
+                limit: streamLimit
             ) {
                 if let key { try? await storage.remove(entry, for: key) }
             }

@@ -80,7 +80,8 @@ struct CacheFile: Sendable {
         let table = try part(end..<trailerStart)
         guard Checksum64.of(table.bytes, seed: prologue.number) == trailer.checksumOfTable else { throw Damaged() }
         guard size <= first.count else {
-            return CacheFileBody(file, start: prologue.bodyStart, length: trailer.bodyLength, prologue.number, table)
+            return CacheFileBody(
+                file, start: prologue.bodyStart, length: trailer.bodyLength, number: prologue.number, table: table)
         }
         let body = try part(prologue.bodyStart..<end)
         guard CacheFileFormat.table(of: body, first: 0, number: prologue.number) == table else { throw Damaged() }
@@ -97,7 +98,7 @@ private final class CacheFileBody: CachedBody {
     private let number: UInt64
     private let table: Data
 
-    init(_ file: RandomAccessFile, start: Int64, length: Int64, _ number: UInt64, _ table: Data) {
+    init(_ file: RandomAccessFile, start: Int64, length: Int64, number: UInt64, table: Data) {
         (self.file, self.start, self.length) = (file, start, length)
         (self.number, self.table) = (number, table)
     }

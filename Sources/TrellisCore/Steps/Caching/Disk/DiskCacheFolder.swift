@@ -304,16 +304,16 @@ struct DiskCacheFolder: Sendable {
         }
     }
 
-    /// Removes the files of all slots, those after a gap too, as ``remove(inShard:_:_:paths:)`` does.
-    func removeAll(_ name: CacheFileName, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileError) {
+    /// Removes the files of all slots, those after a gap too, as ``remove(inShard:noting:_:paths:)`` does.
+    func removeAll(_ name: CacheFileName, noting changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileError) {
         let paths = (0..<Self.slotCount).reversed().map { filePath(name, $0) }
-        try remove(inShard: name.shard, changed, record) { () throws(FileError) in paths }
+        try remove(inShard: name.shard, noting: changed, record) { () throws(FileError) in paths }
     }
 
-    /// Removes all files of a shard, as ``remove(inShard:_:_:paths:)`` does.
-    func removeAll(inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileError) {
+    /// Removes all files of a shard, as ``remove(inShard:noting:_:paths:)`` does.
+    func removeAll(inShard shard: Int, noting changed: Locked<Set<Int>>, _ record: () -> Void) throws(FileError) {
         let path = shardPath(shard)
-        try remove(inShard: shard, changed, record) { () throws(FileError) in
+        try remove(inShard: shard, noting: changed, record) { () throws(FileError) in
             try FolderContents.list(path).map { "\(path)/\($0.name)" }
         }
     }
@@ -327,7 +327,7 @@ struct DiskCacheFolder: Sendable {
     ///   - paths: Returns the paths of the files.
     /// - Throws: The first failure, after all other files have been removed. After ``isLocked``, the removal is to be tried again.
     private func remove(
-        inShard shard: Int, _ changed: Locked<Set<Int>>, _ record: () -> Void,
+        inShard shard: Int, noting changed: Locked<Set<Int>>, _ record: () -> Void,
         paths: () throws(FileError) -> [String]
     ) throws(FileError) {
         let isChanged = try Self.delete(paths())

@@ -127,7 +127,7 @@ public final class DiskCacheStorage: CacheStorage {
         // The head of a stream says whether the response is being stored, long before the first byte is written.
         if !isOpen { try await open() }
         return try CacheFileWriter(folder, CacheFileHead(key, head), maximumLength: maximumBodySize) {
-            [self] file, names, size in try commit(file, names, size)
+            [self] file, names, size in try commit(file, as: names, size: size)
         }
     }
 
@@ -155,7 +155,7 @@ public final class DiskCacheStorage: CacheStorage {
         let changed = Locked<Set<Int>>([])
         try await folder.run {
             let name = try CacheFileName(key)
-            try self.folder.removeAll(name, changed) {
+            try self.folder.removeAll(name, noting: changed) {
                 self.currentOwner?.change(name.shard) { index in
                     for slot in 0..<DiskCacheFolder.slotCount { index.remove(name, slot: slot) }
                 }
@@ -173,7 +173,7 @@ public final class DiskCacheStorage: CacheStorage {
             var failure: FileError?
             for shard in 0..<DiskCacheFolder.shardCount {
                 do throws(FileError) {
-                    try self.folder.removeAll(inShard: shard, changed) {
+                    try self.folder.removeAll(inShard: shard, noting: changed) {
                         owner?.change(shard) { $0 = DiskCacheIndex() }
                     }
                 } catch { failure = failure ?? error }
@@ -234,7 +234,7 @@ public final class DiskCacheStorage: CacheStorage {
     }
 
     private func commit(
-        _ file: RandomAccessFile, _ names: CacheFileHead, _ size: Int64
+        _ file: RandomAccessFile, as names: CacheFileHead, size: Int64
     ) throws(FileError) {
         let name = try CacheFileName(names.key)
         let owner = try owner()

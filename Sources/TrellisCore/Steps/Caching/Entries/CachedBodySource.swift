@@ -30,7 +30,7 @@ final class CachedBodySource: ChunkSource {
     ///   - range: The bytes of the body that the reader gets, before they are decoded.
     ///   - limit: The limit on the number of bytes that the reader gets.
     init(
-        _ body: any CachedBody, _ range: Range<Int64>, _ coded: CodedBody?, _ response: Response,
+        _ body: any CachedBody, in range: Range<Int64>, decodedBy coded: CodedBody?, of response: Response,
         observer: CallObserver?, limit: ByteLimit,
         onFailure: @escaping @Sendable () async -> Void
     ) {

@@ -55,7 +55,7 @@ public struct CachedHead: Sendable {
 
     /// Finds out what follows from the head under the rules of a cache.
     mutating func judge(_ policy: CachePolicy) -> CacheFacts {
-        let facts = CacheFacts(stored, selection, policy)
+        let facts = CacheFacts(stored, selection: selection, policy)
         self.facts = facts
         return facts
     }

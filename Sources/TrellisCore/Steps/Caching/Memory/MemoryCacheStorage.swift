@@ -59,7 +59,7 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
     /// - Throws: ``TooLarge`` if the body is larger than the storage takes.
     public func makeWriter(for key: CacheKey, _ head: CachedHead, length: Int64?) throws -> any CacheWriter {
         if let length, length > maximumBodySize { throw TooLarge() }
-        return Writer(self, key, head)
+        return Writer(for: key, head, in: self)
     }
 
     /// Replaces the head of an entry, unless the entry has been removed or replaced.
@@ -68,7 +68,7 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
         let size = size(of: head, entry.body, key)
         state.withLock { state in
             guard Self.remove(key, &state, where: { $0.id == id }) else { return }
-            add(CacheEntry(id: id, head: head, body: entry.body, size: size), key, &state)
+            add(CacheEntry(id: id, head: head, body: entry.body, size: size), for: key, to: &state)
         }
     }
 
@@ -95,7 +95,7 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
     // MARK: The state
 
     /// Adds an entry instead of the one of the same variant.
-    private func add(_ entry: CacheEntry, _ key: CacheKey, _ state: inout State) {
+    private func add(_ entry: CacheEntry, for key: CacheKey, to state: inout State) {
         let isKept = entry.size <= maximumSize && maximumCount > 0
         if isKept, state.entries.add(entry, for: key) {
             state.count += 1
@@ -163,13 +163,13 @@ public final class MemoryCacheStorage: CacheStorage, ImmediateCacheStorage {
     private func free(_ count: Int) { state.withLock { $0.sizeInWriters -= count } }
 
     @discardableResult
-    private func commit(_ body: Data, _ key: CacheKey, _ head: CachedHead) -> CacheEntry {
+    private func commit(_ body: Data, for key: CacheKey, head: CachedHead) -> CacheEntry {
         let body = MemoryBody(data: body)
         let size = size(of: head, body, key)
         return state.withLock { state in
             state.number += 1
             let entry = CacheEntry(number: state.number, head: head, body: body, size: size)
-            add(entry, key, &state)
+            add(entry, for: key, to: &state)
             return entry
         }
     }
@@ -181,7 +181,7 @@ extension MemoryCacheStorage {
     @discardableResult
     func storeAtOnce(_ head: CachedHead, _ body: Data, for key: CacheKey) throws -> CacheEntry {
         guard body.count <= maximumBodySize else { throw TooLarge() }
-        return commit(body, key, head)
+        return commit(body, for: key, head: head)
     }
 
     func removeAtOnce(_ entry: CacheEntry, for key: CacheKey) { remove(entry, for: key) }
@@ -197,7 +197,7 @@ extension MemoryCacheStorage {
         private let head: CachedHead
         private let body = Locked(Data())
 
-        init(_ storage: MemoryCacheStorage, _ key: CacheKey, _ head: CachedHead) {
+        init(for key: CacheKey, _ head: CachedHead, in storage: MemoryCacheStorage) {
             (self.storage, self.key, self.head) = (storage, key, head)
         }
 
@@ -214,7 +214,7 @@ extension MemoryCacheStorage {
             if !isTaken { throw TooLarge() }
         }
 
-        func commit() { storage.commit(take(), key, head) }
+        func commit() { storage.commit(take(), for: key, head: head) }
 
         func discard() { _ = take() }
 

@@ -97,7 +97,7 @@ enum CacheDecision: Hashable, Sendable {
             guard part.clamped(to: needed) == needed else { return .forward(.partial, validating: nil) }
         }
         let facts = candidate.facts
-        let usability = CacheUsability(facts, request.fields.directives, request.mode, at: now)
+        let usability = CacheUsability(of: facts, for: request.fields.directives, mode: request.mode, at: now)
         let validating = facts.hasValidator ? index : nil
         switch usability.outcome {
         case .fresh, .staleAllowed, .staleWhileRevalidate:

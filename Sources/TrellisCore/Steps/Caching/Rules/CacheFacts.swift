@@ -20,14 +20,16 @@ final class CacheFacts: Sendable {
     /// The age at the reception, in milliseconds.
     private let initialAge: Int64
 
-    convenience init(_ head: CachedHead, _ policy: CachePolicy) { self.init(head.stored, head.selection, policy) }
+    convenience init(_ head: CachedHead, _ policy: CachePolicy) {
+        self.init(head.stored, selection: head.selection, policy)
+    }
 
     /// - Parameter selection: The selection by the request's fields; `nil` if the response answers no other request.
-    init(_ stored: StoredHead, _ selection: VarySelection?, _ policy: CachePolicy) {
+    init(_ stored: StoredHead, selection: VarySelection?, _ policy: CachePolicy) {
         let values = stored.values
         let date = stored.date(values)
         (self.head, self.policy, self.date) = (stored, policy, date)
-        freshness = CacheFreshness(stored, values, date: date, policy)
+        freshness = CacheFreshness(of: stored, values, date: date, under: policy)
         status = .registered(stored.status)
         hasValidator = stored.hasValidator(values)
         self.selection = selection

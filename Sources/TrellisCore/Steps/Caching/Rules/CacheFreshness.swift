@@ -25,10 +25,11 @@ struct CacheFreshness: Hashable, Sendable {
     /// - Parameters:
     ///   - values: The values of the head's fields.
     ///   - date: The date of the head, which takes long to compute.
-    init(_ head: StoredHead, _ values: DecidingFields, date: CacheTime, _ policy: CachePolicy) {
+    init(of head: StoredHead, _ values: DecidingFields, date: CacheTime, under policy: CachePolicy) {
         let (directives, isTargeted) = Self.directives(of: head, values, policy)
         self.directives = directives
-        (lifetime, source) = Self.lifetime(head, values, date, directives, policy, isTargeted: isTargeted)
+        (lifetime, source) = Self.lifetime(
+            of: head, values, date: date, directives: directives, under: policy, isTargeted: isTargeted)
     }
 
     // MARK: Directives
@@ -63,15 +64,15 @@ struct CacheFreshness: Hashable, Sendable {
     // MARK: Lifetime
 
     private static func lifetime(
-        _ head: StoredHead, _ values: DecidingFields, _ date: CacheTime, _ directives: CacheDirectives,
-        _ policy: CachePolicy, isTargeted: Bool
+        of head: StoredHead, _ values: DecidingFields, date: CacheTime, directives: CacheDirectives,
+        under policy: CachePolicy, isTargeted: Bool
     ) -> (Int64, Source) {
         if policy.isShared, let lifetime = lifetime(directives.seconds(.sharedMaxAge)) {
             return (lifetime, .sharedMaxAge)
         }
         if let lifetime = lifetime(directives.seconds(.maxAge)) { return (lifetime, .maxAge) }
         if !isTargeted, let lifetime = lifetime(values.expires, date) { return (lifetime, .expires) }
-        let heuristic = heuristic(head, values, date, directives, policy)
+        let heuristic = heuristic(of: head, values, date: date, directives: directives, under: policy)
         return (heuristic, heuristic > 0 ? .heuristic : .none)
     }
 
@@ -97,8 +98,8 @@ struct CacheFreshness: Hashable, Sendable {
 
     /// Returns an estimate from the time since the last modification (RFC 9111, section 4.2.2).
     private static func heuristic(
-        _ head: StoredHead, _ values: DecidingFields, _ date: CacheTime, _ directives: CacheDirectives,
-        _ policy: CachePolicy
+        of head: StoredHead, _ values: DecidingFields, date: CacheTime, directives: CacheDirectives,
+        under policy: CachePolicy
     ) -> Int64 {
         guard isHeuristicallyCacheable(head.status) || directives.contains(.public),
             let modified = values.lastModified, policy.heuristicShare > 0

@@ -44,7 +44,7 @@ enum CacheStorability: Hashable, Sendable {
         }
         if policy.isShared, directives.contains(.private) { return .refused(.private) }
         guard isStorable(method, freshness) else { return .refused(.method) }
-        if isForOneUser(directives, policy, request) { return .refused(.authorization) }
+        if isForOneUser(directives, under: policy, to: request) { return .refused(.authorization) }
         guard facts.selection != nil else { return .refused(.varyAny) }
         if head.claimsPart, !hasStorableRange(head) { return .refused(.range) }
         return isReusable(facts) ? .storable : .refused(.notReusable)
@@ -52,7 +52,7 @@ enum CacheStorability: Hashable, Sendable {
 
     /// Returns whether a response is for the one user whose credentials the request has, and the cache for many (RFC 9111, section 3.5).
     static func isForOneUser(
-        _ directives: CacheDirectives, _ policy: CachePolicy, _ request: CacheRequestFields
+        _ directives: CacheDirectives, under policy: CachePolicy, to request: CacheRequestFields
     ) -> Bool {
         policy.isShared && request.presence.contains(.authorization) && !directives.contains(.public)
             && !directives.contains(.mustRevalidate) && !directives.contains(.sharedMaxAge)

@@ -98,7 +98,7 @@ enum CacheUpdate {
     /// that is not known, and a final status that is no error, that of the request, and those of `Location` and `Content-Location` that
     /// have the same origin.
     static func invalidatedURLs(
-        _ method: HTTPRequest.Method, _ url: WireURL, status: Int, _ headers: HTTPFields
+        after method: HTTPRequest.Method, to url: WireURL, status: Int, headers: HTTPFields
     ) -> [WireURL] {
         guard !isSafe(method), 200...399 ~= status else { return [] }
         let others = headers.filter { $0.name == .location || $0.name == .contentLocation }.compactMap { field in

@@ -25,7 +25,7 @@ struct CacheUsability: Hashable, Sendable {
     /// - Parameters:
     ///   - request: The directives of the request.
     ///   - mode: The mode of the request.
-    init(_ facts: CacheFacts, _ request: CacheDirectives, _ mode: CacheMode, at now: CacheTime) {
+    init(of facts: CacheFacts, for request: CacheDirectives, mode: CacheMode, at now: CacheTime) {
         let freshness = facts.freshness
         guard let milliseconds = facts.age(at: now) else {
             (outcome, age, timeToLive) = (.mustValidate, 0, 0)
@@ -34,7 +34,8 @@ struct CacheUsability: Hashable, Sendable {
         let rest = facts.rest(atAge: milliseconds)
         age = milliseconds / 1000
         timeToLive = CacheFacts.seconds(ofRest: rest)
-        outcome = Self.outcome(freshness, age: milliseconds, rest: rest, request, mode, facts.policy)
+        outcome = Self.outcome(
+            of: freshness, age: milliseconds, rest: rest, for: request, mode: mode, under: facts.policy)
     }
 
     /// Creates the answer for a stored response instead of a failure; `nil` if the response must not be used.
@@ -46,7 +47,7 @@ struct CacheUsability: Hashable, Sendable {
     ///   - mode: The mode of the request.
     ///   - isUnreachable: Whether there was no response.
     init?(
-        ifError facts: CacheFacts, _ request: CacheDirectives, _ mode: CacheMode, isUnreachable: Bool, at now: CacheTime
+        ifError facts: CacheFacts, for request: CacheDirectives, mode: CacheMode, isUnreachable: Bool, at now: CacheTime
     ) {
         let freshness = facts.freshness
         guard mode != .noCache, let milliseconds = facts.age(at: now), !Self.mustBeFresh(freshness, facts.policy)
@@ -73,8 +74,8 @@ struct CacheUsability: Hashable, Sendable {
     }
 
     private static func outcome(
-        _ freshness: CacheFreshness, age: Int64, rest: Int64, _ request: CacheDirectives, _ mode: CacheMode,
-        _ policy: CachePolicy
+        of freshness: CacheFreshness, age: Int64, rest: Int64, for request: CacheDirectives, mode: CacheMode,
+        under policy: CachePolicy
     ) -> Outcome {
         let isFresh = rest > 0
         let response = freshness.directives
@@ -90,7 +91,8 @@ struct CacheUsability: Hashable, Sendable {
         switch request.seconds(.maxAge) {
         case .none: break
         case .invalid: return .mustValidate
-        case .value(let limit): if age > limit * 1000 { return staleOutcome(rest, request, mayBeStale) }
+        case .value(let limit):
+            if age > limit * 1000 { return staleOutcome(rest: rest, for: request, mayBeStale: mayBeStale) }
         }
         if isFresh {
             switch request.seconds(.minFresh) {
@@ -99,7 +101,7 @@ struct CacheUsability: Hashable, Sendable {
             case .value(let wanted): return rest >= wanted * 1000 ? .fresh : .mustValidate
             }
         }
-        let outcome = staleOutcome(rest, request, mayBeStale)
+        let outcome = staleOutcome(rest: rest, for: request, mayBeStale: mayBeStale)
         if outcome == .mustValidate, mayBeStale, isRestrictedByNothing(request),
             let extra = response.seconds(.staleWhileRevalidate).number, -rest < extra * 1000
         {
@@ -109,7 +111,7 @@ struct CacheUsability: Hashable, Sendable {
     }
 
     /// Returns the outcome about a response that is stale, or older than the request wants.
-    private static func staleOutcome(_ rest: Int64, _ request: CacheDirectives, _ mayBeStale: Bool) -> Outcome {
+    private static func staleOutcome(rest: Int64, for request: CacheDirectives, mayBeStale: Bool) -> Outcome {
         guard mayBeStale, rest <= 0, request.contains(.maxStale) else { return .mustValidate }
         if request.isUnqualified(.maxStale) { return .staleAllowed }
         guard let limit = request.seconds(.maxStale).number else { return .mustValidate }

@@ -80,7 +80,8 @@ struct CachedStreamEndTests {
     @Test func aSecondReaderGetsAnError() async throws {
         let body = GatedBody()
         let response = Answer.test().response
-        let source = CachedBodySource(body, 0..<3, nil, response, observer: nil, limit: .unlimited) {}
+        let source = CachedBodySource(body, in: 0..<3, decodedBy: nil, of: response, observer: nil, limit: .unlimited) {
+        }
         let token = TransferToken(source), first = ChunkReader(token, response)
         async let chunk = first.next()
         try await body.isReached.opened()

@@ -138,7 +138,8 @@ struct CacheUpdateTests {
     ) throws {
         let url = try WireURL(parsing: "http://a.example/x/y")
         let invalidated = CacheUpdate.invalidatedURLs(
-            try #require(HTTPRequest.Method(method)), url, status: status, CacheSamples.fields(lines))
+            after: try #require(HTTPRequest.Method(method)), to: url, status: status,
+            headers: CacheSamples.fields(lines))
         #expect(invalidated.map(\.text) == urls)
     }
 
@@ -148,7 +149,7 @@ struct CacheUpdateTests {
         let url = try WireURL(parsing: "http://a.example/x/y")
         var fields = HTTPFields()
         fields.append(HTTPField(name: name, value: [UInt8]("/caf".utf8) + [0xE9]))
-        let invalidated = CacheUpdate.invalidatedURLs(.post, url, status: 201, fields)
+        let invalidated = CacheUpdate.invalidatedURLs(after: .post, to: url, status: 201, headers: fields)
         #expect(invalidated.map(\.text) == ["http://a.example/x/y", "http://a.example/caf%E9"])
     }
 
