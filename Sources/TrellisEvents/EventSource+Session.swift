@@ -33,9 +33,12 @@ extension Session {
         onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
         eventSource(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, reconnection,
-            maximumEventSize,
-            onResponse
+            from: {
+                try request.asRequest().adjusted(
+                    query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+            }, reconnecting: reconnection,
+            maximumEventSize: maximumEventSize,
+            onResponse: onResponse
         ) { Double.random(in: 0..<1) }
     }
 
@@ -58,9 +61,9 @@ extension Session {
 
     /// Returns the events as the public method does, with the caller's random numbers.
     func eventSource(
-        _ make: @escaping @Sendable () throws -> Request, _ reconnection: ReconnectionPolicy,
-        _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
-        _ onResponse: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
+        from make: @escaping @Sendable () throws -> Request, reconnecting reconnection: ReconnectionPolicy,
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
+        onResponse: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
     ) -> EventSource {
         let connection = EventSourceConnection(
             session: self, convert: make, limit: maximumEventSize, onResponse: onResponse,

@@ -102,7 +102,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
         }
         if now < last.until { return true }
         guard hasConnection() else {
-            let mayPass = passes(transfer, name, now)
+            let mayPass = passes(transfer, to: name, now: now)
             if !mayPass { transfer.reportLookup() }
             return mayPass
         }
@@ -114,7 +114,7 @@ final class LookupGate: LookupTurnReceiver, LookupFollower, EngineTimerTarget, @
 
     /// Returns whether a transfer leads the lookup of its name, or needs none because another engine has made it. Otherwise the transfer
     /// waits.
-    private func passes(_ transfer: Transfer, _ name: String, _ now: EngineInstant) -> Bool {
+    private func passes(_ transfer: Transfer, to name: String, now: EngineInstant) -> Bool {
         if !lookups.isEmpty, lookups[name] != nil {
             transfer.lookup = .waiting
             lookups[name]?.waiting.append(transfer)

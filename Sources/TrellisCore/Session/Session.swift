@@ -59,13 +59,13 @@ public final class Session: Sendable {
         let preparation = RequestPreparation(
             configuration, makesConnections: transport?.makesConnections ?? true)
         let engine = EngineConfiguration(configuration, preparation)
-        self.init(configuration, preparation, clock) { executor in
+        self.init(configuration, preparing: preparation, clock: clock) { executor in
             transport ?? LibcurlTransport(executor: executor, configuration: engine)
         }
     }
 
     private init(
-        _ configuration: SessionConfiguration, _ preparation: RequestPreparation, _ clock: any EngineClock,
+        _ configuration: SessionConfiguration, preparing preparation: RequestPreparation, clock: any EngineClock,
         transport: @escaping @Sendable (EngineExecutor) -> any Transport
     ) {
         self.configuration = configuration

@@ -166,11 +166,11 @@ actor SessionActor: EngineActor {
         let requests = list.all
         for request in requests { beingCancelled[ObjectIdentifier(request)] = error }
         isCancelling = !beingCancelled.isEmpty
-        cancel(calls.all[...], requests[...], error, then: body)
+        cancel(calls.all[...], requests[...], with: error, then: body)
     }
 
     private func cancel(
-        _ calls: ArraySlice<RequestActor>, _ requests: ArraySlice<ExchangeActor>, _ error: TrellisError,
+        _ calls: ArraySlice<RequestActor>, _ requests: ArraySlice<ExchangeActor>, with error: TrellisError,
         then body: @escaping @Sendable () -> Void
     ) {
         let (someCalls, otherCalls) = (calls.prefix(Self.batchSize), calls.dropFirst(Self.batchSize))
@@ -179,7 +179,7 @@ actor SessionActor: EngineActor {
         for request in requests.prefix(count) { request.perform { $0.cancel(error) } }
         let otherRequests = requests.dropFirst(count)
         guard otherCalls.isEmpty, otherRequests.isEmpty else {
-            return submit { $0.cancel(otherCalls, otherRequests, error, then: body) }
+            return submit { $0.cancel(otherCalls, otherRequests, with: error, then: body) }
         }
         resumeIfEmpty()
         body()

@@ -32,7 +32,7 @@ extension TransportFailure {
         case .untrusted(let certificate):
             .securityFailed(.untrusted(certificate.map(UntrustedCertificate.init) ?? .init(.other, text: text)))
         case .clientCertificate(let cause, let alert, let peer):
-            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), peer, text)))
+            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), of: peer, text: text)))
         case .certificateAuthorityFile: .securityFailed(.certificateAuthorityFile(text))
         case .send: .exchangeFailed(.send(text))
         case .receive: .exchangeFailed(.receive(text))

@@ -26,12 +26,12 @@ extension DownloadFile {
             let folder = FileSystem.folder(of: target)
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
             return try opened(
-                target, options, place(of: target), mode: isPrivate ? 0o600 : FileSystem.mode(of: target) ?? 0o666)
+                target, options, at: place(of: target), mode: isPrivate ? 0o600 : FileSystem.mode(of: target) ?? 0o666)
         }
     }
 
     private static func opened(
-        _ target: String, _ options: DownloadDestination.Options, _ place: String, mode: UInt32
+        _ target: String, _ options: DownloadDestination.Options, at place: String, mode: UInt32
     ) throws(FileError) -> DownloadFile {
         if let partial = try PartialFile.opened(path: place + suffix, mode: mode) {
             removeAbandoned(from: 2, place)

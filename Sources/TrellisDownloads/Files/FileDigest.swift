@@ -22,7 +22,7 @@ struct FileDigest: Hashable, Sendable {
         do {
             return try await withTaskCancellationHandler {
                 try await BlockingThreadPool.tryingUnlessCancelled(at: FileSystem.folder(of: path)) {
-                    try read(path, makeDigest, named: name, isCancelled)
+                    try read(path, with: makeDigest, named: name, unless: isCancelled)
                 }
             } onCancel: {
                 isCancelled.withLock { $0 = true }
@@ -33,7 +33,8 @@ struct FileDigest: Hashable, Sendable {
     }
 
     private static func read(
-        _ path: String, _ makeDigest: () -> (any DigestFunction)?, named name: String, _ isCancelled: Locked<Bool>
+        _ path: String, with makeDigest: () -> (any DigestFunction)?, named name: String,
+        unless isCancelled: Locked<Bool>
     ) throws -> FileDigest {
         guard var function = makeDigest() else { throw TrellisError(.unsupported(name)) }
         let size = try FileReader.size(path: path)

@@ -121,7 +121,7 @@ final class DownloadParts: Sendable {
                 }
                 try await waitWhileSuspended()
                 if let answer = begun?.answer {
-                    try await read(answer, id, upTo: segments.withLock { $0.total }, &backoff)
+                    try await read(answer, for: id, upTo: segments.withLock { $0.total }, &backoff)
                 } else {
                     guard try await sendRequest(for: id, &backoff) else { return nil }
                 }
@@ -149,12 +149,12 @@ final class DownloadParts: Sendable {
         let range = segments.withLock { $0.rest(of: id) }
         let rangeRequest = DownloadRangeRequest.part(from: range.lowerBound, to: range.upperBound, of: representation)
         return try await run.report.send(request.requesting(rangeRequest, within: deadline), in: session) { answer in
-            try await validate(answer, to: rangeRequest, id, &backoff)
+            try await validate(answer, to: rangeRequest, for: id, &backoff)
         }
     }
 
     private func validate(
-        _ answer: StreamResponse, to rangeRequest: DownloadRangeRequest, _ id: DownloadSegments.ID,
+        _ answer: StreamResponse, to rangeRequest: DownloadRangeRequest, for id: DownloadSegments.ID,
         _ backoff: inout DownloadBackoff
     ) async throws -> Bool {
         let head = answer.response
@@ -162,7 +162,7 @@ final class DownloadParts: Sendable {
         case .part(let part, _):
             run.accept(head)
             last.withLock { $0 = (head, answer.source.observer as? CallObserver) }
-            try await read(answer, id, upTo: part.upperBound, &backoff)
+            try await read(answer, for: id, upTo: part.upperBound, &backoff)
             return true
         case .whole(let other):
             answer.cancel()
@@ -185,14 +185,14 @@ final class DownloadParts: Sendable {
 
     /// Writes the bytes of a response, as far as no other fetch has taken them over.
     private func read(
-        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ backoff: inout DownloadBackoff
+        _ answer: StreamResponse, for id: DownloadSegments.ID, upTo end: Int64, _ backoff: inout DownloadBackoff
     ) async throws {
         answers.withLock { $0[id] = answer }
         defer { answers.withLock { $0[id] = nil } }
         // Another fetch may have completed the segment.
         guard !isOver(id) else { return answer.cancel() }
         do {
-            try await run.reading(answer.source) { try await write(answer, id, upTo: end, &backoff) }
+            try await run.reading(answer.source) { try await write(answer, for: id, upTo: end, &backoff) }
         } catch {
             // The fetch that completed the segment has cancelled this response.
             guard isOver(id), !Task.isCancelled, !(error is PartsNotUsable) else { throw error }
@@ -200,7 +200,7 @@ final class DownloadParts: Sendable {
     }
 
     private func write(
-        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ backoff: inout DownloadBackoff
+        _ answer: StreamResponse, for id: DownloadSegments.ID, upTo end: Int64, _ backoff: inout DownloadBackoff
     ) async throws {
         var isEmpty = true
         while var chunk = try await answer.source.next() {

@@ -76,8 +76,11 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         handle(
-            { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, destination, checksum,
-            options, nil)
+            {
+                try request.asRequest().adjusted(
+                    query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+            }, to: destination, checksum: checksum,
+            options: options, resuming: nil)
     }
 
     /// Downloads to a file, with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in
@@ -134,9 +137,12 @@ extension Session {
     ) -> DownloadRequest {
         let base: any RequestConvertible = request ?? resumeData.url
         return handle(
-            { try base.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) }, destination, checksum,
-            options,
-            resumeData)
+            {
+                try base.asRequest().adjusted(
+                    query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+            }, to: destination, checksum: checksum,
+            options: options,
+            resuming: resumeData)
     }
 
     /// Returns a handle on a download that continues at the point at which another one ended, with fields by text or as a list: see
@@ -155,8 +161,8 @@ extension Session {
     }
 
     private func handle(
-        _ make: () throws -> Request, _ destination: DownloadDestination, _ checksum: Checksum?,
-        _ options: DownloadOptions, _ resumeData: ResumeData?
+        _ make: () throws -> Request, to destination: DownloadDestination, checksum: Checksum?,
+        options: DownloadOptions, resuming resumeData: ResumeData?
     ) -> DownloadRequest {
         // Converted at once: later changes of the caller's value do not change the request.
         let request = Result { try make() }

@@ -73,7 +73,9 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> WebSocket {
         let opening = try opening(
-            of: request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor), options)
+            of: request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor), options
+        )
         // The frames of a handshake take memory of their task until it ends, and the calling task may live as long as
         // the connection. The frame of this function itself holds a reference only.
         async let socket = opening.open()

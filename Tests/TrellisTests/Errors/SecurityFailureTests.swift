@@ -55,7 +55,7 @@ struct SecurityFailureTests {
     func alertsHaveWords(_ alert: Int) {
         func failure(
             _ cause: EngineFailure.ClientCertificateCause, _ alert: Int, _ peer: TLSPeer = .server
-        ) -> TrellisError.ClientIdentityFailure { .init(cause, alert: alert, peer, "text") }
+        ) -> TrellisError.ClientIdentityFailure { .init(cause, alert: alert, of: peer, text: "text") }
         #expect(failure(.refused, alert) != .refused("text"))
         #expect(failure(.refused, 0) == .refused("text"))
         #expect(failure(.required, alert) == .required)

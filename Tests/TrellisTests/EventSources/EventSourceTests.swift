@@ -18,7 +18,7 @@ struct EventSourceTests {
     ) -> Task<Outcome, Never> {
         var reconnection = ReconnectionPolicy()
         change(&reconnection)
-        let source = scripted.session.eventSource({ request }, reconnection) { 0.5 }
+        let source = scripted.session.eventSource(from: { request }, reconnecting: reconnection) { 0.5 }
         return outcome {
             var seen: [String] = []
             for try await event in source { seen.append("\(event.data)#\(event.id)") }

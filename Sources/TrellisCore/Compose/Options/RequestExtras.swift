@@ -111,7 +111,7 @@ extension Request {
     var hasLeftOrigin: Bool { extras?.extras.hasLeftOrigin ?? false }
 
     /// Returns a copy that is sent through a proxy, to addresses that were looked up for it.
-    func through(_ proxy: Proxy, _ decision: ProxyDecision, _ addresses: FoundAddresses) -> Request {
+    func through(_ proxy: Proxy, decision: ProxyDecision, addresses: FoundAddresses) -> Request {
         var request = self
         request.changeExtras { $0.selected = SelectedProxy(proxy: proxy, decision: decision, addresses: addresses) }
         return request

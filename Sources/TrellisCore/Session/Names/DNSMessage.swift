@@ -94,13 +94,13 @@ struct DNSAnswer: Hashable {
             default: reader.skip(to: end)
             }
         }
-        (self.addresses, self.timeToLive) = try Self.follow(query.name, addresses, aliases)
+        (self.addresses, self.timeToLive) = try Self.follow(query.name, addresses: addresses, aliases: aliases)
     }
 
     /// Returns the addresses of the name that the aliases lead to.
     private static func follow(
-        _ name: DNSName, _ addresses: [DNSName: [(address: IPAddress, timeToLive: UInt32)]],
-        _ aliases: [DNSName: (name: DNSName, timeToLive: UInt32)]
+        _ name: DNSName, addresses: [DNSName: [(address: IPAddress, timeToLive: UInt32)]],
+        aliases: [DNSName: (name: DNSName, timeToLive: UInt32)]
     ) throws(DNSFailure) -> ([IPAddress], UInt32) {
         var (name, timeToLive) = (name, UInt32.max)
         for _ in 0...maximumAliases {

@@ -7,7 +7,7 @@ extension RequestPreparation {
     /// Compresses the body if that is asked for, and puts a small form without files into memory. Does nothing for other requests.
     static func resolveBody(of request: inout Request, defaults: HTTPFields, _ sizes: FileSizes?) throws(TrellisError) {
         if let compression = request.compression {
-            try compress(&request, compression, defaults: defaults, sizes)
+            try compress(&request, with: compression, defaults: defaults, sizes: sizes)
         }
         guard let body = request.body, case .multipart(let form) = body.source else { return }
         let pieces = try form.pieces()
@@ -17,16 +17,17 @@ extension RequestPreparation {
     }
 
     private static func compress(
-        _ request: inout Request, _ compression: RequestCompression, defaults: HTTPFields, _ sizes: FileSizes?
+        _ request: inout Request, with compression: RequestCompression, defaults: HTTPFields, sizes: FileSizes?
     ) throws(TrellisError) {
         let existing = request.headers[.contentEncoding] ?? defaults[.contentEncoding]
         guard try compression.applies(to: request, existing: existing), let body = request.body else { return }
-        request.body = RequestBody(try compressed(body.source, compression, sizes), contentType: body.contentType)
+        request.body = RequestBody(
+            try compressed(body.source, with: compression, sizes: sizes), contentType: body.contentType)
         request.headers[.contentEncoding] = compression.algorithm.rawValue
     }
 
     private static func compressed(
-        _ source: RequestBody.Source, _ compression: RequestCompression, _ sizes: FileSizes?
+        _ source: RequestBody.Source, with compression: RequestCompression, sizes: FileSizes?
     ) throws(TrellisError) -> RequestBody.Source {
         let encoder = try encoder(compression)
         if case .data(let data) = source { return .data(try encode(data, isLast: true, with: encoder)) }

@@ -5,7 +5,7 @@ import HTTPTypes
 extension RequestPreparation {
     /// Returns a request with the changes of its signers, which is sent as it is: with all fields, and with its body in its coding.
     func signed(
-        _ request: Request, by signers: [any RequestSigner], _ context: CallContext, _ sizes: FileSizes?
+        _ request: Request, by signers: [any RequestSigner], in context: CallContext, sizes: FileSizes?
     ) async throws -> Request {
         var (request, wire, others) = try unsigned(request, sizes)
         for signer in signers {

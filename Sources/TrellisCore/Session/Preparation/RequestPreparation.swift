@@ -114,18 +114,21 @@ package final class RequestPreparation: Sendable {
             // A request with a history was completed when its call began: a redirect leads away from the session's defaults.
             if let urlDefaults, history == nil {
                 return try assemble(
-                    urlDefaults.completing(request), nil, delivery, start, isDeferred, history, sizes,
-                    callID, keepsCoding)
+                    urlDefaults.completing(request), at: nil, delivery: delivery, start: start, isDeferred: isDeferred,
+                    history: history, sizes: sizes,
+                    callID: callID, keepsCoding: keepsCoding)
             }
-            return try assemble(request, url, delivery, start, isDeferred, history, sizes, callID, keepsCoding)
+            return try assemble(
+                request, at: url, delivery: delivery, start: start, isDeferred: isDeferred, history: history,
+                sizes: sizes, callID: callID, keepsCoding: keepsCoding)
         } catch {
             throw error.naming(request)
         }
     }
 
     private func assemble(
-        _ request: Request, _ known: WireURL?, _ delivery: Delivery, _ start: EngineInstant, _ isDeferred: Bool,
-        _ history: AttemptHistory?, _ sizes: FileSizes?, _ callID: UInt64, _ keepsCoding: Bool
+        _ request: Request, at known: WireURL?, delivery: Delivery, start: EngineInstant, isDeferred: Bool,
+        history: AttemptHistory?, sizes: FileSizes?, callID: UInt64, keepsCoding: Bool
     ) throws(TrellisError) -> PreparedRequest {
         let url = if let known { known } else { try self.url(of: request) }
         try Self.check(request)

@@ -8,17 +8,17 @@ extension Request {
     /// - Parameter total: The limit in total; it replaces the one of `timeouts`.
     @inline(__always)
     package func adjusted(
-        _ query: KeyValuePairs<String, String>, _ headers: HTTPFields, _ total: Duration?, _ timeouts: Timeouts?,
-        _ interceptor: (any RequestInterceptor)?
+        query: KeyValuePairs<String, String>, headers: HTTPFields, timeout total: Duration?, timeouts: Timeouts?,
+        interceptor: (any RequestInterceptor)?
     ) -> Request {
         if query.isEmpty, headers.isEmpty, total == nil, timeouts == nil, interceptor == nil { return self }
-        return changed(query, headers, total, timeouts, interceptor)
+        return changed(query: query, headers: headers, timeout: total, timeouts: timeouts, interceptor: interceptor)
     }
 
     @inline(never)
     private func changed(
-        _ query: KeyValuePairs<String, String>, _ headers: HTTPFields, _ total: Duration?, _ timeouts: Timeouts?,
-        _ interceptor: (any RequestInterceptor)?
+        query: KeyValuePairs<String, String>, headers: HTTPFields, timeout total: Duration?, timeouts: Timeouts?,
+        interceptor: (any RequestInterceptor)?
     ) -> Request {
         var request = interceptor.map(withInterceptor) ?? self
         if !query.isEmpty { request = request.addingQuery(query) }

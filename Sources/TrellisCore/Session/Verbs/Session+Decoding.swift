@@ -28,7 +28,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
             Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation())
         ) { try await $0.value(of: $1) }
     }
@@ -54,7 +55,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
             Reading(type, orError: errorType, decoder, validation: Validation())
         ) { try await $0.value(of: $1) }
     }
@@ -78,7 +80,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(
-            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
             Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation())
         ) { try await $0.value(of: $1) }
     }

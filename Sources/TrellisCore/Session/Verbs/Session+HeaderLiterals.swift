@@ -12,7 +12,9 @@ extension Session {
         headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await pair(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
+        try await pair(
+            request.asRequest().adjusted(
+                query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
     }
 
     /// Sends a request and decodes its response.
@@ -99,7 +101,9 @@ extension Session {
         headers: HeaderLiteral, timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
-        try await open(request.asRequest().adjusted(query, headers.fields, timeout, timeouts, interceptor))
+        try await open(
+            request.asRequest().adjusted(
+                query: query, headers: headers.fields, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
     }
 
     /// Sends a request and passes the head and the body of its response to `handle`.

@@ -38,7 +38,10 @@ extension Session {
     ) -> PageSequence<Value> {
         PageSequence(
             session: self,
-            first: Result { try request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor) },
+            first: Result {
+                try request.asRequest().adjusted(
+                    query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor)
+            },
             maximumPages: maximumPages
         ) { [self] in try await response(type, from: $0, decoder: decoder) }
     }

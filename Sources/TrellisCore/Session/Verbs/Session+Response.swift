@@ -28,7 +28,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
-            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
             Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation())
         ) { try await $0.dataResponse(of: $1) }
     }
@@ -55,7 +56,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DataResponse<Value> {
         try await read(
-            request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor),
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor),
             Reading(type, orError: errorType, decoder, validation: Validation())
         ) { try await $0.dataResponse(of: $1) }
     }

@@ -26,7 +26,9 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await pair(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+        try await pair(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
     }
 
     /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
@@ -52,7 +54,9 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
-        try await open(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+        try await open(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
     }
 
     /// Sends a request with a body and collects the response in memory.
@@ -76,7 +80,7 @@ extension Session {
     ) async throws -> (Data, Response) {
         try await pair(
             RequestWithBody(body: body, request: request).asRequest().adjusted(
-                query, headers, timeout, timeouts, interceptor))
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
     }
 
     /// Sends a request with bytes in memory as its body, and collects the response in memory.
@@ -176,7 +180,9 @@ extension Session {
         headers: HTTPFields = HTTPFields(), timeout: Duration? = nil, timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        let stream = try await open(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+        let stream = try await open(
+            request.asRequest().adjusted(
+                query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
         defer { stream.cancel() }
         return try await handle(stream.response, stream.chunks)
     }
@@ -203,7 +209,9 @@ extension Session {
     ) -> DataRequest {
         DataRequest(
             Result {
-                try deferredRequest(request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor))
+                try deferredRequest(
+                    request.asRequest().adjusted(
+                        query: query, headers: headers, timeout: timeout, timeouts: timeouts, interceptor: interceptor))
             }, session: self)
     }
 
@@ -227,7 +235,9 @@ extension Session {
             RequestHandle(
                 Result {
                     try deferredRequest(
-                        request.asRequest().adjusted(query, headers, timeout, timeouts, interceptor), delivery: .stream)
+                        request.asRequest().adjusted(
+                            query: query, headers: headers, timeout: timeout, timeouts: timeouts,
+                            interceptor: interceptor), delivery: .stream)
                 }, session: self))
     }
 }

@@ -14,14 +14,12 @@
 /// keeps its credentials. A refused request whose body cannot be sent again fails with ``TrellisError/Kind/bodyNotReplayable``. A name with
 /// a control character, or for Basic with a colon, is an error of kind ``TrellisError/Kind/invalidRequest``.
 public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescription {
-    private let username: String
-    private let password: String
     private let digest: DigestAuthentication
 
     /// Creates a step for a single request, or for a session whose requests all go to one party: every challenge is answered,
     /// except from another origin that a redirect has led to. A server that asks for Basic learns the password.
-    public convenience init(username: String, password: String) {
-        self.init(username, password, DigestAuthentication(username: username, password: password))
+    public init(username: String, password: String) {
+        digest = DigestAuthentication(username: username, password: password)
     }
 
     /// Creates a step for the requests to one origin.
@@ -31,15 +29,8 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
     ///   - password: The password.
     ///   - origin: A URL; its scheme, host and port count.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
-    public convenience init(username: String, password: String, origin: some URLConvertible) throws {
-        let digest = try DigestAuthentication(username: username, password: password, origin: origin)
-        self.init(username, password, digest)
-    }
-
-    private init(_ username: String, _ password: String, _ digest: DigestAuthentication) {
-        self.username = username
-        self.password = password
-        self.digest = digest
+    public init(username: String, password: String, origin: some URLConvertible) throws {
+        digest = try DigestAuthentication(username: username, password: password, origin: origin)
     }
 
     /// Sends the request, and sends it again with the credentials if the response asks for them.
@@ -47,7 +38,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
     /// - Throws: As ``NextStep/callAsFunction(_:)``.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard !request.hasCredentials, !context.hasOwnCredentials(besides: self) else { return try await next(request) }
-        let (answer, hasAnswered) = try await digest.perform(request, context, next)
+        let (answer, hasAnswered) = try await digest.perform(request, context: context, next: next)
         guard !hasAnswered, asksForBasic(answer.response), digest.mayAnswer(answer.response, context) else {
             return answer
         }
@@ -55,7 +46,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
             throw FailedAttempt(request: request, response: answer.response).isNotReplayable
         }
         await answer.discard(context)
-        return try await next(request.withAuthorization(username: username, password: password))
+        return try await next(request.withAuthorization(username: digest.username, password: digest.password))
     }
 
     /// Returns whether a response asks for Basic credentials, and for no better ones that are known here.

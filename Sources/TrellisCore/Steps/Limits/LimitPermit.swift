@@ -52,7 +52,7 @@ final class LimitPermit: StartPermission {
         do {
             entered = try breaker.enter(hostIn: request.url, at: start)
         } catch {
-            throw Self.completed(error, request, context, since: start)
+            throw Self.completed(error, for: request, context, since: start)
         }
         permit = entered.permit
         host = entered.host
@@ -89,15 +89,15 @@ final class LimitPermit: StartPermission {
     /// Returns the tokens of a request that is not sent to their limiters. Returns the error for its caller.
     @inline(never)
     func abandon(
-        _ error: any Error, with tokens: [Token], _ request: Request, _ context: CallContext
+        _ error: any Error, with tokens: [Token], for request: Request, _ context: CallContext
     ) -> any Error {
         giveBack(tokens, context)
-        return Self.completed(error, request, context, since: start)
+        return Self.completed(error, for: request, context, since: start)
     }
 
     /// Returns the error of a request that is not sent, with the request and the time that it has waited.
     private static func completed(
-        _ error: any Error, _ request: Request, _ context: CallContext, since start: EngineInstant
+        _ error: any Error, for request: Request, _ context: CallContext, since start: EngineInstant
     ) -> any Error {
         guard var error = error as? TrellisError else { return error }
         error.method = request.method

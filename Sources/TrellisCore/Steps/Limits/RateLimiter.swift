@@ -97,12 +97,12 @@ public final class RateLimiter: Sendable {
     @inline(never)
     @discardableResult
     func enter(host: String, _ context: CallContext, _ priority: RequestPriority = .normal) async throws -> Int {
-        switch try entrance(host, priority, context) {
+        switch try entrance(to: host, priority, context) {
         case .admitted(let token): return token
         case .waiting(let ticket):
             defer { context.call.record.withLock { $0.wait = nil } }
             return try await withTaskCancellationHandler {
-                try await withReply { wait(with: $0, ticket, host, priority, context) }
+                try await withReply { wait(with: $0, ticket: ticket, host: host, priority, context) }
             } onCancel: {
                 leave(ticket, host)
             }
@@ -135,7 +135,7 @@ public final class RateLimiter: Sendable {
     // MARK: Entering
 
     @inline(never)
-    private func entrance(_ host: String, _ priority: RequestPriority, _ context: CallContext) throws -> Entrance {
+    private func entrance(to host: String, _ priority: RequestPriority, _ context: CallContext) throws -> Entrance {
         let (now, longest) = (context.now, context.remainingTime?.clampedNanoseconds)
         let (entry, token) = withHost(host, at: now) {
             let isAdmitted = $0.queue.enterAtOnce(at: now)
@@ -159,7 +159,7 @@ public final class RateLimiter: Sendable {
     /// reply is stored.
     @inline(never)
     private func wait(
-        with reply: Reply<Int>, _ ticket: UInt64, _ host: String, _ priority: RequestPriority, _ context: CallContext
+        with reply: Reply<Int>, ticket: UInt64, host: String, _ priority: RequestPriority, _ context: CallContext
     ) {
         let (now, longest) = (context.now, context.remainingTime?.clampedNanoseconds)
         let (entry, token) = withHost(host, at: now) { state in

@@ -75,7 +75,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
         }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                join(key, ticket, reply, context) { origin.sharedCall(for: request, depth: depth) }
+                join(key, as: ticket, with: reply, in: context) { origin.sharedCall(for: request, depth: depth) }
                 // The task may have been cancelled before there was a waiter to remove.
                 if Task.isCancelled { leave(key, ticket) }
             }
@@ -89,7 +89,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
 
     /// Adds a waiter to the flight of its key, and sends the request if the flight is new.
     private func join(
-        _ key: Key, _ ticket: UInt64, _ reply: Reply<StepResponse>, _ context: CallContext,
+        _ key: Key, as ticket: UInt64, with reply: Reply<StepResponse>, in context: CallContext,
         _ makeCall: () -> any SharedCall
     ) {
         let (call, isNew) = state.withLock { state in
@@ -109,7 +109,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<StepResponse, any Error>
             do { result = .success(try await call.answer().inMemory()) } catch { result = .failure(error) }
-            land(key, call.id, result)
+            land(key, id: call.id, result)
         }
         let isWanted = state.withLock { state in
             guard state.flights[key]?.call.id == call.id else { return false }
@@ -121,7 +121,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
     }
 
     /// Ends a flight, and resumes its waiters with the result in the order of their arrival.
-    private func land(_ key: Key, _ id: UInt64, _ result: Result<StepResponse, any Error>) {
+    private func land(_ key: Key, id: UInt64, _ result: Result<StepResponse, any Error>) {
         let none: [UInt64: Reply<StepResponse>] = [:]
         let waiters = state.withLock { state in
             guard let flight = state.flights[key], flight.call.id == id else { return none }

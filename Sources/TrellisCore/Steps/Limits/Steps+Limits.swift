@@ -23,7 +23,7 @@ extension AttachedSteps {
             try permit.begin(with: tokens, context)
             return permit
         } catch {
-            throw permit.abandon(error, with: tokens, request, context)
+            throw permit.abandon(error, with: tokens, for: request, context)
         }
     }
 }

@@ -23,14 +23,16 @@ extension RedirectPolicy {
         case .refuse(let error): throw error
         case .follow(let next, let redirect):
             let makesGET = Self.makesGET(response.status.code, request.method)
-            guard let handler else { return (hop(next, redirect, asked, makesGET), redirect) }
+            guard let handler else { return (hop(to: next, redirect, asked: asked, makesGET: makesGET), redirect) }
             guard var changed = try await handler.redirect(to: next, for: response, context: context) else {
                 return nil
             }
             if switchesProtocols { changed.url = changed.url.withHTTPScheme }
             // If the handler made a request of its own, adapters get that request when it is retried.
             let asked = changed.isSame(as: next) ? asked : nil
-            if changed.url.hasSameBytes(as: next.url) { return (hop(changed, redirect, asked, makesGET), redirect) }
+            if changed.url.hasSameBytes(as: next.url) {
+                return (hop(to: changed, redirect, asked: asked, makesGET: makesGET), redirect)
+            }
             // A URL that cannot be requested fails when it is requested.
             let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to, hsts: hsts)
             if let target, target.isUpgraded { changed.url = target.url }
@@ -39,7 +41,7 @@ extension RedirectPolicy {
                 status: redirect.status, from: redirect.from, to: target?.to ?? changed.url,
                 fragment: URLReference(changed.url).fragment)
             moved.isUpgraded = target?.isUpgraded ?? false
-            return (hop(changed, moved, asked, makesGET), moved)
+            return (hop(to: changed, moved, asked: asked, makesGET: makesGET), moved)
         }
     }
 
@@ -52,7 +54,7 @@ extension RedirectPolicy {
     }
 
     /// Returns the hop that a redirect leads to: the request to send, and the same request without the changes of adapters.
-    private func hop(_ next: Request, _ redirect: Redirect, _ asked: Request?, _ makesGET: Bool) -> RedirectedHop {
+    private func hop(to next: Request, _ redirect: Redirect, asked: Request?, makesGET: Bool) -> RedirectedHop {
         guard var asked, !asked.isSame(as: next) else { return RedirectedHop(asked: next, adapted: next) }
         asked.url = next.url
         // A method that differs otherwise was set by an adapter, which sets it again.

@@ -46,10 +46,10 @@ struct RedirectTarget: Sendable {
         let userInformation =
             changesOrigin ? "" : Self.userInformation(resolved.text) ?? Self.userInformation(request) ?? ""
         fragment = reference.fragment ?? URLReference(request).fragment
-        url = Self.url(target, userInformation, fragment)
+        url = Self.url(target, userInformation: userInformation, fragment: fragment)
     }
 
-    private static func url(_ target: WireURL, _ userInformation: String, _ fragment: String?) -> String {
+    private static func url(_ target: WireURL, userInformation: String, fragment: String?) -> String {
         let rest = target.text.dropFirst(target.scheme.utf8.count + 3)
         return "\(target.scheme)://\(userInformation)\(rest)" + (fragment.map { "#\($0)" } ?? "")
     }

@@ -78,7 +78,7 @@ final class ProxyScriptState: Sendable {
 
     /// Returns the decision about the proxies for a URL.
     func decision(
-        for url: WireURL, _ origin: URLOrigin, _ credentials: [Proxy], _ access: some ProxyScriptAccess
+        for url: WireURL, origin: URLOrigin, credentials: [Proxy], _ access: some ProxyScriptAccess
     ) async throws -> ProxyDecision {
         if origin.isLoopback, !script.includesLoopback {
             return ProxyDecision(proxies: [], reason: "\(origin.host) is this machine, so the PAC script is not asked")

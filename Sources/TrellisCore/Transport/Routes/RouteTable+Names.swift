@@ -16,7 +16,7 @@ extension RouteTable {
     /// Returns the names that the resolver is asked for, if any. Without a resolver of the session's, the system is asked
     /// for the server's name if a SOCKS proxy wants its addresses, because libcurl would try one of them alone.
     func lookups(
-        to url: WireURL, _ way: Route, _ parts: TransferRoute.Parts, _ proxy: Proxy
+        to url: WireURL, by way: Route, _ parts: TransferRoute.Parts, through proxy: Proxy
     ) throws(TrellisError) -> NameLookups? {
         let asks = hasResolver || way.source != route.source
         guard parts.socket == nil, asks || proxy.looksUpServers else { return nil }
@@ -109,7 +109,7 @@ extension RouteTable {
     ) throws(TrellisError) -> NameLookups? {
         let way = request.route ?? route
         let parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
-        return try lookups(to: url, way, parts, proxy)
+        return try lookups(to: url, by: way, parts, through: proxy)
     }
 
     private func find(

@@ -153,7 +153,7 @@ final class RouteTable: Sendable {
     ) throws(TrellisError) -> TransferRoute {
         let way = extras?.route ?? route
         var parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
-        let wanted = try lookups(to: url, way, parts, proxy)
+        let wanted = try lookups(to: url, by: way, parts, through: proxy)
         if let name = wanted?.server { parts.addresses = .found(name: name) }
         if let name = wanted?.proxy { parts.proxyAddresses = .found(name: name) }
         if let name = wanted?.secondProxy { parts.secondProxyAddresses = .found(name: name) }
@@ -289,7 +289,8 @@ final class RouteTable: Sendable {
         } else if case .selecting(let selection) = rule.rule {
             decision = ProxyDecision(proxies: try await selection(origin), reason: "selected for \(origin)")
         } else if case .automatic(let script, let credentials) = rule.rule {
-            decision = try await self.script(script).decision(for: url, origin, credentials, access)
+            decision = try await self.script(script).decision(
+                for: url, origin: origin, credentials: credentials, access)
         } else {
             decision = ProxyDecision(proxies: [], reason: "")
         }

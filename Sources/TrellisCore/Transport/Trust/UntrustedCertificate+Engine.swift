@@ -32,7 +32,7 @@ extension TrellisError.ClientIdentityFailure {
     /// Creates the failure from the engine's.
     ///
     /// - Parameter alert: The number of the peer's alert; 0 if there was none.
-    init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, _ peer: TLSPeer, _ text: String) {
+    init(_ cause: EngineFailure.ClientCertificateCause, alert: Int, of peer: TLSPeer, text: String) {
         func refused(_ reason: String) -> Self { peer == .proxy ? .refusedByProxy(reason) : .refused(reason) }
         self =
             switch cause {

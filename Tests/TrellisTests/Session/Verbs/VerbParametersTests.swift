@@ -132,11 +132,16 @@ struct VerbParametersTests {
     @Test func theTimeoutReplacesTheTotalAlone() throws {
         let request = Request("/").withTimeouts(Timeouts(connect: .seconds(1), total: .seconds(60)))
         let both = request.adjusted(
-            [:], HTTPFields(), .seconds(5), Timeouts(idle: .seconds(2), total: .seconds(9)), nil)
+            query: [:], headers: HTTPFields(), timeout: .seconds(5),
+            timeouts: Timeouts(idle: .seconds(2), total: .seconds(9)), interceptor: nil)
         #expect(both.timeouts == Timeouts(connect: .seconds(1), idle: .seconds(2), total: .seconds(5)))
         #expect(
-            Request("/").adjusted([:], HTTPFields(), .seconds(5), nil, nil).timeouts == Timeouts(total: .seconds(5)))
-        #expect(Request("/").adjusted([:], HTTPFields(), nil, nil, nil).timeouts == nil)
+            Request("/").adjusted(
+                query: [:], headers: HTTPFields(), timeout: .seconds(5), timeouts: nil, interceptor: nil
+            ).timeouts == Timeouts(total: .seconds(5)))
+        #expect(
+            Request("/").adjusted(query: [:], headers: HTTPFields(), timeout: nil, timeouts: nil, interceptor: nil)
+                .timeouts == nil)
     }
 
     @Test func theTimeoutEndsTheCall() async throws {

@@ -73,7 +73,7 @@ struct ProxyScriptStateTests {
 
     private func ask(_ access: Access, _ url: String = "http://a.example/") async throws -> String {
         let wire = try WireURL(parsing: url)
-        return try await state.decision(for: wire, URLOrigin(wire), [], access).description
+        return try await state.decision(for: wire, origin: URLOrigin(wire), credentials: [], access).description
     }
 
     @Test(

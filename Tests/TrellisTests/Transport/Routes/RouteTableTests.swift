@@ -45,7 +45,7 @@ struct RouteTableTests {
     func theSelectedProxyIsTheRoute(_ index: Int) throws {
         let proxy = try Proxy("http://proxy.example:3128")
         let decision = ProxyDecision(proxies: [proxy], reason: "because")
-        let request = Request("http://a.example/").through(proxy, decision, FoundAddresses())
+        let request = Request("http://a.example/").through(proxy, decision: decision, addresses: FoundAddresses())
         let chosen = try Self.route(Self.rules[index], request)
         #expect(chosen.route.parts.proxy == proxy.engine && chosen.decision == decision)
     }
@@ -125,7 +125,7 @@ struct RouteTableTests {
             var found = FoundAddresses()
             found.server = addresses.compactMap { IPAddress($0) }
             found.choice = choice.flatMap { IPAddress($0) }
-            let request = Request("http://a.example/").through(proxy, decision, found)
+            let request = Request("http://a.example/").through(proxy, decision: decision, addresses: found)
             return try preparation.prepare(request, delivery: .memory, start: .init(nanoseconds: 1))
         }
         let first = try prepared("192.0.2.1", of: "192.0.2.1", "192.0.2.2")
@@ -144,7 +144,7 @@ struct RouteTableTests {
     @Test func aRuleWithoutAFunctionIgnoresAnEarlierSelection() throws {
         let (own, other) = (try Proxy("http://own.example"), try Proxy("http://other.example"))
         let decision = ProxyDecision(proxies: [other], reason: "")
-        let request = Request("http://a.example/").through(other, decision, FoundAddresses())
+        let request = Request("http://a.example/").through(other, decision: decision, addresses: FoundAddresses())
         #expect(try Self.route(.always(own), request).route.parts.proxy == own.engine)
     }
 }

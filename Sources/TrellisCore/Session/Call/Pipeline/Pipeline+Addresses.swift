@@ -32,7 +32,7 @@ extension Request {
     fileprivate func through(_ proxy: Proxy, _ decision: ProxyDecision, to address: IPAddress) -> Request {
         var addresses = extras?.extras.selected?.addresses ?? FoundAddresses()
         addresses.choice = address
-        return through(proxy, decision, addresses)
+        return through(proxy, decision: decision, addresses: addresses)
     }
 }
 

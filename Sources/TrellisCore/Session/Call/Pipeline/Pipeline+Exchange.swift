@@ -51,7 +51,7 @@ extension Pipeline {
     private func makeSignedExchange(
         _ request: Request, _ permit: LimitPermit?, _ sizes: FileSizes?
     ) async throws -> ExchangeActor {
-        let signed = try await session.preparation.signed(asked(request), by: steps.signers, context, sizes)
+        let signed = try await session.preparation.signed(asked(request), by: steps.signers, in: context, sizes: sizes)
         return try makeExchange(signed, permit, sizes)
     }
 

@@ -8,13 +8,13 @@ extension Pipeline {
     ) async throws -> Request {
         let routes = session.preparation.routes
         let known = try routes.knownAddresses(for: request, to: url, through: proxy, now: call.clock.now())
-        if let known { return request.through(proxy, decision, known) }
+        if let known { return request.through(proxy, decision: decision, addresses: known) }
         let clock = call.clock
         let found = try await result(of: .resolver(host: url.host), for: request) {
             try await routes.findAddresses(for: request, to: url, through: proxy, clock: clock) { kind in
                 self.tell { kind }
             }
         }
-        return request.through(proxy, decision, found)
+        return request.through(proxy, decision: decision, addresses: found)
     }
 }

@@ -38,7 +38,7 @@ extension Pipeline {
         try call.checkCancellation()
         let addresses = routed.extras?.extras.selected?.addresses ?? FoundAddresses()
         do {
-            let answer = try await send(routed.through(digest, decision, addresses), permit)
+            let answer = try await send(routed.through(digest, decision: decision, addresses: addresses), permit)
             routes.setWantsDigest(proxy, true)
             return answer
         } catch let error as TrellisError where error.isOfRefusedTunnel {

@@ -217,7 +217,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         case .proceed: return .goOn
         case .wait: return .wait(ticket: line.newTicket())
         case .refresh(let number):
-            state.refresh = refreshing(number, try state.current, RefreshSession(of: call))
+            state.refresh = refreshing(number, try state.current, using: RefreshSession(of: call))
             state.timer = timeout.map { limiting(number, to: $0) }
             return .wait(ticket: line.newTicket())
         case .fail(.missingCredential): throw AuthenticationError.missingCredential
@@ -238,7 +238,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     /// Starts the refresh in a task of its own on the pool, which no call's cancellation reaches.
     private func refreshing(
-        _ number: Int, _ credential: Credential, _ session: RefreshSession
+        _ number: Int, _ credential: Credential, using session: RefreshSession
     ) -> Task<Void, Never> {
         let scopes = RefreshScope.refreshes.union([ObjectIdentifier(self)])
         return Task(executorPreference: globalConcurrentExecutor) { [self] in

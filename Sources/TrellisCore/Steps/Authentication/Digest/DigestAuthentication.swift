@@ -16,8 +16,8 @@ import HTTPTypes
 /// A request with an `Authorization` field, or with a password in its URL, keeps its credentials. A refused request whose body cannot be
 /// sent again fails with ``TrellisError/Kind/bodyNotReplayable``.
 public final class DigestAuthentication: ResponseForwardingStep, RedactedDescription {
-    private let username: String
-    private let password: String
+    let username: String
+    let password: String
     /// The origin whose challenges are answered; if `nil`, the origin of each call's own URL.
     private let origin: String?
     /// The challenges and counts of the origins that are known.
@@ -55,13 +55,13 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     /// - Throws: As ``NextStep/callAsFunction(_:)``.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard !request.hasCredentials, !context.hasOwnCredentials(besides: self) else { return try await next(request) }
-        return try await perform(request, context, next).answer
+        return try await perform(request, context: context, next: next).answer
     }
 
     /// Sends a request that has no credentials of its own. Returns the response, and whether its origin has been sent, now or
     /// earlier, an answer to a Digest challenge.
     func perform(
-        _ request: Request, _ context: CallContext, _ next: NextStep
+        _ request: Request, context: CallContext, next: NextStep
     ) async throws -> (answer: StepResponse, hasAnswered: Bool) {
         try CredentialText.check(digestName: username, for: request)
         var (authorized, space) = try await ahead(of: request, context) ?? (request, nil)
@@ -75,7 +75,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
             else { break }
             let hasFinalURLs = targets.url(request.url)?.text == url.text
             let known = await memory.answer(challenge, for: url.origin, hasFinalURLs: hasFinalURLs)
-            guard let known, let again = try await authorize(request, url, known) else { break }
+            guard let known, let again = try await authorize(request, at: url, with: known) else { break }
             guard request.hasReplayableBody else {
                 throw FailedAttempt(request: request, response: answer.response).isNotReplayable
             }
@@ -113,13 +113,14 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     /// Returns the request with an answer to the challenge that is known before the request is sent; `nil` if none is.
     private func ahead(of request: Request, _ context: CallContext) async throws -> (Request, DigestSession?)? {
         guard let url = targets.url(request.url), mayAnswer(url, context),
-            let space = await memory.next(for: url.origin), let authorized = try await authorize(request, url, space)
+            let space = await memory.next(for: url.origin),
+            let authorized = try await authorize(request, at: url, with: space)
         else { return nil }
         return (authorized, space)
     }
 
     /// Returns the request with the answer in its `Authorization` field; `nil` if the challenge cannot be answered.
-    private func authorize(_ request: Request, _ url: WireURL, _ space: DigestSession) async throws -> Request? {
+    private func authorize(_ request: Request, at url: WireURL, with space: DigestSession) async throws -> Request? {
         var bodyHash: String?
         if !space.challenge.protections.isEmpty, !space.challenge.protections.contains(.method) {
             bodyHash = try await request.hashOfBody(space.challenge.algorithm.hash)

@@ -32,7 +32,9 @@ struct NetscapeCookies {
             isCookieFile = isCookieFile && (saysSo || isBlank || Self.isLine(fields))
             // Some writers leave out the tab before an empty value.
             guard fields.count >= 6 else { continue }
-            if let cookie = Self.cookie(fields.map(OctetText.text), isHTTPOnly, now) { cookies.append(cookie) }
+            if let cookie = Self.cookie(fields.map(OctetText.text), isHTTPOnly: isHTTPOnly, created: now) {
+                cookies.append(cookie)
+            }
         }
     }
 
@@ -46,7 +48,7 @@ struct NetscapeCookies {
         return ["true", "false"].contains(words[0]) && ["true", "false"].contains(words[1]) && Int64(words[2]) != nil
     }
 
-    private static func cookie(_ fields: [String], _ isHTTPOnly: Bool, _ now: Date) -> Cookie? {
+    private static func cookie(_ fields: [String], isHTTPOnly: Bool, created now: Date) -> Cookie? {
         guard let seconds = Int64(fields[4]) else { return nil }
         // curl writes IPv6 addresses without brackets.
         let domain = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
