@@ -16,7 +16,7 @@ extension ConnectionInfo {
         connectTime = max(report.connect - report.nameLookup, 0)
         tlsTime = max(report.tls - report.connect, 0)
         (peerHost, peerPort) = (report.peerHost, report.peerPort)
-        guard let task = ObservedTransport.task(of: task) else { return }
-        (version, localPort) = (task.connectionVersion, task.connectionPort)
+        let details = task.connectionDetails
+        (version, localPort) = (details.version, details.port)
     }
 }

@@ -47,14 +47,14 @@ final class ExchangeEngine: Sendable {
     func setBusy(until end: EngineInstant?) { busyEnd.store(end?.nanoseconds ?? 0, ordering: .relaxed) }
 
     /// Sets the closure that is called when the engine has closed all connections after their idle lifetime.
-    func onIdle(_ body: @escaping @Sendable () -> Void) { (transport as? any ConnectionPool)?.onIdle(body) }
+    func onIdle(_ body: @escaping @Sendable () -> Void) { transport.onIdle(body) }
 
     /// Closes an idle connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
     func closeIdleConnections(to origin: String?, then body: @escaping @Sendable () -> Void = {}) {
         // An engine that has not started has no connections, and is not started for this.
         guard executor.hasStarted else { return body() }
         executor.submit { [transport] in
-            (transport as? any ConnectionPool)?.closeIdleConnections(to: origin)
+            transport.closeIdleConnections(to: origin)
             body()
         }
     }

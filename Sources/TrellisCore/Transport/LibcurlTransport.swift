@@ -16,17 +16,16 @@ package struct LibcurlTransport: Transport {
         engine.start(transfer, delegate: LibcurlEvents(events))
         return transfer
     }
-}
 
-extension LibcurlTransport: ConnectionPool {
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
+
     /// Sets the closure that is called when the idle connections were closed at the end of their lifetime.
     package func onIdle(_ body: @escaping @Sendable () -> Void) { engine.onIdle(body) }
 }
 
 /// A libcurl transfer is a transport task.
-extension Transfer: FileTransportTask, WaitingTransportTask {
+extension Transfer: FileTransportTask {
     /// Ends the body, and sends fields after it.
     package func finishSending(trailers: HTTPFields) {
         finishSending(trailers: trailers.map { ($0.name.rawName, $0.octetsBeyondUTF8 ?? Array($0.value.utf8)) })
@@ -40,11 +39,21 @@ extension Transfer: FileTransportTask, WaitingTransportTask {
     /// The instants at which bytes last moved.
     package var activity: TransportActivity? {
         let times = times
-        return TransportActivity(last: times.last, lastSend: times.lastSend)
+        var activity = TransportActivity(last: times.last, lastSend: times.lastSend)
+        activity.connectStart = connectStart
+        return activity
     }
+    /// The version, the port and the neighbours of the connection, if there is one.
+    package var connectionDetails: TransportConnection {
+        var details = TransportConnection()
+        details.version = negotiatedVersion.map { HTTPVersion($0) }
+        details.port = connectionPort
+        details.added = addedConnection
+        return details
+    }
+    /// `true`: libcurl's log says when the request was sent.
+    package var reportsSending: Bool { true }
 }
-
-extension Transfer: ConnectionTransportTask {}
 
 /// The connection of a libcurl transfer. Its errors are the engine's.
 extension SwitchedConnection: DuplexConnection {

@@ -27,11 +27,21 @@ public protocol Transport: Sendable {
     /// Whether the transport makes connections, for which the session chooses proxies, asks its resolver and reads the files of
     /// its certificates before an attempt. If `false`, the session does nothing of that, and reaches no network and no file for it.
     @_spi(Transport) var makesConnections: Bool { get }
+    /// Closes one idle connection to an origin (`https://example.com:443`), or all idle connections if `origin` is `nil`. Called on the
+    /// session's engine thread. The default does nothing.
+    @_spi(Transport) func closeIdleConnections(to origin: String?)
+    /// Sets the closure that the transport calls on the engine thread when it has closed all connections after their idle lifetime. The
+    /// default never calls it.
+    @_spi(Transport) func onIdle(_ body: @escaping @Sendable () -> Void)
 }
 
 extension Transport {
     /// The default, `true`.
     @_spi(Transport) public var makesConnections: Bool { true }
+    /// Does nothing: the transport keeps no connections.
+    @_spi(Transport) public func closeIdleConnections(to origin: String?) {}
+    /// Does nothing: the transport keeps no connections.
+    @_spi(Transport) public func onIdle(_ body: @escaping @Sendable () -> Void) {}
 }
 
 /// The request of one attempt, for a transport.
@@ -132,6 +142,36 @@ public class TransportRequest: @unchecked Sendable {
     var receivedBodyBytes: Int64? { get }
     /// Whether several requests can share the connection, as over HTTP/2 and HTTP/3. Read when the attempt is connected.
     var sharesConnection: Bool { get }
+    /// The connection of the attempt, as far as the transport knows it. Read when the attempt is connected.
+    var connectionDetails: TransportConnection { get }
+    /// Whether the attempt reports when it has sent the request (``reportSending()``). Otherwise the request counts as sent when its body
+    /// was passed to the attempt.
+    var reportsSending: Bool { get }
+    /// Whether the complete request was sent. Counts only if the attempt ``reportsSending``.
+    var hasSentRequest: Bool { get }
+    /// Makes the attempt report when the head, and the complete request, was sent on the connection that is ready.
+    func reportSending()
+    /// The reason why the attempt is not connected yet, for errors, if it is known.
+    var reasonForWaiting: String? { get }
+    /// Tells the attempt that a limit of its time is reached, before the attempt is cancelled.
+    ///
+    /// - Parameter isIdle: Whether the limit counts from the last bytes of the attempt, and not from its request.
+    func didTimeOut(isIdle: Bool)
+    /// Closes the connection on which the server has switched protocols. Its reader and its writers get the error.
+    func endConnection(with error: any Error)
+}
+
+/// The connection of an attempt, as far as its transport knows it.
+@_spi(Transport) public struct TransportConnection: Sendable {
+    /// The version of HTTP for which the connection was made, if known.
+    public var version: HTTPVersion?
+    /// The local port of the connection, if it has one.
+    public var port: Int?
+    /// The facts about a connection that was opened for the attempt beside others to the same origin.
+    package var added: AddedConnection?
+
+    /// Creates the description of a connection of which nothing is known.
+    public init() {}
 }
 
 /// The instants at which bytes of an attempt last moved.
@@ -140,6 +180,9 @@ public class TransportRequest: @unchecked Sendable {
     package let last: EngineInstant
     /// The instant of the last move of the request's bytes.
     package let lastSend: EngineInstant
+    /// The instant from which the connecting counts, which is now while the attempt waits for a stream on a connection of others; `nil` if
+    /// the attempt has not waited.
+    package var connectStart: EngineInstant?
 
     /// Creates the instants.
     package init(last: EngineInstant, lastSend: EngineInstant) {
@@ -165,6 +208,20 @@ public class TransportRequest: @unchecked Sendable {
     public var activity: TransportActivity? { nil }
     /// The default, `false`: other requests cannot share the connection.
     public var sharesConnection: Bool { false }
+    /// The default: nothing is known of the connection.
+    public var connectionDetails: TransportConnection { TransportConnection() }
+    /// The default, `false`: the attempt does not report when it has sent the request.
+    public var reportsSending: Bool { false }
+    /// The default, `false`, which does not count.
+    public var hasSentRequest: Bool { false }
+    /// Does nothing.
+    public func reportSending() {}
+    /// The default, `nil`: no reason is known.
+    public var reasonForWaiting: String? { nil }
+    /// Does nothing.
+    public func didTimeOut(isIdle: Bool) {}
+    /// Does nothing: the transport switches no protocols.
+    public func endConnection(with error: any Error) {}
 }
 
 /// The receiver of an attempt's events: its exchange. The methods may be called from any thread, one call after the other.
@@ -268,34 +325,10 @@ public struct TransportFailure: Error, Sendable {
     public init(_ reason: TrellisError.Reason) { storage = Boxed(Parts(reason: reason)) }
 }
 
-/// An attempt that can wait before it connects.
-package protocol WaitingTransportTask: TransportTask {
-    /// The reason why the attempt is not connected yet, for errors; `nil` if no reason is known.
-    var reasonForWaiting: String? { get }
-    /// The instant from which the connecting counts, which is now while the attempt waits for a stream on a connection of others; `nil` if
-    /// the attempt has not waited.
-    var connectStart: EngineInstant? { get }
-    /// The connection that was opened for the attempt beside others to the same origin, if any.
-    var addedConnection: AddedConnection? { get }
-    /// Records that a limit of the attempt's time is reached, before the attempt is cancelled because of that.
-    ///
-    /// - Parameter isIdle: Whether the limit counts from the last bytes of the attempt, and not from its request.
-    func didTimeOut(isIdle: Bool)
-}
-
 /// An attempt that reads files itself. Other attempts get the bytes of a file as chunks.
 package protocol FileTransportTask: TransportTask {
     /// Sends a file as the next bytes of the request's body. More room is reported only after the complete file was read.
     func send(_ file: FileReader)
-}
-
-/// A transport with a pool of connections of its own.
-package protocol ConnectionPool {
-    /// Closes one idle connection to an origin (`https://example.com:443`), or all idle connections if `origin` is `nil`.
-    /// Called on the engine thread.
-    func closeIdleConnections(to origin: String?)
-    /// Sets the closure that is called on the engine thread when all connections were idle for their lifetime and are closed.
-    func onIdle(_ body: @escaping @Sendable () -> Void)
 }
 
 @_spi(Transport) extension TransportTask {

@@ -27,7 +27,8 @@ extension ExchangeActor {
         case .head:
             guard let head else { return }
             // The transport may not have had the time to report it.
-            if sending == .begun, ObservedTransport.task(of: task)?.hasSentRequest ?? isBodySent { tellSent() }
+            let isSent = if let task, task.reportsSending { task.hasSentRequest } else { isBodySent }
+            if sending == .begun, isSent { tellSent() }
             observer.tell(.head(head), attempt: history.attempt)
         case .complete, .discardRest, .fail, .cancel:
             // An exchange that has only brought the certificates is not reported.
@@ -42,12 +43,12 @@ extension ExchangeActor {
     }
 
     private func tellConnection(_ history: AttemptHistory, _ observer: CallObserver) {
-        if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
+        if task?.sharesConnection == true, let added = task?.connectionDetails.added {
             history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
         }
         observer.tellConnected(ConnectionInfo(task, for: prepared), attempt: history.attempt)
         sending = .begun
-        if let task = ObservedTransport.task(of: task) {
+        if let task, task.reportsSending {
             task.reportSending()
         } else if prepared.streamedBody == nil {
             tellSent()
@@ -87,14 +88,15 @@ extension ExchangeActor {
 
     /// Tells the observers that the complete body was passed to a transport that does not report when it was sent.
     func bodyWasPassed() {
-        guard sending == .begun, !(task is any ObservedTransportTask) else { return }
+        guard sending == .begun, task?.reportsSending != true else { return }
         tellSent()
     }
 
     /// Records that the connection of an observed request was closed, because the attempt is cancelled and other requests do not share it.
     func noteClosing() {
-        guard let task = ObservedTransport.task(of: task), !task.sharesConnection, var report, !report.peerHost.isEmpty
-        else { return }
+        guard let task, task.reportsSending, !task.sharesConnection, var report, !report.peerHost.isEmpty else {
+            return
+        }
         report.isConnectionKept = false
         // Not changed in place, because every read of the property would then have to check for exclusive access at run time.
         self.report = report

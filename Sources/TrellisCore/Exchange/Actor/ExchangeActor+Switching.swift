@@ -14,7 +14,7 @@ extension ExchangeActor {
 
     /// Closes the connection, whose reader gets the error with which the exchange ends.
     func endConnection() {
-        (task as? any ConnectionTransportTask)?.endConnection(with: failure ?? CancellationError())
+        task?.endConnection(with: failure ?? CancellationError())
     }
 }
 

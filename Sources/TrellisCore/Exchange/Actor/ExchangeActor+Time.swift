@@ -33,7 +33,7 @@ extension ExchangeActor {
         if awaitsSource { lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
-        if expiry.timeout == .connect, let start = (task as? any WaitingTransportTask)?.connectStart,
+        if expiry.timeout == .connect, let start = task?.activity?.connectStart,
             start > deadlines.connectStart
         {
             // The attempt has waited for a stream, which is no time of connecting. The timer is not moved at every such wait.
@@ -58,7 +58,7 @@ extension ExchangeActor {
         var error = TrellisError(.timedOut(timeout))
         error.detail = reasonForWaiting
         error.isUntried = timeout == .connect && prepared.limits.connect == 0
-        (task as? any WaitingTransportTask)?.didTimeOut(isIdle: timeout == .idle)
+        task?.didTimeOut(isIdle: timeout == .idle)
         fail(error)
     }
 }
@@ -92,7 +92,7 @@ extension ExchangeActor {
     private var reasonForWaiting: String? {
         switch state.progress {
         case .queued: originIndex.map { admission.reasonForWaiting(self, at: $0) }
-        case .connecting: (task as? any WaitingTransportTask)?.reasonForWaiting
+        case .connecting: task?.reasonForWaiting
         default: nil
         }
     }
