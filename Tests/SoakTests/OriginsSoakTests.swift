@@ -71,7 +71,7 @@ private struct OriginsSoak: Sendable {
     private var origins: Int { max(20, requests / 40) }
 
     /// A token that counts the live requests: an object that retains a request also retains its attachment.
-    private final class Token: RequestAttachment {
+    private final class Token: Sendable {
         static let count = Locked(0)
         init() { Self.count.withLock { $0 += 1 } }
         deinit { Self.count.withLock { $0 -= 1 } }

@@ -112,7 +112,7 @@ public struct Request: RequestConvertible, Sendable {
         set { change { $0.extras = newValue } }
     }
     /// The steps that are attached to the request.
-    package var attachment: (any RequestAttachment)? {
+    package var attachment: (any AnyObject & Sendable)? {
         get { storage.parts.attachment }
         set { change { $0.attachment = newValue } }
     }
@@ -180,7 +180,7 @@ extension Request {
         var priority = RequestPriority.normal
         var conversionFailure: (any Error)?
         var extras: RequestExtras.Box?
-        var attachment: (any RequestAttachment)?
+        var attachment: (any AnyObject & Sendable)?
         var isUpload = false
         var keepsCoding = false
 

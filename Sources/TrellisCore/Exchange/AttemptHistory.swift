@@ -27,13 +27,13 @@ package final class AttemptHistory: Sendable {
     private let conditions: ReadingConditions?
     /// The direct call whose adapters may have changed the request; `nil` if there is no such call.
     let adaptedCall: (any ListedCall)?
-    /// The permit of the host's limits; `nil` if the host has no limits.
-    private let permission: (any StartPermission)?
+    /// Tells the limits of the host that the request is sent; `nil` if the host has no limits.
+    private let onStart: (@Sendable () -> Void)?
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, limit: UInt64?, start: EngineInstant,
         observer: CallObserver?, hasRedirectHandler: Bool, mayCutBodies: Bool = true, starts: StartCount? = nil,
-        permission: (any StartPermission)? = nil, continuation: DirectContinuation? = nil
+        onStart: (@Sendable () -> Void)? = nil, continuation: DirectContinuation? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -44,7 +44,7 @@ package final class AttemptHistory: Sendable {
         self.mayCutBodies = mayCutBodies
         followsEachRedirect = mayCutBodies && !hasRedirectHandler
         self.starts = starts
-        self.permission = permission
+        self.onStart = onStart
         isDirect = continuation != nil
         hasRetriers = continuation?.hasRetriers ?? false
         conditions = continuation?.conditions
@@ -56,7 +56,7 @@ package final class AttemptHistory: Sendable {
 
     /// Records that the request is sent.
     func begin() {
-        permission?.isUsed()
+        onStart?()
         starts?.add(attempt)
     }
 
@@ -112,12 +112,6 @@ protocol ListedCall: AnyObject, Sendable {
     var completeURL: String { get }
     /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
     var cancellation: (any Error)? { get }
-}
-
-/// The permit of a limit to send a request. The limit is notified when the request is sent.
-protocol StartPermission: AnyObject, Sendable {
-    /// Records that the request is sent.
-    func isUsed()
 }
 
 /// The counter of a call's started attempts, for calls whose attempts run concurrently.

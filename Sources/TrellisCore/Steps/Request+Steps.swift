@@ -52,7 +52,7 @@ extension Request {
 }
 
 /// Steps behind one reference, because they are large and passed on often, with the monitors of a request.
-final class AttachedSteps: RequestAttachment {
+final class AttachedSteps: Sendable {
     /// The steps that run: both halves of each interceptor are installed.
     let steps: Steps
     /// The steps that were given.

@@ -189,6 +189,3 @@ struct FoundAddresses: Sendable {
     /// The only address of the server that a SOCKS proxy is asked for; `nil` if there is no choice.
     var choice: IPAddress?
 }
-
-/// An object that another part of the framework keeps with a request, opaque to the request itself.
-package protocol RequestAttachment: AnyObject, Sendable {}

@@ -35,11 +35,13 @@ private struct DynamicValue: Encodable {
         guard depth <= Self.maximumDepth else {
             throw failure("it is nested in more than \(Self.maximumDepth) others", encoder)
         }
+        let mirror = Mirror(reflecting: value)
         if let value = value as? any Encodable {
             var container = encoder.singleValueContainer()
             try container.encode(value)
-        } else if let optional = value as? any AnyOptional {
-            try encode(optional, to: encoder)
+        } else if mirror.displayStyle == .optional {
+            // An optional whose wrapped type is known only at run time.
+            try encode(mirror, to: encoder)
         } else if let object = value as? [String: Any] {
             var container = encoder.container(keyedBy: Key.self)
             for (key, value) in object { try container.encode(inner(value), forKey: Key(key)) }
@@ -51,8 +53,8 @@ private struct DynamicValue: Encodable {
         }
     }
 
-    private func encode(_ optional: any AnyOptional, to encoder: any Encoder) throws {
-        if let value = optional.wrapped { return try inner(value).encode(to: encoder) }
+    private func encode(_ optional: Mirror, to encoder: any Encoder) throws {
+        if let value = optional.children.first?.value { return try inner(value).encode(to: encoder) }
         var container = encoder.singleValueContainer()
         try container.encodeNil()
     }
@@ -62,13 +64,4 @@ private struct DynamicValue: Encodable {
     private func failure(_ reason: String, _ encoder: any Encoder) -> EncodingError {
         .invalidValue(type(of: value), .init(codingPath: encoder.codingPath, debugDescription: reason))
     }
-}
-
-/// An optional whose wrapped type is known only at run time.
-private protocol AnyOptional {
-    var wrapped: Any? { get }
-}
-
-extension Optional: AnyOptional {
-    fileprivate var wrapped: Any? { self }
 }

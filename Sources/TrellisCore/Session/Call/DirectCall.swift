@@ -259,7 +259,7 @@ final class DirectCall: Sendable {
             let history = AttemptHistory(
                 earlierAttempts: 0, redirects: [], hasLeftOrigin: false, limit: deadline.limit,
                 start: permit?.takeStart() ?? waitStart(deadline), observer: call.observer,
-                hasRedirectHandler: steps.steps.redirectHandler != nil, permission: permit,
+                hasRedirectHandler: steps.steps.redirectHandler != nil, onStart: permit?.recordSending,
                 continuation: DirectContinuation(
                     hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions,
                     adaptedCall: steps.steps.adapters.isEmpty ? nil : call))

@@ -4,7 +4,7 @@ final class DirectSteps: Sendable {
     let hasAdapters: Bool
     /// Whether one of the adapters may wait.
     let mayWait: Bool
-    let cookies: (any ImmediateCookieStorage)?
+    let cookies: CookieJar?
     /// Whether there are ``cookies``. A flag is read without the copy that a call of an optional storage makes first.
     let hasCookies: Bool
     /// Whether the exchanges are observed, as a flag for the same reason.
@@ -23,18 +23,10 @@ final class DirectSteps: Sendable {
         guard steps.cache == nil || caching?.stores != nil else { return nil }
         hasAdapters = !adapters.isEmpty
         mayWait = adapters.contains(where: \.mayWait)
-        cookies = steps.cookies as? any ImmediateCookieStorage
+        cookies = steps.cookies as? CookieJar
         hasCookies = cookies != nil
         isObserved = steps.exchangeObserver != nil
         guard steps.cookies == nil || hasCookies else { return nil }
         hasUserCode = mayWait || steps.exchangeObserver != nil || steps.adapters.contains { $0 is Adapter }
     }
-}
-
-/// A storage of cookies that does not wait.
-protocol ImmediateCookieStorage: CookieStorage {
-    /// Returns a request with the cookies of its URL after its own.
-    func addingCookies(to request: Request) -> Request
-    /// Stores the cookies that the response to a request sets.
-    func keepCookies(of response: Response, to request: Request)
 }

@@ -67,12 +67,15 @@ public actor CookieJar: CookieStorage {
     public func removeAll() { state.withLock { $0.store.removeAll { _ in true } } }
 }
 
-extension CookieJar: ImmediateCookieStorage {
+/// The answers of a jar, which needs no disk for them, without waiting.
+extension CookieJar {
+    /// Returns a request with the cookies of its URL after its own.
     nonisolated func addingCookies(to request: Request) -> Request {
         let now = now()
         return state.withLock { $0.adding(to: request, at: now) }
     }
 
+    /// Stores the cookies that the response to a request sets.
     nonisolated func keepCookies(of response: Response, to request: Request) {
         let now = now()
         state.withLock { $0.keep(response.head, from: request.url, at: now) }

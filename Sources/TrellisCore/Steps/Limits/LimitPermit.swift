@@ -4,7 +4,7 @@ import Synchronization
 
 /// The permission of a request to be sent: its tokens from the rate limiters and its permit from the circuit breaker. The end of
 /// the request is reported to them, however the request ends.
-final class LimitPermit: StartPermission {
+final class LimitPermit: Sendable {
     /// A token of a rate limiter that has admitted the request.
     struct Token: Sendable {
         let limiter: RateLimiter
@@ -82,7 +82,7 @@ final class LimitPermit: StartPermission {
     func takeStart() -> EngineInstant? { hasBegun.exchange(true, ordering: .relaxed) ? nil : start }
 
     /// Records that the request was sent.
-    func isUsed() { hasGoneOut.store(true, ordering: .relaxed) }
+    func recordSending() { hasGoneOut.store(true, ordering: .relaxed) }
 
     // MARK: The end
 

@@ -39,7 +39,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
 
     /// A shared call under way, with its waiters.
     private struct Flight {
-        let call: any SharedCall
+        let call: SharedCall
         var task: Task<Void, Never>?
         /// The waiters by ticket; tickets are numbered in the order of arrival.
         var waiters: [UInt64: Reply<StepResponse>] = [:]
@@ -90,7 +90,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
     /// Adds a waiter to the flight of its key, and sends the request if the flight is new.
     private func join(
         _ key: Key, as ticket: UInt64, with reply: Reply<StepResponse>, in context: CallContext,
-        _ makeCall: () -> any SharedCall
+        _ makeCall: () -> SharedCall
     ) {
         let (call, isNew) = state.withLock { state in
             let known = state.flights[key]?.call
@@ -105,7 +105,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
     }
 
     /// Sends the request in a task that no waiter's cancellation reaches.
-    private func depart(_ key: Key, _ call: any SharedCall) {
+    private func depart(_ key: Key, _ call: SharedCall) {
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<StepResponse, any Error>
             do { result = .success(try await call.answer().inMemory()) } catch { result = .failure(error) }

@@ -377,13 +377,10 @@ actor RequestActor: EngineActor {
     }
 }
 
-extension RequestActor: SharedCall {
-    nonisolated var id: UInt64 { call.id }
-}
-
 extension RequestActor: CallOrigin {
-    nonisolated func sharedCall(for request: Request, depth: Int) -> any SharedCall {
-        session.sharedCall(for: request, steps, depth: depth)
+    nonisolated func sharedCall(for request: Request, depth: Int) -> SharedCall {
+        let shared = session.sharedCall(for: request, steps, depth: depth)
+        return SharedCall(id: shared.call.id) { try await shared.answer() }
     }
 
     nonisolated var endReason: (any Error)? { call.endReason }

@@ -5,7 +5,7 @@ extension Pipeline {
     /// Returns a request with the cookies that the jar has for it.
     @inline(never)
     func addingCookies(to request: Request) async -> Request {
-        if let jar = steps.cookies as? any ImmediateCookieStorage { return jar.addingCookies(to: request) }
+        if let jar = steps.cookies as? CookieJar { return jar.addingCookies(to: request) }
         guard let jar = steps.cookies, let url = CookieURL(request.url) else { return request }
         let cookies = await jar.cookies(for: url)
         tellFailure(of: jar)
@@ -15,7 +15,7 @@ extension Pipeline {
     /// Stores the cookies of a response in the jar.
     @inline(never)
     func keepCookies(of answer: StepResponse, to request: Request) async {
-        if let jar = steps.cookies as? any ImmediateCookieStorage {
+        if let jar = steps.cookies as? CookieJar {
             return jar.keepCookies(of: answer.response, to: request)
         }
         guard answer.response.headers.contains(.setCookie), let jar = steps.cookies,

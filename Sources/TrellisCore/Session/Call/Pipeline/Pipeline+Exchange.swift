@@ -93,7 +93,7 @@ extension Pipeline {
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
             limit: deadline.limit, start: permit?.takeStart() ?? call.clock.now(), observer: call.observer,
             hasRedirectHandler: steps.redirectHandler != nil, mayCutBodies: mayCut, starts: call.starts,
-            permission: permit)
+            onStart: permit?.recordSending)
         let prepared = try session.preparation.prepare(
             request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         let readers: (any HeadValidator)? = mayCut ? call.record : nil
