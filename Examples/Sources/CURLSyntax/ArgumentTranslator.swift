@@ -19,6 +19,7 @@ public struct ArgumentTranslator {
         var translator = ArgumentTranslator()
         try translator.read(arguments)
         try translator.decideCookies()
+        try translator.decideSpeed()
         translator.decideOutput()
         return translator.options + (translator.positionals.isEmpty ? [] : ["--"] + translator.positionals)
     }
@@ -121,6 +122,16 @@ public struct ArgumentTranslator {
         for file in kept[.cookie] ?? [] where !file.utf8.contains(UInt8(ascii: "=")) {
             options += file.isEmpty ? ["--cookie-file", ""] : ["--cookie-file=\(file)"]
         }
+    }
+
+    /// Decides about `-Y` and `-y`: a byte in as many seconds, which are 30 unless `-y` says otherwise. The tool's own option wins.
+    private mutating func decideSpeed() throws {
+        let limit = kept[.speedLimit]?.last
+        guard limit ?? "1" == "1" else {
+            throw UsageFailure("-Y takes 1 here: a transfer ends when -y seconds have brought no byte.")
+        }
+        guard let seconds = kept[.speedTime]?.last ?? limit.map({ _ in "30" }) else { return }
+        options.insert("--idle-timeout=\(seconds)", at: 0)
     }
 
     /// Decides about `-o`, `-O`, `-J` and `--output-dir`: they name one place.

@@ -12,7 +12,7 @@ enum OptionMeaning: Sendable {
 
 /// The options whose meaning depends on others.
 enum KeptOption: Sendable {
-    case output, remoteName, remoteHeaderName, outputFolder, cookie, configuration, command
+    case output, remoteName, remoteHeaderName, outputFolder, cookie, configuration, command, speedTime, speedLimit
 }
 
 /// An option with its names, such as `-k` and `--insecure`.
@@ -43,9 +43,8 @@ enum OptionTable {
             "-i --include", "-I --head", "--compress", "--no-redirects", "--no-decompress", "--insecure", "--validate",
             "--resume", "--curl", "--show-secrets", "--tlsv1.3", "--show-certificates", "-4 --ipv4", "-6 --ipv6",
             "-v --verbose", "-s --silent", "-S --show-error", "-f --fail", "--fail-with-body", "--get", "--no-stdin",
-            "--path-as-is",
-            "--netrc",
-            "--create-dirs", "--timing", "--swift", "--version", "--help", "--help-hidden", "--experimental-dump-help")
+            "--path-as-is", "--netrc", "--retry-all-errors", "--fail-early", "-R --remote-time", "--create-dirs",
+            "--timing", "--swift", "--version", "--help", "--help-hidden", "--experimental-dump-help")
         + values(
             "-X --method", "-d --data", "--json", "--form", "--part", "--query", "--http",
             "--connect-timeout", "--idle-timeout", "--deadline", "--retries", "--retry-delay", "--redirects", "--user",
@@ -54,8 +53,7 @@ enum OptionTable {
             "--abstract-unix-socket", "--resolve", "--connect-to", "--interface", "--doh", "--hsts", "--alt-svc",
             "--stream", "--limit", "--connections", "--checksum", "--cancel-after", "--report", "--har",
             "--upload-file", "--netrc-file", "--proto", "--stderr", "--dump-header", "--write-out", "--limit-rate",
-            "--repeat",
-            "--concurrency", "--generate-completion-script")
+            "-z --time-cond", "--repeat", "--concurrency", "--generate-completion-script")
 
     /// The options of curl that have another name here.
     private static let renamed: [CommandOption] =
@@ -88,7 +86,7 @@ enum OptionTable {
         [
             "-L --location", "-N --no-buffer", "-# --progress-bar", "-g --globoff", "-Z --parallel", "-q --disable",
             "--compressed", "--tlsv1 --tlsv1.0 --tlsv1.1 --tlsv1.2", "--tcp-nodelay",
-            "--remove-on-error", "--retry-connrefused", "--fail-early", "--no-npn", "--styled-output",
+            "--remove-on-error", "--retry-connrefused", "--no-npn", "--styled-output",
         ].map { row in
             CommandOption(names: row.split(separator: " ").map(String.init), takesValue: false, meaning: .usual)
         } + [CommandOption(names: ["--parallel-max"], takesValue: true, meaning: .usual)]
@@ -121,13 +119,6 @@ enum OptionTable {
         meaning("-e --referer") { ["--header=Referer: \($0[...].dropping(suffix: ";auto"))"] },
         meaning("-r --range") { ["--header=Range: bytes=\($0)"] },
         meaning("-m --max-time") { Double($0) == 0 ? [] : ["--deadline=\($0)"] },
-        meaning("-y --speed-time") { ["--idle-timeout=\($0)"] },
-        meaning("-Y --speed-limit") { speed in
-            guard speed == "1" else {
-                throw UsageFailure("-Y takes 1 here: a transfer ends when -y seconds have brought no byte.")
-            }
-            return []
-        },
         meaning("--url-query") { text in
             let isEncoded = text.utf8.first == UInt8(ascii: "+")
             return ["--query=\(Marker.literal)\(isEncoded ? String(text.dropFirst()) : try FormText.urlencoded(text))"]
@@ -159,6 +150,8 @@ enum OptionTable {
         CommandOption(names: ["-J", "--remote-header-name"], takesValue: false, meaning: .kept(.remoteHeaderName)),
         CommandOption(names: ["--output-dir"], takesValue: true, meaning: .kept(.outputFolder)),
         CommandOption(names: ["-b", "--cookie"], takesValue: true, meaning: .kept(.cookie)),
+        CommandOption(names: ["-y", "--speed-time"], takesValue: true, meaning: .kept(.speedTime)),
+        CommandOption(names: ["-Y", "--speed-limit"], takesValue: true, meaning: .kept(.speedLimit)),
         CommandOption(names: ["--from-curl"], takesValue: true, meaning: .kept(.command)),
         CommandOption(names: ["-K", "--config"], takesValue: true, meaning: .kept(.configuration)),
     ]

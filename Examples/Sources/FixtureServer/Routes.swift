@@ -19,6 +19,7 @@ enum Routes {
         case "status": return .text("so be it\n", status: number ?? 200)
         case "json": return .json(#"{"b": 1.0, "a": ["ü", true, null, {}], "big": 12345678901234567890}"#)
         case "repeated": return Answer(headers: repeated)
+        case "dated": return dated(request)
         case "bytes": return bytes(number ?? 1024)
         case "binary": return Answer(headers: [("Content-Type", "image/x-test")], body: Data(UInt8.min...UInt8.max))
         case "ranges": return Ranges.answer(request, size: number ?? 1000, fate: parts.count > 2 ? parts[2] : "")
@@ -89,6 +90,14 @@ enum Routes {
                 try connection.write("HTTP/1.1 200 OK\r\n\(answer)")
                 next(connection)
             })
+    }
+
+    /// Returns the conditions of the request as text that is older than each `If-Modified-Since`, whatever that is.
+    private static func dated(_ request: LoopbackServer.ReceivedRequest) -> Answer {
+        let fields = [(name: "Last-Modified", value: "Sun, 06 Nov 1994 08:49:37 GMT")]
+        if request["If-Modified-Since"] != nil { return Answer(304, headers: fields) }
+        let text = request["If-Unmodified-Since"] ?? "new"
+        return Answer(headers: fields, body: Data(text.utf8))
     }
 
     private static func bytes(_ count: Int) -> Answer {

@@ -13,12 +13,18 @@ public final class CharsetText {
         let names = [
             "ISO-8859-1": "CP1252", "LATIN1": "CP1252", "SHIFT_JIS": "CP932", "GBK": "GB18030", "GB2312": "GB18030",
         ]
-        guard !["", "UTF-8", "UTF8", "US-ASCII", "ASCII"].contains(name) else { return nil }
-        guard let converter = iconv_open("UTF-8", names[name] ?? name), converter != iconv_t(bitPattern: -1) else {
-            return nil
-        }
+        guard !Self.isUTF8(name), let converter = iconv_open("UTF-8", names[name] ?? name),
+            converter != iconv_t(bitPattern: -1)
+        else { return nil }
         self.converter = converter
     }
+
+    /// Returns whether text in an encoding is UTF-8 as it is. The empty name is that of no encoding.
+    public static func isUTF8(_ charset: String) -> Bool {
+        ["", "utf-8", "utf8", "us-ascii", "ascii"].contains { $0.utf8.elementsEqual(charset.utf8.map(lowercase)) }
+    }
+
+    private static func lowercase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte + 0x20 : byte }
 
     deinit { iconv_close(converter) }
 

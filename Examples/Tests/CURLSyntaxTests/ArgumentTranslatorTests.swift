@@ -21,6 +21,10 @@ import Testing
         (["-A", "", "u"], ["--header=User-Agent: ", "--", "u"]),
         (["-e", "http://a/;auto", "u"], ["--header=Referer: http://a/", "--", "u"]),
         (["-r", "0-9", "u"], ["--header=Range: bytes=0-9", "--", "u"]),
+        (["-Y", "1", "u"], ["--idle-timeout=30", "--", "u"]), (["-y", "5", "u"], ["--idle-timeout=5", "--", "u"]),
+        (["-s", "-Y1", "-y", "5", "u"], ["--idle-timeout=5", "--silent", "--", "u"]),
+        (["-Y", "1", "--idle-timeout", "9", "u"], ["--idle-timeout=30", "--idle-timeout=9", "--", "u"]),
+        (["-RO", "-z", "f", "http://h/f"], ["--remote-time", "--time-cond=f", "--output=./f", "--", "http://h/f"]),
         (["-0", "u"], ["--http=1.1", "--", "u"]), (["--http3", "u"], ["--http=3-preferred", "--", "u"]),
         (["-C", "-", "-o", "f", "u"], ["--resume", "--output=f", "--", "u"]),
         (["--", "-u", "u"], ["--", "-u", "u"]), (["-", "u"], ["--", "-", "u"]),
@@ -84,7 +88,9 @@ import Testing
         (["--jsno", "u"], "Unknown option '--jsno'. Did you mean '--json'?"),
         (["--nope", "u"], "Unknown option '--nope'."),
         (["-a", "a:a", "u"], "Unknown option '-a'."), (["-sa", "u"], "Unknown option '-sa'."),
-        (["-X"], "Missing value for '-X'."), (["--json"], "Missing value for '--json'."),
+        (["-X"], "Missing value for '-X'."),
+        (["-Y", "1000", "u"], "-Y takes 1 here: a transfer ends when -y seconds have brought no byte."),
+        (["--json"], "Missing value for '--json'."),
         (["--include=x"], "'--include' takes no value."), (["--next"], "Unknown option '--next'."),
     ])
     func whatIsWrongIsNamed(_ given: [String], _ wanted: String) {

@@ -36,7 +36,13 @@ extension Client {
         let download = session.downloadRequest(
             try options.makeRequest(url), to: destination, checksum: options.places.checksum?.checksum,
             options: options.downloadOptions)
-        if options.places.validatesAnswer { return download }
+        if options.places.timeCondition != nil {
+            // The file stays as it is.
+            _ = download.validate { _, response, _ in
+                if response.status == .notModified { throw NothingNew(response: response) }
+            }
+        }
+        if options.places.validatesAnswer { return download.validate() }
         // A file that was named gets any body, and nobody expects the page of an error among files that servers name.
         let refusesErrors = options.places.fail || options.outputFolder != nil
         return download.validate(statusCode: 100..<(refusesErrors ? 400 : 1000))
@@ -55,15 +61,19 @@ extension Client {
                 let display = DownloadDisplay(index, options.title(index), on: board)
                 group.addTask { await display.show(download.progress) }
             }
-            var (status, missing) = (ExitStatus.done, downloads.count)
+            var (status, missing, isEnding) = (ExitStatus.done, downloads.count, false)
             for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
                 missing -= 1
                 if missing == 0 { await finishRecording(session) }
                 // The last outcome also reports a failure to keep the cookies, hosts, services and exchanges of all downloads.
                 let unkept = missing == 0 ? await keepFiles(of: steps) : nil
-                let own = await tell(of: outcome, unkept, after: .now - start, on: board)
+                let own = await tell(of: outcome, unkept, after: .now - start, isEnding: isEnding, on: board)
                 if status == ExitStatus.done { status = own }
+                if own != ExitStatus.done, options.places.failEarly, !isEnding {
+                    isEnding = true
+                    for download in downloads { download.cancel() }
+                }
             }
             try? await dumpHeads()
             return status
@@ -71,8 +81,11 @@ extension Client {
     }
 
     /// Reports the outcome of a download. Returns the exit status.
+    ///
+    /// - Parameter isEnding: Whether the download was cancelled after the failure of another one, which is no failure to complain about.
     private func tell(
-        of download: DownloadOutcome, _ jar: RequestFailure?, after elapsed: Duration, on board: ProgressBoard
+        of download: DownloadOutcome, _ jar: RequestFailure?, after elapsed: Duration, isEnding: Bool,
+        on board: ProgressBoard
     ) async -> CInt {
         let url = options.urls[download.index]
         var outcome = Outcome(url: url)
@@ -88,6 +101,10 @@ extension Client {
                 outcome.fail(options.refusal(of: file.response), after: elapsed)
             }
             report?.save(file.size, of: file.path)
+            if options.places.remoteTime, let reason = RemoteTime.set(file.path, from: file.response) {
+                await board.say("trellis: the time of \(TerminalText.shown(file.path)) cannot be set: \(reason)")
+            }
+        case .failure(let unchanged as NothingNew): outcome.take(unchanged.response)
         case .failure(let error):
             kept = download.download.resumeData
             if let head = try? await download.download.response { outcome.take(head) }
@@ -105,7 +122,9 @@ extension Client {
             return ExitStatus.done
         }
         guard !options.isSilent else { return failure.exitStatus }
-        await board.say(complaint(failure, about: url, title: title))
+        if !isEnding || failure.kind != "cancelled" {
+            await board.say(complaint(failure, about: url, title: title))
+        }
         if let kept { await board.say("trellis: \(title)\(Self.explanation(kept))") }
         return failure.exitStatus
     }
@@ -124,6 +143,11 @@ extension Client {
         let there = "\(kept.receivedBytes.inBytes)\(total)"
         return "\(there) are kept: the same command with --resume goes on from there, if the server lets it"
     }
+}
+
+/// The server says that nothing has changed since the date of `-z`.
+private struct NothingNew: Error {
+    let response: Response
 }
 
 extension Options {

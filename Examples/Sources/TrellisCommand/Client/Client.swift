@@ -66,7 +66,8 @@ struct Client {
                 after: elapsed)
         }
         if Terminal.output.isTerminal, options.streaming.stream == nil, options.places.output == nil {
-            return await run(with: TerminalOutput(showsEveryHead: options.showsHead), after: elapsed)
+            let output = TerminalOutput(showsEveryHead: options.showsHead, isSilent: options.isSilent)
+            return await run(with: output, after: elapsed)
         }
         let output = PlainOutput(
             to: sink, showsProgress: options.streaming.stream == nil && !options.tools.silent,

@@ -22,6 +22,9 @@ extension Options {
         }
         if let schemes = tls.proto?.schemes { arguments += ["--proto", "=\(schemes.sorted().joined(separator: ","))"] }
         if let retries = limits.retries, retries > 0 { arguments += ["--retry", "\(retries)"] }
+        if limits.retryAllErrors { arguments.append("--retry-all-errors") }
+        if places.remoteTime { arguments.append("--remote-time") }
+        if places.failEarly { arguments.append("--fail-early") }
         if places.validatesAnswer { arguments.append("--fail") }
         if include { arguments.append("--include") }
         if let cookieJar = credentials.cookieJar, !cookieJar.utf8.contains(UInt8(ascii: "=")) {

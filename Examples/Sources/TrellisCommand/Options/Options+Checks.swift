@@ -48,6 +48,9 @@ extension Options {
         if let user = credentials.user, credentials.auth != .bearer, user[...].cut(at: ":") == nil {
             warnings.append("--user has no colon, so that the password is empty")
         }
+        if let condition = places.timeCondition, condition.field == nil {
+            warnings.append("-z is ignored: '\(condition.text)' is neither a date nor a file")
+        }
         for name in ["Content-Length", "Transfer-Encoding"]
         where headers.contains(where: { $0.name.lowercasedASCII() == name.lowercasedASCII() }) {
             warnings.append("the field \(name) of -H is ignored: it follows from the body")

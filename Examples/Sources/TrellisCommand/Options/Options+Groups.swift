@@ -100,6 +100,9 @@ struct LimitOptions: ParsableArguments {
         help: ArgumentHelp("With --retries: the longest wait before each of them, in seconds.", valueName: "S"))
     var retryDelay: Double?
 
+    @Flag(help: "With --retries: after any failure, also that of a POST. With --fail, a status of 400 or more is one.")
+    var retryAllErrors = false
+
     @Option(
         help: ArgumentHelp("The largest speed of bodies in bytes per second, such as 200K.", valueName: "SPEED"),
         transform: RateArgument.init)

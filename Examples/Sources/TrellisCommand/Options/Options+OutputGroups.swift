@@ -50,6 +50,20 @@ struct OutputOptions: ParsableArguments {
     @Flag(help: "Make the folders of --output.")
     var createDirs = false
 
+    @Flag(help: "With several URLs: end all transfers when the first of them fails.")
+    var failEarly = false
+
+    @Flag(name: [.customShort("R"), .long], help: "Give the file of --output the time of the server's Last-Modified.")
+    var remoteTime = false
+
+    @Option(
+        name: [.customShort("z"), .customLong("time-cond")], parsing: .unconditional,
+        help: ArgumentHelp(
+            "Ask for what has changed since this date (UTC), or that of this file; -DATE: for what has not. A file of --output stays as it "
+                + "is if nothing has changed.",
+            valueName: "DATE|FILE"))
+    var timeCondition: TimeCondition?
+
     @Option(
         help: ArgumentHelp("Write the heads of all responses to this file; - is standard output.", valueName: "FILE|-"),
         completion: .file())

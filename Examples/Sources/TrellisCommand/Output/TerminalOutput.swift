@@ -15,10 +15,15 @@ struct TerminalOutput: Output, @unchecked Sendable {
     private var isFirst = true
     /// The conversion of the text to UTF-8; `nil` if it needs none.
     private var charset: CharsetText?
+    /// The charset of the text if it cannot be converted and nobody has been told so.
+    private var unknownCharset: String?
     private var text = TerminalText()
     private var endsLine = true
 
-    init(showsEveryHead: Bool) { self.showsEveryHead = showsEveryHead }
+    /// Whether warnings are left out.
+    private let isSilent: Bool
+
+    init(showsEveryHead: Bool, isSilent: Bool) { (self.showsEveryHead, self.isSilent) = (showsEveryHead, isSilent) }
 
     mutating func begin(_ head: Response, after earlier: String) async throws {
         var text =
@@ -29,7 +34,9 @@ struct TerminalOutput: Output, @unchecked Sendable {
         }
         try await StandardOutput.write(text + "\n\n")
         type = head.headers[.contentType].map { $0[...].before(";").lowercasedASCII() } ?? ""
-        charset = head.headers[.contentType].flatMap { MediaType($0)?.charset }.flatMap { CharsetText(charset: $0) }
+        let name = head.headers[.contentType].flatMap { MediaType($0)?.charset } ?? ""
+        charset = CharsetText(charset: name)
+        unknownCharset = charset == nil && !isSilent && !CharsetText.isUTF8(name) ? name : nil
         if type == "application/json" || type.hasSuffix("+json") { json = Data() }
     }
 
@@ -76,6 +83,12 @@ struct TerminalOutput: Output, @unchecked Sendable {
             let note = "[\(type.isEmpty ? "a binary body" : TerminalText.shown(type)), not shown: > FILE keeps it]\n"
             try await StandardOutput.write(terminal.styled(note, .magenta))
             return false
+        }
+        if let name = unknownCharset, bytes.contains(where: { $0 >= 0x80 }) {
+            unknownCharset = nil
+            Terminal.error.print(
+                Terminal.error.styled("trellis: ", .magenta)
+                    + "the charset '\(TerminalText.shown(name))' is not known: the text is shown as it came")
         }
         try await StandardOutput.write(text.shown(charset?.utf8(bytes) ?? Array(bytes)))
         endsLine = bytes.last == 0x0a

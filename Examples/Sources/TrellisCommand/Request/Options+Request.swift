@@ -68,6 +68,7 @@ extension Options {
             }
         }
         for header in headers where !header.isRemoval { request.headers.append(try header.field()) }
+        if let condition = places.timeCondition?.field { request.headers.append(condition) }
         let removed = removedNames
         if content.json != nil, !removed.contains(.accept), !request.headers.contains(.accept) {
             // A client that sends JSON prefers JSON, but accepts any type.

@@ -12,7 +12,13 @@ extension Options {
                 policy.exponentialBackoffBase = 1
                 policy.exponentialBackoffScale = .seconds(delay)
             }
-            steps.intercept(with: policy)
+            if limits.retryAllErrors {
+                let refusesErrors = places.fail || places.failWithBody || places.validatesAnswer
+                steps.adapters.append(policy)
+                steps.retriers.append(EveryFailure(policy: policy, refusesErrors: refusesErrors))
+            } else {
+                steps.intercept(with: policy)
+            }
         }
         var policy = RedirectPolicy()
         if let redirects = limits.redirects { policy.maximumRedirects = redirects }
@@ -78,6 +84,28 @@ extension Options {
         case .any:
             steps.network.append(try PasswordAuthentication(username: name, password: password, origin: url))
         }
+    }
+}
+
+/// The retries of `--retry-all-errors`: after any failure, whatever the method.
+private struct EveryFailure: RequestRetrier {
+    let policy: RetryPolicy
+    /// Whether a status of 400 or more is a failure.
+    let refusesErrors: Bool
+
+    func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+        var policy = policy
+        policy.retryableHTTPMethods.insert(attempt.request.method)
+        if let status = attempt.response?.status.code {
+            guard refusesErrors, status >= 400 else { return await policy.retry(attempt, context: context) }
+            policy.retryableHTTPStatusCodes.insert(status)
+            return await policy.retry(attempt, context: context)
+        }
+        // The policy gives up after failures that another attempt is not likely to change.
+        let decision = await policy.retry(attempt, context: context)
+        guard case .doNotRetry = decision, context.attempt <= policy.retryLimit else { return decision }
+        let span = min(policy.exponentialBackoffScale * (1 << min(context.attempt - 1, 10)), policy.maximumBackoff)
+        return .retryWithDelay(span * Double.random(in: 0..<1))
     }
 }
 

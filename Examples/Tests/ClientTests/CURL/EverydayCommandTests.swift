@@ -259,4 +259,16 @@ import Testing
             try await client(["\(url)/typed", "-H", type, "-d", "@\(file)"]).output
                 == Data([0x68, 0xE9, 0x6C, 0x6C, 0x6F]))
     }
+
+    /// The sentence is said once, about text that needs it.
+    @Test(arguments: [("hé\nhé", "x-none", 1), ("hello", "x-none", 0), ("hé", "UTF-8", 0)])
+    func aTerminalIsToldOfAnUnknownCharset(_ text: String, _ charset: String, _ count: Int) async throws {
+        let type = "Content-Type: text/plain; charset=\(charset)"
+        let command = [Programs.trellis, "\(url)/typed", "-H", type, "-d", text]
+        let run = try await python("body_terminal.py", command)
+        #expect(run.report.text.contains(text.prefix(2)), "\(run.text)")
+        #expect(run.report.text.lines(with: "the charset 'x-none' is not known").count == count, "\(run.text)")
+        let silent = try await python("body_terminal.py", command + ["-s"])
+        #expect(silent.report.text.lines(with: "is not known") == [], "\(silent.text)")
+    }
 }

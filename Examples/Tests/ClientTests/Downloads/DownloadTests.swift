@@ -73,4 +73,49 @@ import Testing
         #expect(run.errors.lines(with: "cannot be written: File too large").count == 1)
         #expect(try folder.names() == [])
     }
+
+    // MARK: Dates
+
+    /// The time of `Last-Modified`.
+    private static let date = Date(timeIntervalSince1970: 784_111_777)
+
+    private func date(of name: String) throws -> Date? {
+        try FileManager.default.attributesOfItem(atPath: folder[name])[.modificationDate] as? Date
+    }
+
+    @Test func aFileHasTheTimeOfTheServerIfAsked() async throws {
+        #expect(try await client(["\(url)/dated", "-R", "-o", folder["a"]]).status == 0)
+        #expect(try date(of: "a") == Self.date)
+        #expect(try await client(["\(url)/dated", "-o", folder["b"]]).status == 0)
+        #expect(try date(of: "b") != Self.date)
+        // Without a `Last-Modified`, there is no such time.
+        let run = try await client(["\(url)/", "-R", "-o", folder["c"]])
+        #expect(run.status == 0 && run.errors == "")
+    }
+
+    @Test(arguments: [
+        "Sun, 06 Nov 1994 08:49:37 GMT", "6 Nov 1994 08:49:37", "1994-11-06 08:49:37", "1994-11-06T08:49:37Z",
+        "19941106 08:49:37", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    ])
+    func aDateIsACondition(_ text: String) async throws {
+        // The server shows what it gets.
+        let shown = try await client(["\(url)/dated", "-z", "-\(text)"])
+        #expect(shown.text == "Sun, 06 Nov 1994 08:49:37 GMT" && shown.errors == "")
+        #expect(try await report(["\(url)/dated", "-z", text]).report["status"] == 304)
+    }
+
+    /// What curl's users write to fetch a file again only if it has changed.
+    @Test func aFileStaysIfNothingHasChanged() async throws {
+        let command = ["\(url)/dated", "-z", folder["a"], "-o", folder["a"]]
+        let first = try await client(command + ["-R"])
+        #expect(first.status == 0 && first.errors.lines(with: "-z is ignored").count == 1)
+        #expect(try folder.text(of: "a") == "new" && date(of: "a") == Self.date)
+        try folder.write("old", to: "a")
+        for options in [[], ["--validate"], ["--fail"]] {
+            let second = try await client(command + options)
+            #expect(second.status == 0 && second.text == "" && second.errors == "", "\(options): \(second.errors)")
+            #expect(try folder.text(of: "a") == "old" && folder.names() == ["a"])
+        }
+        #expect(try await report(command).report.values("ok", "status") == [true, 304])
+    }
 }

@@ -34,6 +34,17 @@ import Testing
         #expect(run.errors.lines.count { $0.hasPrefix("trellis: 404: ") } == 1)
     }
 
+    /// The other transfers would not end by themselves.
+    @Test func theFirstFailureEndsTheOthersIfAsked() async throws {
+        let run = try await client([
+            "\(url)/ranges/1100011/stuck", "\(url)/status/404", "\(url)/ranges/2200012/stuck", "-o", folder.path,
+            "--fail-early",
+        ])
+        #expect(run.status == 22)
+        #expect(run.errors.lines.count { $0.hasPrefix("trellis: 404: ") } == 1)
+        #expect(run.errors.lines(with: "cancelled") == [])
+    }
+
     @Test func eachFileHasAReport() async throws {
         let run = try await client([
             "\(url)/bytes/1000", "\(url)/status/404", "-o", folder.path, "--validate", "--report", "json",
