@@ -24,7 +24,6 @@ package final class LookupLimit: Sendable {
 
     private struct State {
         var running = 0
-        var peak = 0
         /// The gates that wait for a turn, once for each name.
         var line = FIFO<any LookupTurnReceiver>()
         /// The gates with running lookups, or with turns that came while their engines were stuck: these gates are next as soon as they
@@ -87,9 +86,6 @@ package final class LookupLimit: Sendable {
     /// The number of lookups that run now.
     package var runningCount: Int { state.withLock { $0.running } }
 
-    /// The largest number of lookups that have run at once.
-    package var peakCount: Int { state.withLock { $0.peak } }
-
     /// The number of turns that were requested and not granted yet.
     package var waitingCount: Int { state.withLock { $0.holders.reduce($0.line.count) { $0 + $1.passedOver } } }
 
@@ -104,7 +100,6 @@ package final class LookupLimit: Sendable {
                 return (false, turns)
             }
             state.count(receiver)
-            state.peak = max(state.peak, state.running)
             return (true, turns)
         }
         for gate in turns { gate.grantTurn() }
