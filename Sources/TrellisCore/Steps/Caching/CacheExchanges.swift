@@ -166,9 +166,6 @@ final class CacheExchanges: Sendable {
     /// The number of keys with exchanges under way.
     var count: Int { state.withLock { $0.places.count } }
 
-    /// The number of variants that are told apart, of all keys.
-    var variantCount: Int { state.withLock { $0.records.reduce(0) { $0 + $1.stored.count } } }
-
     /// The number of requests that others may wait for.
     var leaderCount: Int { state.withLock { $0.records.reduce(0) { $0 + $1.leads.count } } }
 
