@@ -20,6 +20,8 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
     deinit { unsafe ccurl_mutex_destroy(mutex) }
 
     /// Runs `body` with exclusive access to the value. Keep `body` short: the engine thread may be waiting.
+    ///
+    /// - Throws: The error of `body`.
     @inlinable @inline(__always)
     public func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result

@@ -99,6 +99,8 @@ extension HARDocument: Codable {
     }
 
     /// Decodes a document.
+    ///
+    /// - Throws: `DecodingError` if it has no log or no entries, or if one lacks its request or its response.
     public init(from decoder: any Decoder) throws {
         let log = try decoder.container(keyedBy: Keys.self).decode(Log.self, forKey: .log)
         self.init(

@@ -85,6 +85,8 @@ extension Session {
 
     /// Downloads to a file, with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in
     /// ``download(_:to:checksum:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,_,_,HTTPFields,_,_,_)``.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, after its download has ended.
     @_disfavoredOverload
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,

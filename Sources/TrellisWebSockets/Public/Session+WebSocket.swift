@@ -84,6 +84,8 @@ extension Session {
 
     /// Opens a WebSocket, with fields by text or as a list: see ``HeaderLiteral``. Everything else is as in
     /// ``webSocket(_:options:query:headers:timeout:timeouts:interceptor:)-(_,_,_,HTTPFields,_,_,_)``.
+    ///
+    /// - Throws: ``TrellisError`` if the handshake fails; `CancellationError` in a cancelled task.
     @_disfavoredOverload
     public func webSocket(
         _ request: some RequestConvertible, options: WebSocketOptions = WebSocketOptions(),

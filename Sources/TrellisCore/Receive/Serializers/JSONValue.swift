@@ -33,6 +33,8 @@ public enum JSONValue: Sendable, Hashable {
 
 extension JSONValue: Codable {
     /// Decodes any JSON value.
+    ///
+    /// - Throws: `DecodingError` for a value that JSON does not have, from another format.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {

@@ -30,6 +30,8 @@ public struct ProblemDetails: Sendable, Hashable {
 
 extension ProblemDetails: Codable {
     /// Decodes an object, and ignores members that are not of their type.
+    ///
+    /// - Throws: `DecodingError` for a value that is no object.
     public init(from decoder: any Decoder) throws {
         var members = try [String: JSONValue](from: decoder)
         type = members.removeValue(forKey: "type")?.stringValue ?? type
@@ -41,6 +43,8 @@ extension ProblemDetails: Codable {
     }
 
     /// Encodes an object with the members that have a value.
+    ///
+    /// - Throws: `EncodingError`, for example for a number that JSON cannot have.
     public func encode(to encoder: any Encoder) throws {
         var members = extensions
         members["type"] = .string(type)

@@ -28,6 +28,8 @@ public struct BasicAuthentication: RequestAdapter, RedactedDescription {
     }
 
     /// Returns the request with the credentials.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         credentials.adaptAtOnce(request, context: context)
     }

@@ -28,6 +28,8 @@ public struct BearerAuthentication: RequestAdapter, RedactedDescription {
     }
 
     /// Returns the request with the token.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         credentials.adaptAtOnce(request, context: context)
     }

@@ -12,6 +12,8 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
     public init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
 
     /// Returns the request as ``RetryPolicy/adapt(_:context:)`` does.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         policy.adaptAtOnce(request, context: context)
     }

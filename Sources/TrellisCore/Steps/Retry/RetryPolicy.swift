@@ -105,6 +105,8 @@ public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     }
 
     /// Returns the request, with an `Idempotency-Key` if ``addsIdempotencyKey`` asks for one.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         adaptAtOnce(request, context: context)
     }

@@ -58,6 +58,8 @@ extension Netrc: RequestAdapter {
     /// Returns the request with the name and password that the file has for its host. A request with an `Authorization` field or
     /// with a password in its URL keeps its own credentials; a request with only a name in its URL gets the password of that
     /// user.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard !context.hasOwnCredentials, let url = CredentialTargets().target(of: request),
             let credential = credential(for: url.host, user: url.user)

@@ -49,6 +49,8 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
     }
 
     /// Returns the request with the credential of its origin.
+    ///
+    /// - Throws: Nothing.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         adaptAtOnce(request, context: context)
     }
