@@ -4,8 +4,8 @@ import TrellisCore
 
 /// The incoming side of a connection: bytes become messages for the callers that receive, and pings are answered.
 ///
-/// Many thousands of calls may wait for messages. A function that waits has only references in its frame; the steps between its waits are
-/// functions of their own, which are `@inline(never)` for that reason.
+/// Many thousands of calls may wait for messages. A function that waits has only references in its frame: the steps between its waits are
+/// separate functions, marked `@inline(never)`.
 extension WebSocketConnection {
     // MARK: Messages
 
@@ -67,7 +67,7 @@ extension WebSocketConnection {
     /// Cancels a call that waits for a message, or for its turn to send.
     func cancel(_ number: UInt64) { waiters.cancel(number) }
 
-    /// Gives the messages that wait to the other callers, of which the next one reads on.
+    /// Gives the messages that wait to the other callers. The next caller reads on.
     @inline(never)
     private func passOn() {
         // Removed first: the end of the connection, which may follow the message, resumes all receivers.
@@ -204,7 +204,7 @@ extension WebSocketConnection {
     /// Whether nothing is read because too many messages wait for their reader.
     var isHeldUp: Bool { inbox.reading == .heldUp }
 
-    /// Reads on after a time in which too many messages have waited.
+    /// Reads on, if too many messages have waited until now.
     func resumeReading() {
         guard isHeldUp else { return }
         inbox.reading = .frames

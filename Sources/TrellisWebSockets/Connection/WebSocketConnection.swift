@@ -44,7 +44,7 @@ actor WebSocketConnection {
     /// Begins to read, and to send pings.
     func start() {
         // A session that ends at once tells the server that the client goes away.
-        // Its mask has a source of its own, which is released here: an idle connection needs no other masks.
+        // The source of its mask is released here: an idle connection needs no other masks.
         var farewell = WebSocketFrameWriter(compression: nil)
         connection.setFarewell(farewell.control(.close, WebSocketClosing(code: .goingAway).payload))
         // The timer of a closing handshake retains the actor, and so does each call that waits.

@@ -31,7 +31,7 @@ struct WebSocketContext: Sendable {
         guard try await timekeeper().delay(until: instant) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }
 
-    /// Returns the instant at which the time of the conversation is over; `nil` if there is no limit.
+    /// Returns the instant when the time of the conversation is over; `nil` without a limit.
     func deadline(_ limit: Duration?) -> EngineInstant? { limit.map { (start ?? now()).advanced(by: $0) } }
 
     /// Returns the error of a conversation whose time is over.

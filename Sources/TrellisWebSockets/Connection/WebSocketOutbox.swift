@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The outgoing side of a connection: the writer of its frames, and the answers to pings that wait for room.
 struct WebSocketOutbox {
-    /// The size in bytes from which messages are compressed.
+    /// Messages of this size in bytes, and larger ones, are compressed.
     let threshold: Int
     var writer: WebSocketFrameWriter
     /// The answers that wait while an earlier one waits for room; `nil` if no answer is being sent.

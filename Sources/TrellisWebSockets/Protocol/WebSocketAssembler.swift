@@ -5,7 +5,7 @@ import TrellisCore
 /// Something complete that a server has sent.
 enum WebSocketEvent: Hashable, Sendable {
     case message(WebSocketMessage)
-    /// A Ping frame with its payload, with which it is answered.
+    /// A Ping frame, and its payload, which the answer repeats.
     case ping(Data)
     /// A Pong frame with the payload of the Ping frame that it answers.
     case pong(Data)
@@ -15,9 +15,9 @@ enum WebSocketEvent: Hashable, Sendable {
 /// The joining of frames to messages: fragments, control frames between them, decompression, and the check of text as it arrives
 /// (RFC 6455, sections 5.4, 5.5 and 8.1).
 struct WebSocketAssembler: ~Copyable {
-    /// The size up to which the buffer of a message is allocated before its bytes have come.
+    /// The largest buffer of a message that is allocated before its bytes have come.
     private static let largestReservation = 256 << 10
-    /// The size up to which a message needs no buffer of its own in advance.
+    /// The largest message whose buffer is not allocated in advance.
     private static let smallMessage = 1024
 
     /// The limit on a message in bytes, before and after decompression.

@@ -25,6 +25,6 @@ struct WebSocketClosing: Hashable, Sendable {
         return reason
     }
 
-    /// The content with which a Close frame is answered: its code (RFC 6455, section 5.5.1).
+    /// The answer to a Close frame: its code (RFC 6455, section 5.5.1).
     var reply: WebSocketClosing { WebSocketClosing(code: code) }
 }

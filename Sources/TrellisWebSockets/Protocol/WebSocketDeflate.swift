@@ -1,7 +1,7 @@
 import CurlEngine
 import TrellisCore
 
-/// The parameters of permessage-deflate on which both sides have agreed (RFC 7692, section 7.1).
+/// The parameters of permessage-deflate that both sides have agreed on (RFC 7692, section 7.1).
 struct WebSocketDeflate: Hashable, Sendable {
     /// The name of the extension.
     static let name = "permessage-deflate"

@@ -3,8 +3,8 @@ import TrellisCore
 
 /// The parser of a server's frames, fed with bytes that are cut anywhere (RFC 6455, section 5.2).
 ///
-/// Every rule about a frame is checked at the first byte that breaks it. The rules about a frame's place among others are those of the
-/// ``WebSocketAssembler``.
+/// Every rule about a frame is checked at the first byte that breaks it. The ``WebSocketAssembler`` has the rules about its place among
+/// others.
 struct WebSocketFrameParser {
     /// A part of a frame.
     enum Part: Equatable {

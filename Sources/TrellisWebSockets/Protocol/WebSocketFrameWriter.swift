@@ -2,12 +2,12 @@ import CurlEngine
 import FoundationEssentials
 import TrellisCore
 
-/// The outgoing side of a connection: messages become masked frames, each with a mask of its own (RFC 6455, section 5.3).
+/// The outgoing side of a connection: messages become frames, each with another mask (RFC 6455, section 5.3).
 struct WebSocketFrameWriter {
     /// The largest payload of a frame in bytes. A larger message is sent in several frames, so that control frames can go between them, and
     /// so that a connection holds masked copies of a part of a message only.
     static let largestFrame = 256 << 10
-    /// The largest payload of a frame that the connection is given without memory of its own, because most such frames are sent at once.
+    /// The largest payload of a frame that is lent to the connection, and not allocated: most such frames are sent at once.
     static let largestUnshared = SwitchedConnection.largestAnswer - WebSocketFrameHead.largestSize
 
     private var random = SecureRandom()
@@ -74,7 +74,7 @@ struct WebSocketFrameWriter {
     }
 }
 
-/// A message of which some frames may have been sent.
+/// A message whose first frames may have been sent.
 struct WebSocketOutgoing {
     /// The opcode of the first frame.
     let opcode: WebSocketFrameHead.Opcode

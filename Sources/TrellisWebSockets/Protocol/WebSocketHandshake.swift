@@ -36,7 +36,7 @@ struct WebSocketHandshake: Sendable {
     func add(to fields: inout HTTPFields) {
         fields[.connection] = "Upgrade"
         fields[.upgrade] = "websocket"
-        // Each exchange gets a key of its own.
+        // Each exchange gets a new key.
         fields[.secWebSocketKey] = ""
         fields[.secWebSocketVersion] = "13"
         fields[.secWebSocketProtocol] = subprotocols.isEmpty ? nil : subprotocols.joined(separator: ", ")
@@ -112,10 +112,10 @@ struct WebSocketHandshake: Sendable {
 
 /// The key of a handshake, as a server answers it.
 package enum WebSocketKey {
-    /// The number with which the server mixes the key (RFC 6455, section 1.3).
+    /// The number that the server appends to the key (RFC 6455, section 1.3).
     private static let suffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-    /// Returns the value with which a server shows that it has read a key.
+    /// Returns the value that shows that a server has read a key.
     package static func accept(_ key: String) -> String {
         Data(SHA1.hash(Array((key + suffix).utf8))).base64EncodedString()
     }

@@ -17,7 +17,7 @@ struct WebSocketKeepAlive: Hashable, Sendable {
         let latency: Duration
     }
 
-    /// The lateness of an alarm from which on the process was probably stopped, so that an answer may be there and not be read yet.
+    /// An alarm that is later than this shows that the process was probably stopped: the answer may be there, and not be read yet.
     private static let noticeableLateness = Duration.seconds(1)
 
     /// The silence after which a ping is sent; `nil` if none is sent by itself.
@@ -26,13 +26,13 @@ struct WebSocketKeepAlive: Hashable, Sendable {
     let limit: Duration?
     private var pings: [Ping] = []
     private var lastNumber: UInt64 = 0
-    /// The last ping that was sent by itself, and the instant from which the time for its answer counts, until it is answered.
+    /// The last ping that was sent by itself, until it is answered. The time for its answer counts from its start.
     private var unanswered: Ping?
     /// The instant of the last ping that was sent by itself, or of the beginning.
     private var lastPing: EngineInstant
-    /// The instant at which bytes were last received, or reading was resumed.
+    /// The instant when bytes were last received, or reading was resumed.
     private var lastReceived: EngineInstant
-    /// The instant at which a frame last got room after a wait, because the network has taken bytes.
+    /// The instant when a frame last got room after a wait, because the network has taken bytes.
     private var lastRoom: EngineInstant
     /// The same as `lastReceived` without the answers to pings, so that an answer does not lengthen the time between two pings.
     private var quietSince: EngineInstant

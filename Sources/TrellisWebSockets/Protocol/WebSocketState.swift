@@ -65,7 +65,7 @@ struct WebSocketState: Hashable, Sendable {
         case cut
     }
 
-    /// The way in which the messages end.
+    /// How the messages end.
     enum Ending: Hashable, Sendable {
         /// The server closed the connection.
         case closedByPeer(WebSocketClosing)
@@ -98,13 +98,13 @@ struct WebSocketState: Hashable, Sendable {
         let end: EngineInstant
     }
 
-    /// The limit on the time for which a violation waits for the readers of the messages before it.
+    /// How long a violation waits for the readers of the messages before it.
     static let settlingLimit = Duration.seconds(1)
 
     private(set) var phase = Phase.open
     var keepAlive: WebSocketKeepAlive
     private let closeTimeout: Duration
-    /// The instant at which the time of the whole conversation is over; `nil` if there is no limit.
+    /// The instant when the time of the whole conversation is over; `nil` without a limit.
     private let deadline: EngineInstant?
     private var settling: Settling?
     /// The instant of the alarm, if one is set. The alarm of an earlier instant, which may be due at the same time, has no effect.

@@ -105,7 +105,7 @@ public final class WebSocket: Sendable {
         await connection.close(WebSocketClosing(code: code, reason: reason))
     }
 
-    /// The code with which the server has closed the connection: 1005 if its Close frame had none, and 1006 if there was no Close frame.
+    /// The server's close code: 1005 if its Close frame had none, and 1006 if there was no Close frame.
     /// `nil` while the connection is open.
     public var closeCode: WebSocketCloseCode? { connection.facts.withLock { $0.closing?.code } }
 

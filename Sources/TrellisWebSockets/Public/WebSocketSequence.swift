@@ -32,7 +32,7 @@ public struct WebSocketSequence: AsyncSequence, Sendable {
     /// A closure that returns random numbers from 0 up to 1.
     let random: @Sendable () -> Double
 
-    /// Returns an iterator that opens connections of its own.
+    /// Returns an iterator, which opens new connections.
     public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
     /// The iterator over the connections.
@@ -88,7 +88,7 @@ public struct WebSocketSequence: AsyncSequence, Sendable {
 /// The waits between the connections of a sequence. A pure value.
 struct WebSocketBackoff {
     let rules: ReconnectionPolicy
-    /// The number of failures since a connection that ended properly, or on which the server has sent a message.
+    /// The failures since a connection that ended properly, or that brought a message of the server.
     private var failures = 0
 
     init(_ rules: ReconnectionPolicy) { self.rules = rules }
