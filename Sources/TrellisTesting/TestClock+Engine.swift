@@ -22,7 +22,7 @@ extension TestClock: SessionClock {
         /// Calls `wake` after each advance of the clock.
         package func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
 
-        /// Adds a session or a call to the ones for which ``TestClock/advance(by:)`` waits.
+        /// Adds a session or a call to the ones that ``TestClock/advance(by:)`` waits for.
         package func follow(_ object: any AnyObject & Sendable) { clock.followed.withLock { $0.add(object) } }
 
         /// Counts a wait for an instant of the clock.

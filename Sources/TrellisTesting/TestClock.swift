@@ -40,7 +40,7 @@ public final class TestClock: Clock {
 
     struct State: Sendable {
         var elapsed = Duration.zero
-        /// The instants for which tasks wait with ``TestClock/sleep(until:tolerance:)``.
+        /// The instants that tasks await with ``TestClock/sleep(until:tolerance:)``.
         var instants: [Int: Duration] = [:]
         var nextSleeper = 0
         /// The numbers of waits of sessions, by call.

@@ -1,7 +1,7 @@
 public import TrellisCore
 
 /// A way to make the transport of a test, for the trait `.trellis(…)` of `TrellisTestTraits` and for
-/// ``withTransport(_:_:)-(TransportProvider,_)``. Each case of a test gets a transport of its own.
+/// ``withTransport(_:_:)-(TransportProvider,_)``. Each case of a test gets its own transport.
 ///
 /// Kinds of transports add static members:
 ///
@@ -58,7 +58,7 @@ extension TransportProvider {
     /// }))
     /// ```
     ///
-    /// - Parameter make: Makes the application, and returns the function with which it responds.
+    /// - Parameter make: Makes the application, and returns the function that responds.
     public static func application(
         _ make: @escaping @Sendable () async throws -> InProcessTransport.Server
     ) -> TransportProvider {

@@ -1,6 +1,6 @@
 public import TrellisCore
 
-/// Runs an operation whose requests use a transport instead of the transports of their sessions, so that code with a session of its own
+/// Runs an operation whose requests use a transport instead of the transports of their sessions, so that code with its own session
 /// can be tested, and tests with different transports run at the same time:
 ///
 /// ```swift
@@ -22,7 +22,7 @@ public import TrellisCore
 /// session's transport. An operation within an operation replaces the transport.
 ///
 /// The session keeps its configuration, its clock and its state: cookies, cached responses, credentials, rates and circuit breakers. Tests
-/// of these need sessions of their own. The limits on connections count the requests of each operation separately.
+/// of these need their own sessions. The limits on connections count the requests of each operation separately.
 ///
 /// - Parameters:
 ///   - transport: The transport. If it is a ``TestTransport`` such as ``MockRouter``, it is finished at the end.

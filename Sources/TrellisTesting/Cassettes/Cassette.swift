@@ -18,12 +18,12 @@ import TrellisDiagnostics
 public struct Cassette: Sendable {
     /// The path of the file.
     public let path: String
-    /// The way in which the cassette is used. The default is ``CassetteMode/environment``; a mode that is given has precedence over the
+    /// How the cassette is used. The default is ``CassetteMode/environment``; a mode that is given has precedence over the
     /// environment variable.
     public var mode: CassetteMode { didSet { hasOwnMode = true } }
     /// Whether the mode was given, so that the environment variable has no effect.
     private var hasOwnMode: Bool
-    /// The parts of a request by which its recording is found. The default is the method and the URL.
+    /// The parts of a request that identify its recording. The default is the method and the URL.
     public var matching = CassetteMatching()
     /// The changes of requests and responses before they are written, and of requests before they are compared, in this order. The default
     /// removes what is known to be a secret (``Scrubber/secrets``).
@@ -48,7 +48,7 @@ public struct Cassette: Sendable {
     /// The configuration of the session that sends requests when they are recorded: TLS, routes, proxies and versions. Everything that the
     /// session under test does itself is not taken from it: steps, cookies, redirects, decoding, limits on time and default fields.
     public var upstream = SessionConfiguration()
-    /// The clock on which a replay waits as long as the response took when it was recorded; `nil`, the default, if it does not wait. The
+    /// The clock of a replay, which waits as long as the response took when it was recorded; `nil`, the default, if it does not wait. The
     /// chunks of a body are those that were recorded in any case.
     public var clock: (any Clock<Duration>)?
     /// The name of the tests that use the cassette, for messages; `nil` if not known.
@@ -63,11 +63,11 @@ public struct Cassette: Sendable {
         self.init(Self.path(of: name, beside: filePath), ownMode: nil, filePath: filePath)
     }
 
-    /// Creates a cassette beside the file of a test, with a mode of its own.
+    /// Creates a cassette beside the file of a test, with its own mode.
     ///
     /// - Parameters:
     ///   - name: The name of the cassette, which may contain slashes, with or without `.har`.
-    ///   - mode: The way in which the cassette is used.
+    ///   - mode: How the cassette is used.
     ///   - filePath: The path of the test's source file.
     public init(_ name: String, mode: CassetteMode, filePath: String = #filePath) {
         self.init(Self.path(of: name, beside: filePath), ownMode: mode, filePath: filePath)
@@ -82,11 +82,11 @@ public struct Cassette: Sendable {
         self.init(path.filePath, ownMode: nil, filePath: filePath)
     }
 
-    /// Creates a cassette at a path, with a mode of its own.
+    /// Creates a cassette at a path, with its own mode.
     ///
     /// - Parameters:
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
-    ///   - mode: The way in which the cassette is used.
+    ///   - mode: How the cassette is used.
     ///   - filePath: The path of the test's source file, whose name stands for the tests in messages.
     public init(path: some FilePathConvertible, mode: CassetteMode, filePath: String = #filePath) {
         self.init(path.filePath, ownMode: mode, filePath: filePath)

@@ -2,7 +2,7 @@ import CurlEngine
 import TrellisCore
 import TrellisDiagnostics
 
-/// The parts of a request by which its recording is found. The method is always one of them.
+/// The parts of a request that identify its recording. The method is always one of them.
 ///
 /// ```swift
 /// cassette.matching.body = true
@@ -28,7 +28,7 @@ public struct CassetteMatching: Sendable, Hashable {
         return "\(method) \(url.prefix(beforeBytes: end))"
     }
 
-    /// Returns the names of the parts in which two requests with the same key differ.
+    /// Returns the names of the parts that differ between two requests with the same key.
     func differences(_ recorded: HARDocument.Request, _ asked: HARDocument.Request) -> [String] {
         var names = headers.filter { Self.values(of: $0, recorded) != Self.values(of: $0, asked) }.map {
             "header \($0)"

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The way in which a ``Cassette`` is used.
+/// How a ``Cassette`` is used.
 public enum CassetteMode: String, Sendable, Hashable, CaseIterable {
     /// Requests are replayed. A request that is not recorded fails, and so does every request if there is no file.
     case none
@@ -12,7 +12,7 @@ public enum CassetteMode: String, Sendable, Hashable, CaseIterable {
     /// All requests are sent, and the file is replaced. Later transports of the same process add to it.
     case all
 
-    /// The name of the environment variable from which ``environment`` is taken: `TRELLIS_CASSETTES`.
+    /// The name of the environment variable for ``environment``: `TRELLIS_CASSETTES`.
     public static let variable = "TRELLIS_CASSETTES"
 
     /// The mode in the environment variable ``variable``; ``none`` if the variable is not set or names no mode.

@@ -13,7 +13,7 @@ import CurlEngine
 /// ```
 ///
 /// A replay never reaches the network: a request that is not recorded fails with an error that shows the nearest recording, the differences
-/// and the command that replaces the recordings. Each hop and each attempt is a request of its own. A recorded failure is replayed as a
+/// and the command that replaces the recordings. Each hop and each attempt is a separate request. A recorded failure is replayed as a
 /// failure of the same kind.
 ///
 /// In the modes that record, a request is sent by a session of the transport's own, and its reader receives the response as it arrives. Its
@@ -159,11 +159,11 @@ extension TransportProvider {
         provider(of: Cassette(name, filePath: filePath), change)
     }
 
-    /// Returns a provider of a ``CassetteTransport`` for a cassette beside the file of the test, with a mode of its own.
+    /// Returns a provider of a ``CassetteTransport`` for a cassette beside the file of the test, with its own mode.
     ///
     /// - Parameters:
     ///   - name: The name of the cassette.
-    ///   - mode: The way in which the cassette is used.
+    ///   - mode: How the cassette is used.
     ///   - filePath: The path of the test's source file.
     ///   - change: A change of the cassette's settings, such as its scrubbers.
     public static func cassette(

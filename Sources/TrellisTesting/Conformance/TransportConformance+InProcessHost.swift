@@ -4,7 +4,7 @@ import HTTPTypes
 import TrellisCore
 
 extension TransportConformance {
-    /// A host for ``InProcessTransport``, with a server of its own.
+    /// A host for ``InProcessTransport``, with its own server.
     ///
     /// The host has no wire, and skips the cases that need ``Features/wire``.
     public struct InProcessHost: Host {

@@ -3,7 +3,7 @@ import HTTPTypes
 import TrellisCore
 
 extension TransportConformance {
-    /// A host for ``MockTransport``, with a server of its own.
+    /// A host for ``MockTransport``, with its own server.
     ///
     /// The host has no ``Features``, and skips the cases that need one (``TransportConformance/cases(for:)``): a mock has no bytes to
     /// parse, and its handler is called with the complete request.

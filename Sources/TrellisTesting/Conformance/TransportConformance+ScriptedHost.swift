@@ -3,7 +3,7 @@ import HTTPTypes
 import TrellisCore
 
 extension TransportConformance {
-    /// A host for ``ScriptedTransport``, with a server of its own, which acts as the network.
+    /// A host for ``ScriptedTransport``, with its own server, which acts as the network.
     ///
     /// The host has no wire, and skips the cases that need ``Features/wire``.
     public struct ScriptedHost: Host {

@@ -41,7 +41,7 @@ extension TransportConformance {
         ]
     }
 
-    /// Returns a case in which each response is this text.
+    /// Returns a case whose responses are all this text.
     private static func raw(
         _ name: String, _ text: String, check: @escaping @Sendable (any RunningHost) async throws -> Void
     ) -> Case {

@@ -16,7 +16,7 @@ public import TrellisCore
 /// }
 /// ```
 ///
-/// Some cases need ``Features`` that not every host has, such as a connection on which a server can send malformed bytes.
+/// Some cases need ``Features`` that not every host has, such as a connection that carries malformed bytes of a server.
 public enum TransportConformance {
     /// A step of the server; the steps run in order.
     public enum Step: Sendable {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TrellisCore
 
 extension Fault {
-    /// The failure to which libcurl's report of the fault leads; `nil` for a fault that is no failure by itself: a silence, a latency, a
+    /// The failure that libcurl's report of the fault leads to; `nil` for a fault that is no failure by itself: a silence, a latency, a
     /// drip and a length that is too small.
     var failure: TransportFailure? {
         switch self {

@@ -1,5 +1,5 @@
 extension Fault {
-    /// A part of an exchange for which a plan chooses the faults together.
+    /// A part of an exchange. A plan chooses its faults together.
     enum Stage: Int, Sendable, CaseIterable {
         /// The lookup of the name and the connecting: a request that makes a connection.
         case lookup
@@ -9,7 +9,7 @@ extension Fault {
         case exchange
     }
 
-    /// The stage in which the fault happens.
+    /// The stage of the fault.
     var stage: Stage {
         switch self {
         case .unresolvedName, .refusedConnection: .lookup
@@ -25,7 +25,7 @@ extension Fault {
         }
     }
 
-    /// The moment at which the fault happens; `nil` for one that concerns the whole body of a response.
+    /// The moment when the fault happens; `nil` for one that concerns the whole body of a response.
     var moment: Moment? {
         switch self {
         case .unresolvedName, .refusedConnection: .connecting

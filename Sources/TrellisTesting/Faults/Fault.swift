@@ -33,7 +33,7 @@ public enum Fault: Sendable, Hashable {
     /// ``LoopbackServer/http2(on:faults:clock:response:)``.
     case http2(HTTP2Fault)
 
-    /// A moment in an exchange at which a fault happens.
+    /// A moment in an exchange when a fault happens.
     public enum Moment: Sendable, Hashable {
         /// The connection is being made. A reset and a close at this moment are a refused connection.
         case connecting

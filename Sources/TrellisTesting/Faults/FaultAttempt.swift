@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// An attempt of a ``FaultTransport`` that has faults.
 ///
-/// A task of its own plays the faults, and passes on the events of the other transport's attempt, which is started after the faults that
+/// Its own task plays the faults, and passes on the events of the other transport's attempt, which is started after the faults that
 /// precede it.
 final class FaultAttempt: TransportTask {
     /// A command that must reach the other attempt, in order.

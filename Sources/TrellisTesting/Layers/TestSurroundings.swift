@@ -146,7 +146,7 @@ package struct TestSurroundings: Sendable {
         return server.errors.map { TestProblem("the server of the test has thrown \($0)") }
     }
 
-    /// The problem of a plan of which nothing has begun.
+    /// The problem of a plan that has begun nothing.
     private var unusedFaults: [TestProblem] {
         guard isStrict else { return [] }
         let (begun, requests) =

@@ -30,7 +30,7 @@ struct ResponseFraming {
     private(set) var wrongLengths: [FramingFault] = []
 
     init(_ length: Int?, _ faults: ExchangeFaults, isSilent: Bool) {
-        // A body with a length has no end of its own.
+        // A body with a length does not mark its end.
         let needsChunks =
             !faults.at(.end).isEmpty
             || faults.framing.contains { if case .chunkSize = $0 { true } else { false } }

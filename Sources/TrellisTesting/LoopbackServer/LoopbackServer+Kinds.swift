@@ -123,11 +123,11 @@ extension LoopbackServer {
         }
     }
 
-    /// Returns a configuration with which a session reaches this server by every name, and trusts it.
+    /// Returns a configuration for sessions that reach this server by every name, and trust it.
     ///
     /// The names of URLs such as `url("/", host: "api.example.com")` lead to this server, without DNS; literal addresses and `localhost`
     /// need no lookup. If the server uses TLS, its ``authority`` is the only one that is trusted. The faults of the name and of the
-    /// connecting happen in the lookups of such a session, each of which counts as a request.
+    /// connecting happen in the lookups of such a session. Each lookup counts as a request.
     ///
     /// - Parameter base: The configuration with all other settings.
     public func sessionConfiguration(_ base: SessionConfiguration = SessionConfiguration()) -> SessionConfiguration {

@@ -2,7 +2,7 @@ import CurlEngine
 
 /// A server for tests on the loopback interface, which writes exactly the bytes that its script writes.
 ///
-/// A script runs for every connection, on a thread of its own with blocking calls, so that it reads from top to bottom like the exchange:
+/// A script runs for every connection, on its own thread with blocking calls, so that it reads from top to bottom like the exchange:
 ///
 /// ```swift
 /// let server = try LoopbackServer { connection in

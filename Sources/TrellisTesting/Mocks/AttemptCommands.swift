@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 @_spi(Transport) import TrellisCore
 
-/// The commands of a session to an attempt that runs in a task of its own, and the waits of that task for them.
+/// The commands of a session to an attempt that runs in its own task, and the waits of that task for them.
 final class AttemptCommands: Sendable {
     struct State: Sendable {
         /// The chunks of the request's body that the attempt has not taken.
@@ -64,7 +64,7 @@ final class AttemptCommands: Sendable {
     func waitUntilRead() async throws { try await wait { !$0.isPaused && !$0.isSuspended } }
 }
 
-/// An attempt that runs in a task of its own.
+/// An attempt that runs in its own task.
 protocol CommandedTask: TransportTask {
     /// The commands of the session.
     var commands: AttemptCommands { get }

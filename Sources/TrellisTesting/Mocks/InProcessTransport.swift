@@ -16,7 +16,7 @@ public import HTTPTypes
 /// ```
 ///
 /// The server is any function from a request to a response, such as the `respond` of a web framework's application. It is called as soon as
-/// the head of a request is there, in a task of its own, which is cancelled when the attempt is. Both bodies have backpressure: the
+/// the head of a request is there, in its own task, which is cancelled when the attempt is. Both bodies have backpressure: the
 /// source of the request's body waits until the server has taken a chunk, and ``MockResponse/Writer/write(_:)-(Data)`` waits while the
 /// client reads no further. The two do not wait for each other, so that a server may respond while it reads.
 ///

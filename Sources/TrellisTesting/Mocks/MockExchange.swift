@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 @_spi(Transport) import TrellisCore
 
-/// An attempt of a ``MockTransport`` or an ``InProcessTransport``, which runs in a task of its own.
+/// An attempt of a ``MockTransport`` or an ``InProcessTransport``, which runs in its own task.
 final class MockExchange: CommandedTask {
     /// The source of the response. The body of the request comes from ``receivedBody()``, or from ``nextChunk()``.
     typealias Answer = @Sendable (MockExchange) async throws -> MockResponse

@@ -51,7 +51,7 @@ public struct MockResponse: Sendable {
         set { change { $0.report = newValue } }
     }
 
-    /// The connection on which the server has switched protocols; `nil` if it has not.
+    /// The connection after the server has switched protocols; `nil` if it has not.
     var connection: (any DuplexConnection)? { box?.value.connection }
 
     /// Returns whether the response accepts the handshake of a WebSocket, and has no connection for its messages.

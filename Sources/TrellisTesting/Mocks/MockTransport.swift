@@ -13,7 +13,7 @@ import HTTPTypes
 /// let session = Session(transport: transport)
 /// ```
 ///
-/// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body of
+/// The closure runs in its own task for each attempt, which is cancelled when the attempt is. It is called when the body of
 /// the request has been received completely, streamed or not: its `body?.data` has the bytes. The test decides how long the
 /// closure takes: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
 ///
@@ -56,9 +56,9 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// The way in which requests are handled.
+    /// How requests are handled.
     private enum Handling: Sendable {
-        /// Each attempt has a task, in which the handler is called.
+        /// Each attempt has a task, which calls the handler.
         case inTask(Handler)
         /// The reaction is found when the request is complete, and has a task only if it needs one.
         case atOnce(Deciding)
@@ -77,7 +77,7 @@ public final class MockTransport: Transport {
 
     private init(_ handling: Handling) { self.handling = handling }
 
-    /// Creates a transport whose handler does not wait, and is called without a task of its own. It is many times as fast, for tests with
+    /// Creates a transport whose handler does not wait, and is called without a task. It is many times as fast, for tests with
     /// many requests.
     ///
     /// The handler runs on the engine thread of the session unless the body of the request is streamed, and must not block.

@@ -4,7 +4,7 @@ public import TrellisCore
 
 /// A request as a ``MockTransport`` or a ``MockRouter`` received it, complete with its body.
 public struct RecordedRequest: Sendable {
-    /// The number of the request on its transport, from 1, in the order in which they were received completely.
+    /// The number of the request on its transport, from 1, in the order they were received completely.
     public let number: Int
     /// The request as its transport got it, with the body in memory, and without its steps and its monitors.
     public let request: TransportRequest
@@ -21,7 +21,7 @@ public struct RecordedRequest: Sendable {
         streamed = chunks
     }
 
-    /// The pieces in which the body was sent, in order. A streamed body has the chunks of its source, a file or a large body in memory
+    /// The pieces that the body was sent in, in order. A streamed body has the chunks of its source, a file or a large body in memory
     /// those that the session reads at a time, and any other body is one piece. A request without a body has none.
     public var chunks: [Data] {
         if let streamed { return streamed }

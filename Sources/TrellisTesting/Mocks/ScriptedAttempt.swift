@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import HTTPTypes
 @_spi(Transport) public import TrellisCore
 
-/// An attempt of a ``ScriptedTransport``, in which the test acts as the network.
+/// An attempt of a ``ScriptedTransport``, whose network is the test.
 ///
 /// Send events one after the other. Events after the end or a cancellation are ignored.
 public final class ScriptedAttempt: Sendable {
@@ -110,7 +110,7 @@ public final class ScriptedAttempt: Sendable {
         set { state.update { $0.report = newValue } }
     }
 
-    /// The times at which bytes last moved, on the transport's clock.
+    /// The times when bytes last moved, on the transport's clock.
     @_spi(Transport) public var activity: TransportActivity? {
         let state = state.value
         guard let last = state.lastActivity, let lastSend = state.lastSend else { return nil }

@@ -140,7 +140,7 @@ struct CassetteRecording: Sendable {
         return replay
     }
 
-    /// Returns a time in milliseconds, of which three decimals are kept.
+    /// Returns a time in milliseconds, with three decimals.
     private func milliseconds(
         from start: ContinuousClock.Instant, to end: ContinuousClock.Instant = .now
     ) -> Double {

@@ -317,7 +317,7 @@ final class CassetteTape: Sendable {
     }
 }
 
-/// The files that the process has recorded. The cases of a test, and the tests of a suite, have tapes of their own for one file: the first
+/// The files that the process has recorded. The cases of a test, and the tests of a suite, have their own tapes for one file: the first
 /// of them begins the file, and the others add to it.
 private enum WrittenCassettes {
     private static let names = Locked<Set<TextBytes>>([])

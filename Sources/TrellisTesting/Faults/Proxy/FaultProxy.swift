@@ -13,7 +13,7 @@ import CurlEngine
 /// certificate of the server for the proxy's address, as ``LoopbackServer/https(on:tls:storesBodies:faults:clock:_:)`` has.
 ///
 /// A change of ``toxics`` applies to all bytes that reach the proxy from then on, on open connections too. Bytes that are in the proxy keep
-/// the time at which they are sent.
+/// the time when they are sent.
 ///
 /// One thread serves all connections, and at most 64 KiB of each direction wait in the proxy. The proxy ends with ``stop()``, which
 /// `deinit` calls too.
@@ -123,7 +123,7 @@ public final class FaultProxy: Sendable {
 
     // MARK: Records
 
-    /// The connections, in the order in which they were accepted.
+    /// The connections, in the order they were accepted.
     public var connections: [Connection] { control.record.value }
 
     /// Waits until the records of the connections meet a condition.

@@ -11,7 +11,7 @@ final class FaultProxyLink {
     private var isConnected = false
     private var up = Way()
     private var down = Way()
-    /// The toxics that disturb the connection, with the instants from which they do.
+    /// The toxics that disturb the connection, with the instants when they begin.
     private var toxics: [(toxic: Toxic, since: EngineInstant)] = []
     private var decisions: [Toxic: Bool] = [:]
     private var generator: SeededGenerator
@@ -24,7 +24,7 @@ final class FaultProxyLink {
         /// Whether the end was passed on.
         var hasEnded = false
 
-        /// The instant at which something is to be sent next, unless the receiver must take earlier bytes first.
+        /// The instant when something is to be sent next, unless the receiver must take earlier bytes first.
         var nextDue: EngineInstant? { isBlocked || hasEnded ? nil : stream.nextDue }
     }
 
@@ -61,7 +61,7 @@ final class FaultProxyLink {
         toxics.map(\.toxic).filter { $0.concerns(direction) }
     }
 
-    /// The instant at which a toxic ends the connection, and whether with a reset.
+    /// The instant when a toxic ends the connection, and whether with a reset.
     private var deadline: (instant: EngineInstant, isReset: Bool)? {
         let deadlines = toxics.compactMap { toxic, since -> (instant: EngineInstant, isReset: Bool)? in
             switch toxic.effect {
@@ -124,7 +124,7 @@ final class FaultProxyLink {
 
     // MARK: Time
 
-    /// The instant at which the connection has something to do; `nil` if it waits for its sockets alone.
+    /// The instant when the connection has something to do; `nil` if it waits for its sockets alone.
     var nextDue: EngineInstant? {
         [deadline?.instant, isConnected ? up.nextDue : nil, down.nextDue].compactMap { $0 }.min()
     }

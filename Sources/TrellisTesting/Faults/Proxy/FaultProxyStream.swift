@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The bytes of one direction on their way through a ``FaultProxy``, with the instants at which they are sent: a value without a socket and
+/// The bytes of one direction on their way through a ``FaultProxy``, with the instants when they are sent: a value without a socket and
 /// without a clock.
 struct FaultProxyStream: Sendable {
     /// Bytes that are sent together.
@@ -20,7 +20,7 @@ struct FaultProxyStream: Sendable {
     static let capacity = 64 << 10
     /// The number of bytes that are read at once.
     static let readSize = 16 << 10
-    /// The number of pieces in which the bytes of a second are sent if the bandwidth is limited.
+    /// The number of pieces that the bytes of a second are sent in if the bandwidth is limited.
     private static let piecesPerSecond = 50
 
     /// The piece whose sending has begun or comes next.
@@ -35,7 +35,7 @@ struct FaultProxyStream: Sendable {
     /// Whether the connection ends with the last byte, because of a limit on its bytes.
     private(set) var isOverLimit = false
     private var lastDue = EngineInstant(nanoseconds: 0)
-    /// The instant at which the last byte has passed the bandwidth limit.
+    /// The instant when the last byte has passed the bandwidth limit.
     private var busyUntil = EngineInstant(nanoseconds: 0)
 
     /// Whether there is room for more bytes.
@@ -44,7 +44,7 @@ struct FaultProxyStream: Sendable {
     /// Whether no byte waits.
     var isEmpty: Bool { first == nil }
 
-    /// The instant at which something is to be sent next; `nil` if nothing waits.
+    /// The instant when something is to be sent next; `nil` if nothing waits.
     var nextDue: EngineInstant? { first?.due ?? end?.due }
 
     /// Takes bytes of the sender.

@@ -89,7 +89,7 @@ public struct Toxic: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - size: The size of a piece in bytes.
-    ///   - variation: The most bytes by which a random piece is larger or smaller.
+    ///   - variation: How much larger or smaller a random piece may be, in bytes.
     ///   - pause: The pause after each piece.
     ///   - direction: The direction of the bytes; `nil`, the default, for both.
     public static func slicer(

@@ -78,7 +78,7 @@ struct ConnectionTLS {
 }
 
 extension Fault {
-    /// The alert of TLS with which the server ends the handshake; `nil` for another fault.
+    /// The alert of TLS that ends the handshake; `nil` for another fault.
     fileprivate var alert: UInt8? {
         switch self {
         case .tls(.handshake): 40

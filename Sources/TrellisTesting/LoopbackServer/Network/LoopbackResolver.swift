@@ -3,7 +3,7 @@ import TrellisCore
 
 /// A resolver that knows one server, under every name.
 struct LoopbackResolver: NameResolver {
-    /// An address of this machine at which nothing listens on the server's port.
+    /// An address of this machine without a listener on the server's port.
     private static let refusing = "127.0.0.2"
 
     let address: String

@@ -19,7 +19,7 @@ public final class TestAuthority: Sendable {
 
     let issuer: IssuedCertificate
 
-    /// Creates an authority with a key of its own (ECDSA on the curve P-256), valid for ten years.
+    /// Creates an authority with its own key (ECDSA on the curve P-256), valid for ten years.
     ///
     /// - Parameter name: The common name of the authority, at most 64 characters.
     /// - Throws: ``LoopbackServer/TLSUnavailable`` if OpenSSL is missing, or if it refuses the name.

@@ -67,7 +67,7 @@ public final class MockRoute: Sendable {
     @discardableResult
     public func respond(_ make: @escaping Responder) -> MockRoute { set(.immediate(make)) }
 
-    /// Sets the closure that makes the responses to the requests of the route, each in a task of its own.
+    /// Sets the closure that makes the responses to the requests of the route, each in its own task.
     @discardableResult
     public func respond(_ make: @escaping AsyncResponder) -> MockRoute { set(.waiting(make)) }
 
@@ -95,7 +95,7 @@ public final class MockRoute: Sendable {
         return self
     }
 
-    /// The requests that the route has matched, in order, without those for which it had no response left.
+    /// The requests that the route has matched and had a response for, in order.
     public var requests: [RecordedRequest] { state.withLock { $0.requests } }
 
     private func set(_ source: Source) -> MockRoute {

@@ -53,7 +53,7 @@ final class MockRouteTable: Sendable {
                 + "thenAlways(_:) adds one that is repeated", at: route.location)
     }
 
-    /// Returns the problem of a request without a route, with the route to which it has the smallest differences.
+    /// Returns the problem of a request without a route, with the route that it differs from least.
     private static func nearest(_ routes: [MockRoute], _ request: RoutedRequest) -> TestProblem {
         let candidates = routes.map { route in (route: route, mismatches: route.mismatches(request)) }
         let nearest = candidates.min { one, other in

@@ -55,7 +55,7 @@ public final class MockRouter: TestTransport {
     /// - Parameters:
     ///   - method: The method; any if it is `nil`.
     ///   - pattern: A path or an absolute URL.
-    ///   - conditions: Further conditions, all of which a request has to meet.
+    ///   - conditions: Further conditions. A request has to meet all of them.
     ///   - fileID: The file that problems of the route are reported at: the caller's, as `filePath`, `line` and `column` are.
     ///   - filePath: The path of the file.
     ///   - line: The line.

@@ -89,7 +89,7 @@ struct PathPattern: Sendable {
         return theirs.count == segments.count ? values : nil
     }
 
-    /// The number of segments in which a path differs from the pattern.
+    /// The number of segments where a path differs from the pattern.
     func distance(to request: RoutedRequest) -> Int {
         let theirs = request.segments
         var values: [String: String] = [:]
