@@ -108,6 +108,10 @@ struct WebSocketStateTests {
             [step(.ping(1)), step(.close(normal))], step(pong(1), 2), gives: [answered(1, after: .seconds(2))],
             in: .closing),
         row([step(.close(normal))], step(.ping(1)), gives: [], in: .closing),
+        // The alarm of the closing handshake is not moved.
+        row(
+            [step(.opened), alarm(20), step(.close(normal), 21)], step(pong(1), 22),
+            gives: [answered(1, after: .seconds(2))], in: .closing),
         // Neither an alarm that was replaced nor the end of the whole conversation has an effect.
         row([step(.opened), step(.close(normal), 5)], alarm(20, at: 20), gives: [], in: .closing),
         row([step(.opened), step(.close(normal))], alarm(9), gives: [], in: .closing).with(deadline: at(9)),
@@ -156,7 +160,11 @@ struct WebSocketStateTests {
         // Both alarms are the same.
         row([step(.opened), alarm(20)], step(pong(1), 22), gives: [answered(1, after: .seconds(2))], in: .open)
             .with(pongTimeout: .seconds(20)),
-        // Without a limit, a ping is sent after each interval.
+        // While a ping is unanswered, no other one is sent.
+        row([step(.opened), alarm(20)], alarm(40), gives: [.setAlarm(at(50))], in: .open).with(
+            pongTimeout: .seconds(30)),
+        // Without a limit, a ping is sent after each interval, and the one before is given up.
+        row([step(.opened), alarm(20), alarm(40)], step(pong(1), 41), gives: [], in: .open).with(pongTimeout: nil),
         row([step(.opened), alarm(20)], alarm(40), gives: [ping(2), .setAlarm(at(60))], in: .open).with(
             pongTimeout: nil),
     ]
