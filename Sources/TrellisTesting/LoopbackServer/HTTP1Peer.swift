@@ -27,8 +27,7 @@ struct HTTP1Peer {
                 connection.listener.record.update { $0.errors.append(error) }
                 answer = .text("\(error)", status: 500)
             }
-            let mayContinue = try faults.isEmpty ? send(answer, to: request) : send(answer, to: request, with: faults)
-            guard mayContinue else { return }
+            guard try send(answer, to: request, with: faults) else { return }
         }
     }
 
@@ -59,36 +58,6 @@ struct HTTP1Peer {
         }
     }
 
-    /// Sends a response; returns whether the connection may carry another request.
-    private func send(
-        _ answer: LoopbackServer.Response, to request: LoopbackServer.ReceivedRequest
-    ) throws -> Bool {
-        let hasNoBody = WireHead.hasNoBody(method: request.method, status: answer.status)
-        let head = { (framing: String) in
-            "HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n"
-                + answer.headers.map { "\($0.name): \($0.value)\r\n" }.joined() + framing + "\r\n"
-        }
-        switch answer.body {
-        case .raw(let act):
-            try act(connection)
-            return false
-        case .bytes(let data):
-            let isSilent = WireHead.hasNoBody(status: answer.status)
-            let text = head(isSilent ? "" : "Content-Length: \(data.count)\r\n")
-            try connection.write(Array(text.utf8) + (hasNoBody ? [] : Array(data)))
-        case .sized(let length, let produce):
-            try connection.write(head("Content-Length: \(length)\r\n"))
-            if !hasNoBody { try produce(.init(connection: connection, isChunked: false)) }
-        case .chunked(let produce):
-            try connection.write(head("Transfer-Encoding: chunked\r\n"))
-            if !hasNoBody {
-                try produce(.init(connection: connection, isChunked: true))
-                try connection.write("0\r\n\r\n")
-            }
-        }
-        return request.keepsConnection
-    }
-
     /// Sends a response with its faults; returns whether the connection may carry another request.
     private func send(
         _ answer: LoopbackServer.Response, to request: LoopbackServer.ReceivedRequest, with faults: ExchangeFaults
@@ -96,6 +65,7 @@ struct HTTP1Peer {
         for fault in faults.at(.responseHead) { try player.play(fault) }
         let length: Int?
         let produce: (LoopbackServer.BodyWriter) throws -> Void
+        var (whole, isSilent): (Data?, Bool) = (nil, false)
         switch answer.body {
         case .raw(let act):
             try act(connection)
@@ -103,6 +73,7 @@ struct HTTP1Peer {
         case .bytes(let data):
             length = data.count
             produce = { try $0.write(Array(data)) }
+            (whole, isSilent) = (data, WireHead.hasNoBody(status: answer.status))
         case .sized(let count, let write):
             length = count
             produce = write
@@ -110,16 +81,21 @@ struct HTTP1Peer {
             length = nil
             produce = write
         }
-        let isSilent = WireHead.hasNoBody(status: answer.status)
         let framing = ResponseFraming(length, faults, isSilent: isSilent)
         for fault in framing.wrongLengths { player.schedule.begin(.framing(fault)) }
         let fields = answer.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
-        try connection.write(
-            "HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n\(fields)\(framing.fields)\r\n")
-        guard !WireHead.hasNoBody(method: request.method, status: answer.status) else { return request.keepsConnection }
-        let body = BodyFaults(faults.faults, player)
+        let head = "HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n\(fields)\(framing.fields)\r\n"
+        let hasNoBody = WireHead.hasNoBody(method: request.method, status: answer.status)
+        if faults.isEmpty, let whole {
+            // In one write, which a client mostly receives at once.
+            try connection.write(Array(head.utf8) + (hasNoBody ? [] : Array(whole)))
+            return request.keepsConnection
+        }
+        try connection.write(head)
+        guard !hasNoBody else { return request.keepsConnection }
+        let body = faults.isEmpty ? nil : BodyFaults(faults.faults, player)
         try produce(.init(connection: connection, isChunked: framing.isChunked, faults: body))
-        if let fault = body.atEnd { try player.play(fault) }
+        if let fault = body?.atEnd { try player.play(fault) }
         for fault in faults.at(.end) { try player.play(fault) }
         // A body of a wrong length has no other end than the connection's.
         guard faults.framing.isEmpty else { return false }
