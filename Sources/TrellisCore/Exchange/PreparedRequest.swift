@@ -84,6 +84,8 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
         super.init(source: request, defaultFields: defaultFields, wire: wire)
     }
 
+    package override var callNumber: UInt64 { callID }
+
     /// Returns whether a response is a redirect that the call follows or refuses, so that nobody gets its body.
     func isFollowed(_ head: ResponseHead) -> Bool {
         (history?.followsEachRedirect ?? true) && !head.redirectTargets.isEmpty
@@ -127,9 +129,4 @@ package final class PreparedRequest: TransportRequest, @unchecked Sendable {
 
 extension PreparedRequest: SentRequest {
     package var sentRequest: Request { request }
-}
-
-extension TransportRequest {
-    /// The number of the call that the request belongs to; 0 if there is none.
-    package var callNumber: UInt64 { (self as? PreparedRequest)?.callID ?? 0 }
 }

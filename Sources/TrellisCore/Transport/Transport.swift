@@ -53,6 +53,10 @@ public class TransportRequest: @unchecked Sendable {
     public var request: Request { Self.joined(source, with: defaultFields) }
     /// The normalised absolute URL.
     public var url: String { wire.url.text }
+    /// The URL without user information, and with `REDACTED` for query values whose names indicate a secret.
+    package var redactedURL: String { URLRedaction.redact(url) }
+    /// The number of the call that the request belongs to; 0 if there is none.
+    package var callNumber: UInt64 { 0 }
     /// The path of the URL, percent-encoded.
     public var path: String { RequestTarget(wire.url).path }
     /// The query of the URL without its question mark, percent-encoded, if any.

@@ -74,6 +74,11 @@ package enum BodyRedaction {
         return media == nil || isForm(media) ? redactedItems(text) : text
     }
 
+    /// Returns a text without the secrets that it has by its type, and with `REDACTED` for the values of secret items, whatever its type.
+    package static func shown(_ text: String, type: String) -> String {
+        String(decoding: URLRedaction.redactItems(excerpt(text, type: type).utf8), as: UTF8.self)
+    }
+
     private static func isForm(_ media: MediaType?) -> Bool {
         media?.essence == "application/x-www-form-urlencoded"
     }

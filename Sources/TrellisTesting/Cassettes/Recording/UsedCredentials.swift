@@ -24,7 +24,7 @@ struct UsedCredentials: Sendable {
         let query = request.url.utf8.drop { $0 != UInt8(ascii: "?") }.prefix { $0 != UInt8(ascii: "#") }.dropFirst()
         // The items of the request are decoded, and a URL may be repeated as it was sent.
         for (item, sent) in zip(request.queryString, query.split(separator: UInt8(ascii: "&")))
-        where TransportRequest.isSecret(item.name) {
+        where URLRedaction.isSecret(item.name[...]) {
             add(item.value)
             add(String(Substring(sent.drop { $0 != UInt8(ascii: "=") }.dropFirst())))
         }
@@ -43,7 +43,7 @@ struct UsedCredentials: Sendable {
             guard let name = HTTPField.Name(field.name), name != .cookie, name != .setCookie else { continue }
             var sent = HTTPField(name: name, value: field.value)
             if field.isMarkedSecret { sent.indexingStrategy = .disallow }
-            let shown = TransportRequest.redactedValue(of: sent)
+            let shown = SecretFields.redacted(sent)
             // What is shown in front of the mark is the scheme.
             guard shown.hasByteSuffix(BodyRedaction.mark) else { continue }
             let scheme = shown.utf8.count - BodyRedaction.mark.utf8.count

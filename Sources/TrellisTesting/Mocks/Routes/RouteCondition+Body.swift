@@ -67,6 +67,6 @@ extension RouteCondition {
     private static func shown(_ body: Data, _ type: String) -> String {
         if body.isEmpty { return "empty" }
         guard let text = String(validating: body, as: UTF8.self) else { return "\(body.count) bytes" }
-        return "\"\(RouteMismatch.shortened(TransportRequest.redactedBody(text, type: type)))\""
+        return "\"\(RouteMismatch.shortened(BodyRedaction.shown(text, type: type)))\""
     }
 }

@@ -99,7 +99,7 @@ public struct RouteCondition: Sendable, CustomStringConvertible {
 
     private static func shownField(_ name: String, _ value: String) -> String {
         guard let name = HTTPField.Name(name) else { return value }
-        return RouteMismatch.shortened(TransportRequest.redactedValue(of: HTTPField(name: name, value: value)))
+        return RouteMismatch.shortened(SecretFields.redacted(HTTPField(name: name, value: value)))
     }
 
     // MARK: Any part
@@ -167,7 +167,7 @@ struct RouteMismatch: Sendable, CustomStringConvertible {
 
     /// Returns a value for a message, unless its name indicates that it is a secret.
     static func shown(_ value: String, named name: String) -> String {
-        TransportRequest.isSecret(name) ? "REDACTED" : shortened(value)
+        URLRedaction.isSecret(name[...]) ? "REDACTED" : shortened(value)
     }
 
     /// Returns the beginning of a long text.
