@@ -4,9 +4,6 @@ import HTTPTypes
 
 /// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
 package final class RequestPreparation: Sendable {
-    /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
-    static let inlineBodyLimit = 64 << 10
-
     /// The field that libcurl adds to requests without one.
     private static let libcurlAccept = "*/*"
 
@@ -111,76 +108,58 @@ package final class RequestPreparation: Sendable {
         // A type that converts requests of other types does not check each of them for a failed URL conversion.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
+            var (request, known) = (request, url)
             // A request with a history was completed when its call began: a redirect leads away from the session's defaults.
-            if let urlDefaults, history == nil {
-                return try assemble(
-                    urlDefaults.completing(request), at: nil, delivery: delivery, start: start, isDeferred: isDeferred,
-                    history: history, sizes: sizes,
-                    callID: callID, keepsCoding: keepsCoding)
-            }
-            return try assemble(
-                request, at: url, delivery: delivery, start: start, isDeferred: isDeferred, history: history,
-                sizes: sizes, callID: callID, keepsCoding: keepsCoding)
+            if let urlDefaults, history == nil { (request, known) = (try urlDefaults.completing(request), nil) }
+            let url = if let known { known } else { try self.url(of: request) }
+            try Self.check(request)
+            let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
+            if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
+            // A form that is put into memory stays an upload.
+            let timeLimits =
+                history.map { limits(of: request, within: $0.limit) } ?? limits(of: request, delivery: delivery)
+            try request.resolveBody(defaults: defaultFields, sizes: sizes)
+            let pieces =
+                request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
+            let expectContinueTimeout = request.bodyWait?.clampedNanoseconds
+            let body = try PreparedBody(
+                of: request, isStreamed: expectContinueTimeout != nil || pieces?.send != nil, sizes: sizes)
+            let (headerLines, addsDefaultFields) = try lines(
+                &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
+                expectsContinue: expectContinueTimeout != nil)
+            let chosen = makesConnections ? try routes.route(to: url, of: request) : .direct
+            let alternative = request.extras?.extras.alternative
+            // The program may send the request of the response again, and then it goes to the origin.
+            if alternative != nil { request = request.sent(to: nil) }
+            let keepsCoding = keepsCoding || request.keepsCoding
+            if request.keepsCoding { request.keepsCoding = false }
+            if request.isComplete { request.isComplete = false }
+            let trustEvaluation = try trustEvaluations?.evaluation(for: url)
+            let wire = TransferOptions(
+                url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
+                trust: trust.constant(mayUseTLS: url.isSecure || chosen.route !== TransferRoute.direct)
+                    ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
+                method: request.method.rawValue, headerLines: headerLines, body: body.wire,
+                version: try request.versions(
+                    to: url, by: configuration.httpVersion, delivery: delivery, isAlternative: alternative != nil),
+                mayBeReplayed: request.mayBeReplayed,
+                decodesContent: !keepsCoding && request.decodesContent ?? configuration.decodesContent,
+                receiveBufferSize: min(delivery.bufferSize, pieces?.receive ?? .max),
+                sendPieceSize: pieces?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
+                connectLimit: timeLimits.connect,
+                readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
+                hasTrailers: body.streamed?.trailers != nil, switchesProtocols: delivery == .connection,
+                rank: request.priority.rank)
+            return PreparedRequest(
+                request: request, defaultFields: addsDefaultFields ? defaultFields : nil, wire: wire,
+                streamedBody: body.streamed, limits: timeLimits,
+                maximumBodySize: request.maximumBodySize
+                    ?? (delivery == .stream ? .unlimited : configuration.maximumBodySize),
+                start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
+                callID: callID, proxyDecision: chosen.decision, trustEvaluation: trustEvaluation)
         } catch {
             throw error.naming(request)
         }
-    }
-
-    private func assemble(
-        _ request: Request, at known: WireURL?, delivery: Delivery, start: EngineInstant, isDeferred: Bool,
-        history: AttemptHistory?, sizes: FileSizes?, callID: UInt64, keepsCoding: Bool
-    ) throws(TrellisError) -> PreparedRequest {
-        let url = if let known { known } else { try self.url(of: request) }
-        try Self.check(request)
-        let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
-        if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
-        // A form that is put into memory stays an upload.
-        let timeLimits =
-            history.map { limits(of: request, within: $0.limit) }
-            ?? limits(of: request, delivery: delivery)
-        var request = request
-        try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
-        let bandwidth =
-            request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
-        let expectContinueTimeout = request.bodyWait?.clampedNanoseconds
-        var (body, streamed) = try Self.body(
-            request, isStreamed: expectContinueTimeout != nil || bandwidth?.send != nil, sizes)
-        if request.body != nil, let trailers = request.trailers {
-            (body, streamed) = Self.body(body, streamed, with: trailers)
-        }
-        let (headerLines, addsDefaultFields) = try lines(
-            &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
-            expectsContinue: expectContinueTimeout != nil)
-        let chosen = makesConnections ? try routes.route(to: url, of: request) : .direct
-        let alternative = request.extras?.extras.alternative
-        // The program may send the request of the response again, and then it goes to the origin.
-        if alternative != nil { request = request.sent(to: nil) }
-        let keepsCoding = keepsCoding || request.keepsCoding
-        if request.keepsCoding { request.keepsCoding = false }
-        if request.isComplete { request.isComplete = false }
-        let trustEvaluation = try trustEvaluations?.evaluation(for: url)
-        let wire = TransferOptions(
-            url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
-            trust: trust.constant(mayUseTLS: url.isSecure || chosen.route !== TransferRoute.direct)
-                ?? trust.trust(for: tlsHost(of: url), proxyHost: chosen.route.secureProxyHost),
-            method: request.method.rawValue, headerLines: headerLines, body: body,
-            version: try version(of: request, url, delivery, isAlternative: alternative != nil),
-            mayBeReplayed: request.mayBeReplayed,
-            decodesContent: !keepsCoding && request.decodesContent ?? configuration.decodesContent,
-            receiveBufferSize: min(delivery.bufferSize, bandwidth?.receive ?? .max),
-            sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
-            connectLimit: timeLimits.connect,
-            readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)),
-            hasTrailers: streamed?.trailers != nil, switchesProtocols: delivery == .connection,
-            rank: request.priority.rank)
-        return PreparedRequest(
-            request: request, defaultFields: addsDefaultFields ? defaultFields : nil, wire: wire,
-            streamedBody: streamed,
-            limits: timeLimits,
-            maximumBodySize: request.maximumBodySize
-                ?? (delivery == .stream ? .unlimited : configuration.maximumBodySize),
-            start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
-            callID: callID, proxyDecision: chosen.decision, trustEvaluation: trustEvaluation)
     }
 
     private func collectsServerTrust(of request: Request) -> Bool {
@@ -215,7 +194,7 @@ package final class RequestPreparation: Sendable {
     /// Returns the name of a request's queue before its call begins, if its URL is valid. A step may still change it.
     func queue(of request: Request) -> String? {
         guard let request = try? completingURL(of: request), let url = try? url(of: request),
-            let version = try? Self.version(request.httpVersion ?? configuration.httpVersion, url),
+            let version = try? (request.httpVersion ?? configuration.httpVersion).versions(to: url),
             let route = try? makesConnections ? routes.route(to: url, of: request, isForQueue: true).route : .direct
         else { return nil }
         let rules = trust.trust(for: possibleTLSHost(of: url), proxyHost: route.secureProxyHost)
@@ -233,48 +212,6 @@ package final class RequestPreparation: Sendable {
         }
         if request.body != nil, method == "HEAD" || method == "TRACE" {
             throw TrellisError(.invalidRequest(.body("\(method) has none")))
-        }
-    }
-
-    // MARK: Body
-
-    private static func body(
-        _ request: Request, isStreamed: Bool, _ sizes: FileSizes?
-    ) throws(TrellisError) -> (TransferOptions.Body, PreparedRequest.StreamedBody?) {
-        switch request.body?.source {
-        case nil: return (request.method.expectsContent ? .bytes([]) : .none, nil)
-        case .data(let data) where data.isEmpty || (data.count <= inlineBodyLimit && !isStreamed):
-            return (.bytes([UInt8](data)), nil)
-        case .data(let data):
-            let length = Int64(data.count)
-            return (
-                .stream(length: length), .init(length: length, isReplayable: true) { try await slices(of: data, $0) }
-            )
-        case .file(let path):
-            let length = try FileChunks.size(ofFileAt: path, sizes)
-            return (
-                .stream(length: length),
-                .init(length: length, isReplayable: true, file: path) {
-                    try await FileChunks.send(fileAt: path, length: length, $0)
-                }
-            )
-        case .stream(let length, let isReplayable, let chunks):
-            try PieceChunks.check(length: length)
-            return (.stream(length: length), .init(length: length, isReplayable: isReplayable, chunks: chunks))
-        case .multipart(let form):
-            let pieces = try PieceChunks(form.pieces(), sizes)
-            return (
-                .stream(length: pieces.length),
-                .init(length: pieces.length, isReplayable: pieces.isReplayable) { try await pieces.send($0) }
-            )
-        }
-    }
-
-    private static func slices(of data: Data, _ send: @Sendable (Data) async throws -> Void) async throws {
-        var rest = data
-        while !rest.isEmpty {
-            try await send(rest.prefix(FileChunks.chunkSize))
-            rest = rest.dropFirst(FileChunks.chunkSize)
         }
     }
 
@@ -358,10 +295,6 @@ package final class RequestPreparation: Sendable {
         }
         request.headers = fields
     }
-}
-
-extension TransferOptions.Body {
-    fileprivate var exists: Bool { if case .none = self { false } else { true } }
 }
 
 extension TrellisError {

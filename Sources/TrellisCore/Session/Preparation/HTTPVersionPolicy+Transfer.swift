@@ -1,15 +1,17 @@
 import CurlEngine
 
-extension RequestPreparation {
-    /// Returns the HTTP versions of a transfer. A connection that switches protocols is one of HTTP/1.1, even if an adapter has set another
-    /// version (RFC 9113, section 8.6), and so is the version of a request with trailers, which libcurl sends over HTTP/1.1 only.
-    func version(
-        of request: Request, _ url: WireURL, _ delivery: Delivery, isAlternative: Bool
+extension Request {
+    /// Returns the HTTP versions of the request's transfer. A connection that switches protocols is one of HTTP/1.1, even if an adapter
+    /// has set another version (RFC 9113, section 8.6). libcurl sends trailers over HTTP/1.1 only.
+    ///
+    /// - Parameter policy: The policy of the session, for a request without its own.
+    func versions(
+        to url: WireURL, by policy: HTTPVersionPolicy, delivery: Delivery, isAlternative: Bool
     ) throws(TrellisError) -> TransferOptions.Version {
         if isAlternative { return .http3Only }
         if delivery == .connection { return .http1 }
-        let policy = request.httpVersion ?? configuration.httpVersion
-        guard request.trailers != nil, request.body != nil else { return try Self.version(policy, url) }
+        let policy = httpVersion ?? policy
+        guard trailers != nil, body != nil else { return try policy.versions(to: url) }
         guard LibcurlFeatures.current.sendsTrailers else {
             throw TrellisError(.unsupported("trailers of a request before libcurl 8.7"))
         }
@@ -19,12 +21,12 @@ extension RequestPreparation {
             throw TrellisError(.unsupported("trailers of a request over \(policy)"))
         }
     }
+}
 
-    /// Returns the HTTP versions that a policy allows.
-    static func version(
-        _ policy: HTTPVersionPolicy, _ url: WireURL
-    ) throws(TrellisError) -> TransferOptions.Version {
-        switch policy {
+extension HTTPVersionPolicy {
+    /// Returns the HTTP versions that the policy allows for a URL.
+    func versions(to url: WireURL) throws(TrellisError) -> TransferOptions.Version {
+        switch self {
         case .automatic: return .http2OverTLS
         case .http1Only: return .http1
         case .http2:
