@@ -40,14 +40,14 @@ extension Steps {
 public struct NextStep: Sendable {
     /// The number of application steps that have run; `nil` if the step runs around a hop.
     let depth: Int?
-    /// The call whose rest can become a shared call; `nil` if the steps are called without a session.
-    let origin: (any CallOrigin)?
+    /// The call, with all of its steps; `nil` if the steps are called without a session.
+    let origin: (call: Call, steps: AttachedSteps)?
     /// Returns the response to a request from the framework's cache, in the place of the cache; `nil` in every other place.
     let responseOfCache: (@Sendable (Request, HTTPCache) async throws -> StepResponse)?
     private let send: @Sendable (Request) async throws -> StepResponse
 
     init(
-        depth: Int? = nil, origin: (any CallOrigin)? = nil,
+        depth: Int? = nil, origin: (call: Call, steps: AttachedSteps)? = nil,
         responseOfCache: (@Sendable (Request, HTTPCache) async throws -> StepResponse)? = nil,
         _ send: @escaping @Sendable (Request) async throws -> StepResponse
     ) {
@@ -64,6 +64,8 @@ public struct NextStep: Sendable {
     /// - Throws: ``TrellisError``: at the deadline of the call, of kind ``TrellisError/Kind/totalTimeout``; after a shutdown of the
     ///   session, of kind ``TrellisError/Kind/cancelled``. `CancellationError` if the caller's task was cancelled.
     public func callAsFunction(_ request: Request) async throws -> StepResponse {
-        do { return try await send(request) } catch let error as CancellationError { throw origin?.endReason ?? error }
+        do { return try await send(request) } catch let error as CancellationError {
+            throw origin?.call.endReason ?? error
+        }
     }
 }

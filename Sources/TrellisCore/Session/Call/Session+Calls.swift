@@ -164,10 +164,7 @@ extension Session {
         return CallObserver(hub: hub, id: id, request: completed, monitors: monitors, clock: clock)
     }
 
-    /// Creates a call that replaces several other calls, and runs the rest of their steps.
-    ///
-    /// - Parameter depth: The number of application steps that have already run.
-    func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> RequestActor {
+    func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> SharedCall {
         var request = request
         // Each of the waiting calls has its own total limit.
         var timeouts = request.timeouts ?? Timeouts()
@@ -175,9 +172,10 @@ extension Session {
         request.timeouts = timeouts
         if !request.eventMonitors.isEmpty { request.eventMonitors = [] }
         let engine = engines.engine(for: preparation.queue(of: request))
-        return RequestActor(
+        let shared = RequestActor(
             makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil),
             session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
+        return SharedCall(id: shared.call.id) { try await shared.answer() }
     }
 
     /// Creates the call of an operation that the session knows, with other steps than the session's.

@@ -59,14 +59,13 @@ public final class RequestCoalescing: ResponseForwardingStep {
     ///
     /// - Throws: The errors of the request, or of the equal request.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard let depth = next.depth, let origin = next.origin, context.call.delivery == .memory,
-            let requestKey = CoalescingKey(request)
+        guard let depth = next.depth, let steps = next.origin?.steps, let sender = context.call.sender,
+            context.call.delivery == .memory, let requestKey = CoalescingKey(request)
         else { return try await next(request) }
         let key = Key(
-            request: requestKey, session: ObjectIdentifier(context.call.sender ?? context.call.engine),
-            steps: request.attachedSteps?.identity,
+            request: requestKey, session: ObjectIdentifier(sender), steps: request.attachedSteps?.identity,
             extras: request.extras.map { ObjectIdentifier($0) }, depth: depth,
-            credentialEpoch: origin.credentialEpoch,
+            credentialEpoch: steps.steps.adapters.credentialEpoch,
             transport: context.call.transportOverride.map { ObjectIdentifier($0) })
         defer { context.call.record.withLock { $0.wait = nil } }
         let ticket = state.withLock { state in
@@ -75,7 +74,7 @@ public final class RequestCoalescing: ResponseForwardingStep {
         }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                join(key, as: ticket, with: reply, in: context) { origin.sharedCall(for: request, depth: depth) }
+                join(key, as: ticket, with: reply, in: context) { sender.sharedCall(for: request, steps, depth: depth) }
                 // The task may have been cancelled before there was a waiter to remove.
                 if Task.isCancelled { leave(key, ticket) }
             }

@@ -87,6 +87,10 @@ struct RateLimiterTests {
         init(_ freeEngine: EngineExecutor) { self.freeEngine = freeEngine }
 
         func answer(inFlight request: Request) async throws -> Answer { throw CancellationError() }
+
+        func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> SharedCall {
+            SharedCall(id: 0) { throw CancellationError() }
+        }
     }
 
     @Test func aWaiterOnAStuckEngineHoldsNobodyUp() async throws {

@@ -377,17 +377,6 @@ actor RequestActor: EngineActor {
     }
 }
 
-extension RequestActor: CallOrigin {
-    nonisolated func sharedCall(for request: Request, depth: Int) -> SharedCall {
-        let shared = session.sharedCall(for: request, steps, depth: depth)
-        return SharedCall(id: shared.call.id) { try await shared.answer() }
-    }
-
-    nonisolated var endReason: (any Error)? { call.endReason }
-
-    nonisolated var credentialEpoch: Int { steps.steps.adapters.credentialEpoch }
-}
-
 extension RequestActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
 }

@@ -18,7 +18,7 @@ extension Pipeline {
         _ request: Request, asked: Request, _ cache: any ResponseCaching
     ) async throws -> StepResponse {
         let next = NextStep(
-            origin: self.request,
+            origin: (call, self.request.steps),
             responseOfCache: { request, cache in
                 try await self.exchangeWithCache(request, asked: asked, cache)
             },

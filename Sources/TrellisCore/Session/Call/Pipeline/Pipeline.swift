@@ -123,8 +123,10 @@ final class Pipeline: Sendable {
         _ step: any RequestStep, _ request: Request, _ depth: Int?,
         _ next: @escaping @Sendable (Request) async throws -> StepResponse
     ) async throws -> StepResponse {
-        try await step.send(request, context: context, next: NextStep(depth: depth, origin: self.request, next))
-            .answering(last)
+        try await step.send(
+            request, context: context, next: NextStep(depth: depth, origin: (call, self.request.steps), next)
+        )
+        .answering(last)
     }
 
     /// Runs the first attempt, and further attempts if hedging or retriers ask for them.
