@@ -77,7 +77,6 @@ struct DownloadBackoff: Hashable, Sendable {
     }
 
     private static func delay(after failures: Int, random: Double) -> Duration {
-        let span = min(0.1 * Double(sign: .plus, exponent: 2 * min(failures - 1, 10), significand: 1), 30)
-        return .milliseconds(Int(1000 * span * (1 - random / 2)))
+        Duration.milliseconds(100).backoff(by: 4, after: failures, upTo: .seconds(30)) * (1 - random / 2)
     }
 }

@@ -51,8 +51,6 @@ public struct ReconnectionPolicy: Sendable, Hashable {
     package func delay(failures: Int, reconnectionTime: Duration?, random: Double) -> Duration {
         let base = max(reconnectionTime ?? initialDelay, minimumDelay)
         guard failures > 0 else { return base }
-        var span = min(max(base, .seconds(1)), maximumBackoff)
-        for _ in 1..<failures where span < maximumBackoff { span = min(span * 2, maximumBackoff) }
-        return base + span * random
+        return base + max(base, .seconds(1)).backoff(after: failures, upTo: maximumBackoff) * random
     }
 }

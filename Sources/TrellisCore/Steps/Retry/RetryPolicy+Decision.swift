@@ -8,7 +8,9 @@ extension RetryPolicy {
     ///   - random: A random number from 0 up to 1.
     func delay(after failed: FailedAttempt, attempt: Int, random: Double, now: HTTPDate) -> Duration? {
         guard attempt <= retryLimit, isTransient(failed), mayRepeat(failed) else { return nil }
-        let jitter = span(attempt: attempt) * random
+        let span = exponentialBackoffScale.backoff(
+            by: exponentialBackoffBase, after: attempt, upTo: maximumBackoff)
+        let jitter = span * random
         let response = failed.response ?? (failed.error as? TrellisError)?.response
         guard let response, let asked = RetryAfter.delay(in: response.head, now: now) else {
             return jitter
@@ -34,16 +36,5 @@ extension RetryPolicy {
         let request = failed.request
         if retryableHTTPMethods.contains(request.method) || request.hasIdempotencyKey { return true }
         return failed.response == nil && (failed.error as? TrellisError).map { !$0.mayHaveSentBytes } ?? false
-    }
-
-    /// Returns the span that the random wait after an attempt is a part of.
-    private func span(attempt: Int) -> Duration {
-        var span = min(max(exponentialBackoffScale, .zero), maximumBackoff)
-        let factor = exponentialBackoffBase.isFinite ? max(exponentialBackoffBase, 1) : 1
-        for _ in 1..<max(attempt, 1) where span < maximumBackoff {
-            // The factor is limited, or the product could be more than a `Duration` can hold.
-            span = span * min(factor, 1e6) < maximumBackoff ? span * min(factor, 1e6) : maximumBackoff
-        }
-        return max(span, .zero)
     }
 }
