@@ -28,7 +28,7 @@ extension JSONValue {
             let names = Set(expected.keys).union(actual.keys).sorted { $0.text < $1.text }
             for name in names {
                 let place = "\(path).\(name.text)"
-                let isSecret = isSecret || RouteMismatch.isSecret(name.text)
+                let isSecret = isSecret || URLRedaction.isSecret(name.text[...])
                 guard let one = expected[name], let other = actual[name] else {
                     return Difference(
                         path: place, expected: Self.shown(expected[name], isSecret),
@@ -85,13 +85,8 @@ extension JSONValue {
         case .object(let members):
             "{"
                 + members.sorted { $0.key < $1.key }
-                .map { name, value in "\"\(name)\": \(RouteMismatch.isSecret(name) ? "REDACTED" : value.text)" }
+                .map { name, value in "\"\(name)\": \(URLRedaction.isSecret(name[...]) ? "REDACTED" : value.text)" }
                 .joined(separator: ", ") + "}"
         }
     }
-}
-
-extension RouteMismatch {
-    /// Returns `true` if the name of a member indicates that its value is a secret.
-    static func isSecret(_ name: String) -> Bool { shown("", named: name) == "REDACTED" }
 }
