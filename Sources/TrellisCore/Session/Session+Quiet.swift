@@ -29,10 +29,10 @@ extension Session {
         if exchanging.contains(where: isPeerAtWork) { return nil }
         var hasFollower = false
         var hasLeader = !exchanging.isEmpty || sleepers.hasOthers
-        for case let call as Call in calls where call.sender === self && call.isUnderWay {
+        for case let call as Call in calls where call.sender === self && Self.isUnderWay(call) {
             if exchanging.contains(call.id) || sleepers.calls.contains(ObjectIdentifier(call)) {
                 hasLeader = true
-            } else if call.awaitsAnother {
+            } else if Self.awaitsAnother(call) {
                 hasFollower = true
             } else {
                 return nil
@@ -41,14 +41,14 @@ extension Session {
         // A call cannot wait for another one if there is none: it is about to continue.
         return hasLeader || !hasFollower ? Set(exchanges.map { ObjectIdentifier($0) }) : nil
     }
-}
 
-extension Call {
-    /// Whether the call has begun, and its result is not decided.
-    fileprivate var isUnderWay: Bool {
-        record.withLock { (hasStart || $0.start != nil) && !$0.isDecided }
+    /// Returns whether a call has begun, and its result is not decided.
+    private static func isUnderWay(_ call: Call) -> Bool {
+        call.record.withLock { (call.hasStart || $0.start != nil) && !$0.isDecided }
     }
 
-    /// Whether the call waits for another one: for its turn, a shared response, or the refresh of a credential.
-    fileprivate var awaitsAnother: Bool { record.withLock { $0.wait?.isQueue == true || $0.awaitsRefresh } }
+    /// Returns whether a call waits for another one: for its turn, a shared response, or the refresh of a credential.
+    private static func awaitsAnother(_ call: Call) -> Bool {
+        call.record.withLock { $0.wait?.isQueue == true || $0.awaitsRefresh }
+    }
 }

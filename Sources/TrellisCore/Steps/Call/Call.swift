@@ -106,6 +106,48 @@ final class Call: Sendable {
     }
 }
 
+/// What the record of a call says to its steps.
+extension Call {
+    /// The number of exchanges that a handle shows at most: the last ones of a call that is retried without end.
+    static let maximumExchanges = 1_000
+    /// The number of exchanges that may be under way at a time, of which each may be recorded twice.
+    private static let recentExchanges = 64
+
+    /// Records an exchange that has ended, if the call has a handle that shows exchanges.
+    func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
+        record.withLock { record in
+            let recent = record.exchanges?.suffix(Self.recentExchanges)
+            guard recent?.contains(where: { $0.prepared === prepared }) == false else { return }
+            if record.exchanges?.count == Self.maximumExchanges {
+                record.exchanges?.removeFirst(Self.maximumExchanges / 10)
+            }
+            record.exchanges?.append(
+                RequestExchange(attempt: attempt, metrics: metrics ?? Metrics(), prepared: prepared))
+        }
+    }
+
+    /// Records that a request may have reached the server, unless the error shows that no bytes were sent.
+    func note(_ request: Request, _ error: (any Error)? = nil) {
+        guard let error = error as? TrellisError, !error.mayHaveSentBytes else {
+            let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
+            return record.withLock { $0.traffic = max($0.traffic, traffic) }
+        }
+    }
+
+    /// Returns the call's record about the credential of a store.
+    func credentialRecord(of store: ObjectIdentifier) -> CredentialRecord {
+        record.withLock { $0.credentials[store] ?? CredentialRecord() }
+    }
+
+    /// The number of attempts that were begun because a credential was renewed.
+    var renewalCount: Int { record.withLock { $0.credentials.values.reduce(0) { $0 + $1.renewalCount } } }
+
+    /// Changes the call's record about the credential of a store.
+    func changeCredentialRecord(of store: ObjectIdentifier, _ change: (inout CredentialRecord) -> Void) {
+        record.withLock { change(&$0.credentials[store, default: CredentialRecord()]) }
+    }
+}
+
 extension Call: SentRequest {
     var sentRequest: Request { request }
 }

@@ -56,13 +56,21 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withState(of: host, at: now) { $0.recordRequest(at: now) } }
     }
 
+    /// Returns the last request of a call that the budget has recorded, if any.
+    private func lastRequest(of call: Call) -> BudgetRecord? {
+        let id = ObjectIdentifier(self)
+        if let last = call.record.withLock({ $0.budgetRecords[id] }) { return last }
+        guard call.firstBudget.isFirst(id) else { return nil }
+        return BudgetRecord(url: call.request.url, host: call.request.limitedHost)
+    }
+
     /// Records the request of a call, unless the last request of the call that was recorded went to the same host: the first
     /// request, and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the
     /// budget of that host.
     func recordRequest(_ request: Request, of call: Call) {
         let (id, url, own) = (ObjectIdentifier(self), request.url, call.request.url)
         if url == own, call.firstBudget.claim(id) { return recordRequest(toHostIn: url) }
-        let last = call.lastRequest(of: id)
+        let last = lastRequest(of: call)
         guard last?.url != url else { return }
         let host = request.limitedHost
         call.record.withLock { $0.budgetRecords[id] = BudgetRecord(url: url, host: host) }
@@ -151,14 +159,5 @@ struct FirstBudget: ~Copyable, Sendable {
     /// Makes a budget the first; returns `false` if there was one.
     func claim(_ id: ObjectIdentifier) -> Bool {
         budget.compareExchange(expected: 0, desired: UInt(bitPattern: id), ordering: .relaxed).exchanged
-    }
-}
-
-extension Call {
-    /// Returns the last request of the call that a budget has recorded; `nil` if there is none.
-    fileprivate func lastRequest(of budget: ObjectIdentifier) -> BudgetRecord? {
-        if let last = record.withLock({ $0.budgetRecords[budget] }) { return last }
-        guard firstBudget.isFirst(budget) else { return nil }
-        return BudgetRecord(url: request.url, host: request.limitedHost)
     }
 }

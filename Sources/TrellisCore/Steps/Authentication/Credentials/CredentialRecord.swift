@@ -1,5 +1,3 @@
-import CurlEngine
-
 /// The record of a call about one credential. A call keeps its own records, so that the ``CredentialStore`` remembers no calls.
 struct CredentialRecord: Sendable {
     /// Whether the authenticator added the credential to the call's request: a request that the authenticator left
@@ -18,20 +16,5 @@ struct CredentialRecord: Sendable {
     struct Failure: Sendable {
         let error: any Error
         let version: Int
-    }
-}
-
-extension Call {
-    /// Returns the call's record about the credential of a store.
-    func credentialRecord(of store: ObjectIdentifier) -> CredentialRecord {
-        record.withLock { $0.credentials[store] ?? CredentialRecord() }
-    }
-
-    /// The number of attempts that were begun because a credential was renewed.
-    var renewalCount: Int { record.withLock { $0.credentials.values.reduce(0) { $0 + $1.renewalCount } } }
-
-    /// Changes the call's record about the credential of a store.
-    func changeCredentialRecord(of store: ObjectIdentifier, _ change: (inout CredentialRecord) -> Void) {
-        record.withLock { change(&$0.credentials[store, default: CredentialRecord()]) }
     }
 }
