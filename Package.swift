@@ -121,9 +121,32 @@ let package = Package(
         .target(name: "TrellisConfiguration", dependencies: ["TrellisCore"] + configuration, swiftSettings: settings),
         .testTarget(
             name: "CurlEngineTests", dependencies: ["CurlEngine", "Trellis", "TrellisTesting"], swiftSettings: settings),
-        .testTarget(
-            name: "TrellisTests", dependencies: ["Trellis", "TrellisTestTraits", "TrellisTesting"],
+        // What the tests of several targets need.
+        .target(
+            name: "TestSupport", dependencies: ["CurlEngine", "TrellisCore", "TrellisTesting"],
+            path: "Tests/TestSupport",
             swiftSettings: settings),
+        .testTarget(
+            name: "TrellisCoreTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTestTraits", "TrellisTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisDiagnosticsTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisDiagnostics", "TrellisTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisDownloadsTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisDownloads", "TrellisTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisEventsTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisEvents", "TrellisTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TrellisWebSocketsTests",
+            dependencies: ["CurlEngine", "TestSupport", "TrellisCore", "TrellisTesting", "TrellisWebSockets"],
+            swiftSettings: settings),
+        .testTarget(name: "TrellisTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
         .testTarget(
             name: "TrellisFoundationTests", dependencies: ["Trellis", "TrellisFoundation", "TrellisTesting"],
             swiftSettings: settings),

@@ -126,9 +126,10 @@ trap 'exit 130' INT TERM HUP
 
 # --- Tests
 
-# The tests that open no socket and run no other program, except these suites of TrellisTests.
-pure='^(ConventionTests|TrellisTests|TrellisConfigurationTests)\.'
-impure='^TrellisTests\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|'
+# The tests that open no socket and run no other program, except these suites.
+features='Trellis(Core|Diagnostics|Downloads|Events|WebSockets)?Tests'
+pure="^(ConventionTests|$features|TrellisConfigurationTests)\."
+impure="^$features\.(AlternativeServiceStore|BlockedEngine|CURLBody|CURLDescription|CURLEquivalence|CacheShortcut|CookieCURL|CookieFile|"
 impure+='DirectCallStages|EventSource|EventSourceWire|HSTSFile|Isolation|MultipartStream|ParkedCallSize|RequestCompression|SessionCURL|'
 impure+='ShellQuoting|StreamValidation|StuckEngine|StuckProbe)Tests/'
 # Each of these runs in a process of its own, one test after the other: all at once in one process, tests that compute would keep tests that

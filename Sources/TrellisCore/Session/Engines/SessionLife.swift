@@ -15,7 +15,7 @@ package final class SessionLife: Sendable {
     }
 
     /// Whether the session accepts no new requests.
-    var isShutDown: Bool { shutDown.load(ordering: .acquiring) }
+    package var isShutDown: Bool { shutDown.load(ordering: .acquiring) }
 
     /// Whether the drain is over, so that requests of calls that were in flight are refused too.
     var hasDrained: Bool { drained.load(ordering: .acquiring) }

@@ -1,0 +1,81 @@
+import CurlEngine
+package import TrellisCore
+
+/// A network whose status a test sets.
+package final class TestNetwork: NetworkStatusSource {
+    private struct State {
+        var status: NetworkReachability.Status
+        var observers: [Int: @Sendable (NetworkReachability.Status) -> Void] = [:]
+        var uplinkObservers: [Int: @Sendable () -> Void] = [:]
+        var lastNumber = 0
+    }
+
+    private struct Observation: NetworkStatusObservation {
+        let network: TestNetwork
+        let number: Int
+
+        func end() {
+            network.state.withLock { state in
+                state.observers[number] = nil
+                state.uplinkObservers[number] = nil
+            }
+        }
+    }
+
+    private let state: Locked<State>
+
+    package init(_ status: NetworkReachability.Status = .reachable(.ethernetOrWiFi)) {
+        state = Locked(State(status: status))
+    }
+
+    /// The reachability according to this network.
+    package var reachability: NetworkReachability { NetworkReachability(source: self) }
+
+    package var status: NetworkReachability.Status { get async { state.withLock { $0.status } } }
+
+    /// The number of observers.
+    package var observerCount: Int { state.withLock { $0.observers.count } }
+
+    /// Sets the status, and reports it to all observers.
+    package func set(_ status: NetworkReachability.Status) {
+        let observers = state.withLock { state in
+            state.status = status
+            return state.observers.values
+        }
+        for observer in observers { observer(status) }
+    }
+
+    /// Reports that the machine has joined another network.
+    package func changeUplinks() {
+        for observer in state.withLock({ Array($0.uplinkObservers.values) }) { observer() }
+    }
+
+    package func observeUplinks(_ body: @escaping @Sendable () -> Void) -> any NetworkStatusObservation {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.uplinkObservers[state.lastNumber] = body
+            return state.lastNumber
+        }
+        return Observation(network: self, number: number)
+    }
+
+    /// Waits until there is this number of observers.
+    package func waitForObservers(count: Int) async throws {
+        while observerCount != count {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    package func observe(
+        _ body: @escaping @Sendable (NetworkReachability.Status) -> Void
+    ) -> any NetworkStatusObservation {
+        let (number, status) = state.withLock { state in
+            state.lastNumber += 1
+            state.observers[state.lastNumber] = body
+            return (state.lastNumber, state.status)
+        }
+        body(status)
+        return Observation(network: self, number: number)
+    }
+}

@@ -1,0 +1,197 @@
+import CurlEngine
+import Dispatch
+import FoundationEssentials
+import TestSupport
+import Testing
+import TrellisTesting
+
+@testable import TrellisCore
+
+/// Calls on the only engine of a session, whose thread is blocked: nothing else in the session has a thread.
+@Suite(.timeLimit(.minutes(3)))
+struct BlockedEngineTests {
+    /// The ways to send a request.
+    enum Kind: CaseIterable, Sendable { case plain, adapted, steps, stream }
+
+    /// A session with one engine.
+    private struct World {
+        let clock = TestClock()
+        let transport: ScriptedTransport
+        let session: Session
+        private let mayEnd = DispatchSemaphore(value: 0)
+        /// Whether the engine is no longer blocked.
+        let hasEnded = Locked(false)
+
+        init() {
+            var configuration = SessionConfiguration()
+            configuration.engines = .one
+            transport = ScriptedTransport(clock: clock)
+            session = Session(configuration: configuration, transport: transport, clock: clock)
+        }
+
+        func call(_ kind: Kind) -> Task<Outcome, Never> {
+            var request = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(500)))
+            if kind == .adapted { request = request.withAdapter(Adapter { request, _ in request }) }
+            if kind == .steps { request = request.withSteps { $0.network = [Passing()] } }
+            return outcome { [request, session] in
+                if kind == .stream { return "\(try await session.stream(request).response.status.code)" }
+                return "\(try await session.data(request).1.status.code)"
+            }
+        }
+
+        /// Begins a call, and blocks the engine after the request was sent, or before the call.
+        func blockedCall(_ kind: Kind, _ isSent: Bool) async throws -> Task<Outcome, Never> {
+            if !isSent { try await block() }
+            let call = call(kind)
+            if isSent {
+                _ = try await transport.nextAttempt()
+                try await block()
+            }
+            return call
+        }
+
+        /// Blocks the engine until ``end()``.
+        ///
+        /// - Parameter work: The work of the engine at the end of the blockade.
+        func block(then work: @escaping @Sendable () -> Void = {}) async throws {
+            let isHeld = LoopbackServer.Gate()
+            session.engine.submit { [mayEnd, hasEnded] in
+                isHeld.open()
+                mayEnd.waitForTest()
+                work()
+                hasEnded.withLock { $0 = true }
+            }
+            try await isHeld.opened()
+        }
+
+        var isBlocked: Bool { hasEnded.withLock { !$0 } }
+
+        func end() { mayEnd.signal() }
+
+        func waitUntilLive() async {
+            while await session.liveRequests.isEmpty, !Task.isCancelled { await Task.yield() }
+        }
+    }
+
+    private struct Passing: RequestStep {
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            try await next(request)
+        }
+    }
+
+    /// - Parameter isSent: Whether the request was sent before the engine is blocked.
+    @Test(arguments: Kind.allCases, [true, false])
+    func aCallEndsAtItsDeadline(_ kind: Kind, _ isSent: Bool) async throws {
+        let world = World()
+        let call = try await world.blockedCall(kind, isSent)
+        await world.waitUntilLive()
+        world.clock.move(by: .seconds(500))
+        #expect(await call.value == .failed(.timedOut(.total)))
+        #expect(world.isBlocked)
+        world.end()
+        await world.session.settle()
+        #expect(await world.session.liveRequests.isEmpty)
+        #expect(await world.session.liveRequestCount == 0)
+        if !isSent { #expect(world.transport.attempts.isEmpty) }
+        await world.session.shutdown()
+    }
+
+    @Test(arguments: Kind.allCases, [true, false])
+    func aCancelledCallEnds(_ kind: Kind, _ isSent: Bool) async throws {
+        let world = World()
+        let call = try await world.blockedCall(kind, isSent)
+        call.cancel()
+        #expect(await call.value == .taskCancelled)
+        #expect(world.isBlocked)
+        world.end()
+        await world.session.settle()
+        #expect(await world.session.liveRequestCount == 0)
+        if !isSent { #expect(world.transport.attempts.isEmpty) }
+        await world.session.shutdown()
+    }
+
+    /// - Parameter isSent: Whether the request was sent before the engine is blocked.
+    @Test(arguments: [true, false])
+    func theErrorOfABlockedEngineTellsWhetherTheRequestWasSent(_ isSent: Bool) async throws {
+        let world = World()
+        if !isSent { try await world.block() }
+        let request = Request("http://localhost/", method: .post).withTimeouts(Timeouts(total: .seconds(500)))
+        let call = Task { [session = world.session] in try await session.data(request) }
+        if isSent {
+            _ = try await world.transport.nextAttempt()
+            try await world.block()
+        }
+        await world.waitUntilLive()
+        world.clock.move(by: .seconds(500))
+        let error = await #expect(throws: TrellisError.self) { try await call.value }
+        #expect(error?.phase == (isSent ? .sending : .queued))
+        #expect(error?.mayHaveSentBytes == isSent)
+        #expect(error?.metrics.queued == (isSent ? .zero : .seconds(500)))
+        let activity = isSent ? "waiting for the response" : "waiting for a connection"
+        #expect(
+            error?.description == "POST http://localhost/: timed out (total) after 500.0 s \(activity): "
+                + "the engine thread of the request is blocked")
+        world.end()
+        await world.session.settle()
+        await world.session.shutdown()
+        #expect(world.transport.attempts.count == (isSent ? 1 : 0))
+    }
+
+    @Test(arguments: Kind.allCases)
+    func allRequestsAreListedAndCancelled(_ kind: Kind) async throws {
+        let world = World()
+        let call = world.call(kind)
+        let attempt = try await world.transport.nextAttempt()
+        try await world.block()
+        #expect(await world.session.liveRequests.map(\.url) == ["http://localhost/"])
+        await world.session.cancelAllRequests()
+        #expect(await call.value == .failed(.cancelled(.explicitly)))
+        #expect(world.isBlocked)
+        world.end()
+        try await attempt.wait(for: .cancel)
+        await world.session.settle()
+        #expect(await world.session.liveRequests.isEmpty)
+        await world.session.shutdown()
+    }
+
+    @Test func anAdapterThatWaitsIsCancelledAtOnce() async throws {
+        let world = World()
+        let begun = LoopbackServer.Gate(), hanging = LoopbackServer.Gate(), isCancelled = LoopbackServer.Gate()
+        let adapter = Adapter { request, _ in
+            begun.open()
+            do { try await hanging.opened() } catch {
+                isCancelled.open()
+                throw error
+            }
+            return request
+        }
+        let request = Request("http://localhost/").withAdapter(adapter)
+        let call = outcome { [session = world.session] in "\(try await session.data(request).1.status.code)" }
+        try await begun.opened()
+        try await world.block()
+        call.cancel()
+        try await isCancelled.opened()
+        #expect(world.isBlocked)
+        world.end()
+        #expect(await call.value == .taskCancelled)
+        await world.session.shutdown()
+    }
+
+    /// The response comes while the engine is blocked: nothing follows its redirect, and so the shutdown does not wait for that.
+    @Test func aShutdownDoesNotWaitForTheRedirectOfACallThatHasEnded() async throws {
+        let world = World()
+        let call = world.call(.plain)
+        let attempt = try await world.transport.nextAttempt()
+        try await world.block {
+            attempt.connect()
+            attempt.receiveHead(status: 302, headers: [.location: "/next"])
+            attempt.end()
+        }
+        call.cancel()
+        #expect(await call.value == .taskCancelled)
+        #expect(world.isBlocked)
+        world.end()
+        await world.session.shutdown(drainingFor: .seconds(60))
+        #expect(world.transport.attempts.count == 1)
+    }
+}

@@ -1,0 +1,69 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import TestSupport
+import Testing
+import TrellisTesting
+
+@testable import TrellisCore
+
+/// A storage that takes longer for the validation in the background (RFC 5861, section 3) than the end of the session waits.
+@Suite(.timeLimit(.minutes(3)))
+struct CacheShutdownTests {
+    private typealias World = CacheWorld
+
+    @Test(arguments: [false, true]) func nothingIsStoredAfterTheEndOfTheSession(_ isConfirmed: Bool) async throws {
+        let (storage, clock, requests) = (GatedStorage(), TestClock(), Locked(0))
+        let world = World(storage: storage, clock: clock) { _ in
+            var fields: HTTPFields = [.cacheControl: "max-age=60, stale-while-revalidate=30", .server: "first"]
+            if isConfirmed { fields[.eTag] = "\"1\"" }
+            guard requests.next() > 1 else { return World.response("one", fields) }
+            fields[.server] = "second"
+            return isConfirmed ? World.response("", status: 304, fields) : World.response("two", fields)
+        }
+        _ = try await world.get()
+        world.pass(70)
+        #expect(try await world.get()[1] == "trellis; hit; ttl=-10; detail=stale-while-revalidate")
+        try await storage.isReached.opened()
+        let session = try world.session
+        let shutdown = Task { await session.shutdown() }
+        while !session.life.isShutDown, !Task.isCancelled { await Task.yield() }
+        for _ in 0..<1000 where !session.life.hasEnded { await Task.yield() }
+        #expect(!session.life.hasEnded)
+        // The limit begins when the engines have ended.
+        while !session.life.hasEnded, !Task.isCancelled {
+            clock.move(by: .seconds(1))
+            await Task.yield()
+        }
+        await shutdown.value
+        #expect(session.validations.count == 1)
+        storage.gate.open()
+        while session.validations.count > 0, !Task.isCancelled { await Task.yield() }
+        let entries = storage.memory.entries(for: CacheKey(url: World.url))
+        #expect(entries.allSatisfy { $0.head.headers[.server] == "first" })
+        #expect(world.cache.statistics.storedCount == 1)
+    }
+
+    /// An equal request of another session does not wait for a validation that its own session has not waited for.
+    @Test func theEndOfTheSessionEndsTheWaitForItsValidation() async throws {
+        let (storage, clock) = (GatedStorage(), TestClock())
+        let world = World(storage: storage, clock: clock) { _ in
+            World.response("one", [.cacheControl: "max-age=60, stale-while-revalidate=30"])
+        }
+        _ = try await world.get()
+        world.pass(70)
+        _ = try await world.get()
+        try await storage.isReached.opened()
+        #expect(world.cache.exchanges.leaderCount == 1)
+        let session = try world.session
+        let shutdown = Task { await session.shutdown() }
+        while !session.life.hasEnded, !Task.isCancelled {
+            clock.move(by: .seconds(1))
+            await Task.yield()
+        }
+        await shutdown.value
+        #expect(world.cache.exchanges.leaderCount == 0)
+        storage.gate.open()
+        while session.validations.count > 0, !Task.isCancelled { await Task.yield() }
+    }
+}

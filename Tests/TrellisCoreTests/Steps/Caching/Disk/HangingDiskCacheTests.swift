@@ -1,0 +1,73 @@
+import CurlEngine
+import Foundation
+import TestSupport
+import Testing
+import TrellisTesting
+
+@testable import TrellisCore
+
+/// A disk that hangs while a response is stored holds no call beyond its end.
+@Suite(.timeLimit(.minutes(3)))
+struct HangingDiskCacheTests {
+    private let folder: TemporaryFolder
+    private let disk = HangingDisk()
+    private let clock = TestClock()
+    private let storage: DiskCacheStorage
+
+    init() throws {
+        folder = try TemporaryFolder()
+        storage = DiskCacheStorage(directory: folder.path)
+    }
+
+    private func world(size: Int) -> CacheWorld {
+        let body = DiskSamples.body(size)
+        return CacheWorld(storage: storage, clock: clock) { _ in
+            MockResponse(headers: [.cacheControl: "max-age=60"], body: body)
+        }
+    }
+
+    private static func isWriting(_ operation: FileOperationHook.Operation) -> Bool {
+        if case .write = operation { true } else { false }
+    }
+
+    /// A small body waits for its disk at its end, and a large one before it.
+    @Test(arguments: [100, 8 << 20], [true, false])
+    func aCallEndsAtItsDeadlineAndWithItsTask(_ size: Int, _ isCancelled: Bool) async throws {
+        try await storage.open()
+        let world = world(size: size)
+        try await disk.hanging(at: Self.isWriting) {
+            let request = Request(CacheWorld.url).withTimeouts(Timeouts(total: .seconds(1)))
+            let call = Task { try await world.session.data(request).0.count }
+            try await disk.isReached.opened()
+            if isCancelled {
+                call.cancel()
+                // The call may have received all, and returns it without waiting for the disk.
+                _ = try? await call.value
+            } else {
+                await (try world.session).settle()
+                clock.move(by: .seconds(1))
+                let error = await #expect(throws: TrellisError.self) { try await call.value }
+                #expect(error?.reason == .timedOut(.total))
+            }
+            disk.goOn()
+        }
+        await storage.close()
+    }
+
+    @Test(arguments: [100, 8 << 20])
+    func aStreamEndsWithItsTask(_ size: Int) async throws {
+        try await storage.open()
+        let world = world(size: size)
+        try await disk.hanging(at: Self.isWriting) {
+            let call = Task {
+                for try await _ in try await world.session.stream(CacheWorld.url).chunks {}
+            }
+            try await disk.isReached.opened()
+            call.cancel()
+            // The last bytes may have been delivered already.
+            _ = try? await call.value
+            disk.goOn()
+        }
+        await storage.close()
+    }
+}
