@@ -73,7 +73,6 @@ extension Session {
     ///
     /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``. No request that waits for a connection is
     /// sent any more. Returns when the requests have ended, however many there are. An engine is an exception if its thread is blocked for
-    /// more than 100 ms, for example by a task on ``executor`` that waits. Then its verbs throw at once, and its connections are closed
-    /// when the thread is free again.
+    /// more than 100 ms, for example by a task on ``executor`` that waits: its requests end when the thread is free again.
     public func cancelAllRequests() async { await engines.cancelAll(TrellisError(.cancelled(.explicitly))) }
 }

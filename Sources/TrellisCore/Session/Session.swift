@@ -97,10 +97,7 @@ public final class Session: Sendable {
         _ = resolverUsers?.leave(self)
         UserObjects.release([configuration, preparation, steps, hub, engines])
         engines.close()
-        for engine in engines.all {
-            engine.executor.stop()
-            engine.site.list.stopLooking()
-        }
+        for engine in engines.all { engine.executor.stop() }
     }
 
     /// The first engine thread, as an executor.

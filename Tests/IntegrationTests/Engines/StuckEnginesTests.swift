@@ -135,7 +135,7 @@ struct StuckEnginesTests {
         await session.shutdown()
     }
 
-    // MARK: The end of requests on other engines
+    // MARK: The end of requests
 
     /// The request is suspended, resumed and cancelled before its engine has looked at it.
     @Test func aRequestThatComesToAnEngineThatIsStuckIsCountedOnce() async throws {
@@ -149,74 +149,11 @@ struct StuckEnginesTests {
         request.suspend()
         request.resume()
         let cancelling = Task { await session.cancelAllRequests() }
-        while list.all.contains(where: { !$0.mustEnd.load(ordering: .relaxed) }), !Task.isCancelled {
-            await Task.yield()
-        }
+        while list.all.contains(where: { !$0.marks.mayNotStart }), !Task.isCancelled { await Task.yield() }
         try await blockade.end()
         await cancelling.value
         await #expect(throws: (any Error).self) { try await request.data() }
         // The shutdown waits until no request is counted.
-        await session.shutdown()
-    }
-
-    @Test func theGraceOfAShutdownEndsAlthoughAnEngineIsStuck() async throws {
-        let gate = LoopbackServer.Gate()
-        let server = try Engines.server { _ in gate }
-        let session = Engines.session(.fixed(2))
-        let task = await waiting("/held", 1, session, server)
-        try await server.waitUntilRequested(count: 1)
-        let blockade = try await Blockade(0, of: session)
-        let shutdown = Task { await session.shutdown(drainingFor: .milliseconds(100)) }
-        let error = await #expect(throws: TrellisError.self) { try await task.value }
-        #expect(error?.reason == .cancelled(.sessionShutDown))
-        #expect(session.engine.meter.isStuck)
-        try await blockade.end()
-        await shutdown.value
-        gate.open()
-    }
-
-    @Test func aCallEndsAlthoughTheEngineOfItsMovedRequestHasJustBecomeStuck() async throws {
-        let session = Engines.session(.fixed(2), perOrigin: 1)
-        let handles = Locked<[DataRequest]>([])
-        try await Engines.moved(session) { url in
-            let handle = session.request(url)
-            handles.withLock { $0.append(handle) }
-            _ = try await handle.data()
-        } _: { task, server in
-            let handle = try #require(handles.withLock { $0.first })
-            let blockade = try await Blockade(0, of: session)
-            handle.cancel()
-            let error = await #expect(throws: TrellisError.self) { try await task.value }
-            #expect(error?.kind == .cancelled)
-            try await blockade.end()
-            try await server.waitUntilAllClosed()
-        }
-    }
-
-    @Test func aMovedStreamIsCancelledAlthoughItsFirstEngineIsStuck() async throws {
-        let gate = LoopbackServer.Gate()
-        let server = try LoopbackServer { connection in
-            while let request = try connection.nextRequest() {
-                if request.path == "/first" { try connection.wait(for: gate) }
-                let length = request.path == "/first" ? 5 : 100
-                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nhello")
-            }
-        }
-        let session = Engines.session(.fixed(2), perOrigin: 1)
-        let first = await waiting("/first", 0, session, server)
-        try await server.waitUntilRequested(count: 1)
-        let opening = Engines.onEngine(1, of: session) { try await session.stream(server.url("/stream")) }
-        await Engines.waitUntilLive(session, count: 2)
-        gate.open()
-        try await first.value
-        let stream = try await opening.value
-        #expect(session.engineStatistics.map(\.requestCount) == [2, 0])
-        let blockade = try await Blockade(1, of: session)
-        await waitUntilStuck(1, of: session)
-        stream.cancel()
-        try await server.waitUntilAllClosed()
-        #expect(session.engines.all[1].executor.meter.isStuck)
-        try await blockade.end()
         await session.shutdown()
     }
 }

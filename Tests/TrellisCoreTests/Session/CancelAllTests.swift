@@ -74,7 +74,7 @@ struct CancelAllTests {
         let world = await World(2, hasSteps: false, engines)
         let (session, transport) = (world.scripted.session, world.scripted.transport)
         let attempt = try await transport.nextAttempt()
-        for engine in session.engines.all { engine.site.list.endAll(with: TrellisError(.cancelled(.explicitly))) }
+        for engine in session.engines.all { engine.site.list.keepFromStarting() }
         attempt.end()
         for engine in session.engines.all + session.engines.all { await engine.settle() }
         #expect(transport.attempts.count == 1)

@@ -1,5 +1,4 @@
 import CurlEngine
-import Synchronization
 
 /// The engines of an exchange: the one on which it was created, and the one to which it has moved in order to use a connection there.
 extension ExchangeActor {
@@ -8,7 +7,7 @@ extension ExchangeActor {
 
     /// The engine to which the exchange has moved.
     @inline(never)
-    private nonisolated var newHome: ExchangeEngine { moved.load() ?? first }
+    private nonisolated var newHome: ExchangeEngine { marks.movedTo ?? first }
 
     nonisolated var executor: EngineExecutor {
         // Inlined, and apart from the rare case: the executor is read at every entry.
@@ -20,7 +19,7 @@ extension ExchangeActor {
     nonisolated var entrance: EngineExecutor { first.executor }
 
     /// Whether the exchange has moved from its first engine.
-    nonisolated var hasMoved: Bool { isMoved.load(ordering: .acquiring) }
+    nonisolated var hasMoved: Bool { marks.hasMoved }
 
     /// The freedom of the exchange to move to another engine.
     nonisolated var mobility: EngineMobility {
@@ -29,7 +28,7 @@ extension ExchangeActor {
     }
 
     /// Whether the exchange has ended. May be read on any thread.
-    nonisolated var isEnded: Bool { hasEnded.load(ordering: .acquiring) }
+    nonisolated var isEnded: Bool { marks.hasEnded }
 
     /// Notifies the registry of the first engine that the exchange has ended.
     func recordEnd(isFollowed: Bool) {
@@ -38,8 +37,7 @@ extension ExchangeActor {
         first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
     }
 
-    /// Notifies the registry of the first engine that nothing waits for the response of the exchange any more, and that no call follows its
-    /// redirect. May be called on any thread.
+    /// Notifies the registry of the first engine that no call follows the redirect of the exchange. May be called on any thread.
     @inline(never)
     nonisolated func recordAbandonment() {
         first.executor.submit { [self] in first.registry.willNotFollow(self) }
@@ -49,14 +47,6 @@ extension ExchangeActor {
     func recordRedirect() {
         guard hasMoved else { return first.registry.willFollow(self) }
         first.executor.submit { [self] in first.registry.willFollow(self) }
-    }
-
-    // MARK: The list
-
-    /// The position in the list of the first engine; -1 outside of the list.
-    nonisolated var listPosition: Int {
-        get { position.load(ordering: .relaxed) }
-        set { position.store(newValue, ordering: .relaxed) }
     }
 
     // MARK: The slot
@@ -69,7 +59,7 @@ extension ExchangeActor {
             if deadlines.isTotalOver(at: executor.now) { return }
         }
         // An exchange that is about to be cancelled takes no slot.
-        if mustEnd.load(ordering: .relaxed) { return }
+        if marks.mayNotStart { return }
         let entry = admission.enter(self)
         originIndex = entry.originIndex
         switch entry.result {
@@ -88,7 +78,7 @@ extension ExchangeActor {
             return false
         }
         isRegistered = true
-        if listPosition < 0 { _ = first.list.add(self, from: nil) }
+        if marks.listPosition < 0 { first.list.add(self) }
         guard let error = adaptedCall?.cancellation else { return true }
         submit { $0.cancel(error) }
         return false
@@ -107,13 +97,12 @@ extension ExchangeActor {
             handle(.admit)
             return slotEngine = used
         }
-        if mustEnd.load(ordering: .relaxed) { return passOn(engine) }
+        if marks.mayNotStart { return passOn(engine) }
         guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
         // From here on, the exchange belongs to the other engine.
-        _ = moved.storeIfNil(engine)
-        isMoved.store(true, ordering: .releasing)
+        marks.move(to: engine)
         submitDirectly { exchange in
             exchange.didGetSlot(on: engine, isProbing: isProbing)
             exchange.updateTimer()
@@ -127,9 +116,7 @@ extension ExchangeActor {
     }
 
     private func admit(on engine: ExchangeEngine, isProbing: Bool) {
-        // Either the exchange sees here that it must end, or the thread that ends it sees that it has started.
-        hasStarted.store(true, ordering: .sequentiallyConsistent)
-        guard !mustEnd.load(ordering: .sequentiallyConsistent) else { return passOn(engine) }
+        if marks.mayNotStart { return passOn(engine) }
         self.isProbing = isProbing
         slotEngine = engine
         engine.countAdmitted()

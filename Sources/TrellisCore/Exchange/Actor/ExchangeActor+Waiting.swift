@@ -1,5 +1,4 @@
 import CurlEngine
-import Synchronization
 
 /// The wait of a task for an exchange. Cancelling the task cancels the exchange.
 extension ExchangeActor {
@@ -7,8 +6,7 @@ extension ExchangeActor {
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                // A new exchange was not abandoned.
-                _ = first.list.add(self, from: prepared.start, collecting: reply)
+                first.list.add(self)
                 submit(reply) { $0.begin(collecting: $1) }
             }
         } onCancel: {
@@ -20,7 +18,7 @@ extension ExchangeActor {
     nonisolated func head(inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                _ = first.list.add(self, from: prepared.start, awaitingHead: reply)
+                first.list.add(self)
                 submit { $0.begin(awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
@@ -28,15 +26,8 @@ extension ExchangeActor {
         }
     }
 
-    /// Cancels the exchange because the task that waits for it was cancelled. The task does not wait for an engine that is stuck.
-    nonisolated func cancelWithTask() {
-        if hasMoved {
-            submitDirectly { $0.cancel(CancellationError()) }
-        } else {
-            submit { $0.cancel(CancellationError()) }
-        }
-        first.list.end(self, with: CancellationError())
-    }
+    /// Cancels the exchange because the task that waits for it was cancelled.
+    nonisolated func cancelWithTask() { submit { $0.cancel(CancellationError()) } }
 }
 
 /// The results for the waiting tasks.
@@ -46,23 +37,16 @@ extension ExchangeActor {
         if let result = headToDeliver, let reply = whenHead {
             whenHead = nil
             headToDeliver = nil
-            if first.list.takeHead(of: self) { reply.resume(with: result) } else { recordAbandonment() }
+            reply.resume(with: result)
             if state.isEnded { first.list.remove(self) }
         }
         guard let collected, let reply = whenCollected else { return }
         whenCollected = nil
         let others = whenCollectedToo
         whenCollectedToo = nil
-        guard first.list.remove(self) else { return recordAbandonment() }
+        first.list.remove(self)
         reply.resume(with: collected)
         if let others { for reply in others { reply.resume(with: collected) } }
-    }
-
-    /// Ends an exchange that begins after its tasks were resumed, because the engine was stuck. Returns `false` if none were.
-    func isAbandoned() -> Bool {
-        guard wasAbandoned.load(ordering: .acquiring) else { return false }
-        cancel(CancellationError())
-        return true
     }
 }
 

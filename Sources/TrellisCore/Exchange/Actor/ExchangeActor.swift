@@ -1,7 +1,6 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
-import Synchronization
 
 /// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
 /// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
@@ -12,11 +11,7 @@ import Synchronization
 actor ExchangeActor: EngineActor {
     /// The engine on which the exchange was created.
     nonisolated let first: ExchangeEngine
-    /// The engine to which the exchange has moved; `nil` if it has not moved. Set once, on the thread of the first engine, by an exchange
-    /// that waits for its slot and touches none of its state afterwards.
-    nonisolated let moved = LazyReference<ExchangeEngine>()
-    /// Whether ``moved`` is set. Reading a flag is far cheaper than reading the reference, and is done at every entry.
-    nonisolated let isMoved = Atomic(false)
+    nonisolated let marks = ExchangeMarks()
     /// Whether the task of the exchange prefers the executor of the first engine.
     nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
@@ -34,19 +29,6 @@ actor ExchangeActor: EngineActor {
     var hasWaited = false
     /// The engine on which the exchange has its slot; `nil` before it has one.
     var slotEngine: ExchangeEngine?
-    /// Whether the exchange has ended, for other threads.
-    nonisolated let hasEnded = Atomic(false)
-    /// The position in the list of the first engine, which guards it by its lock; -1 outside of the list.
-    nonisolated let position = Atomic(-1)
-    /// Whether the exchange was cancelled before it was in the list. Guarded by the lock of the list.
-    nonisolated let wasCancelledEarly = Atomic(false)
-    /// Whether the tasks that wait for the exchange were resumed because its engine was stuck. Guarded by the lock of the list.
-    nonisolated let wasAbandoned = Atomic(false)
-    /// Whether the exchange must end, so that it does not start any more. Set under the lock of the list, before the
-    /// exchange is cancelled.
-    nonisolated let mustEnd = Atomic(false)
-    /// Whether the exchange has started with a slot, for the thread that ends it.
-    nonisolated let hasStarted = Atomic(false)
     /// Whether the registry counts the exchange.
     var isRegistered = false
     private(set) var state = ExchangeState()
@@ -137,10 +119,9 @@ actor ExchangeActor: EngineActor {
     /// Starts the exchange, and resumes `reply` with the response and its complete body.
     func begin(collecting reply: Reply<CollectedResponse>) {
         if let collected {
-            if first.list.remove(self) { reply.resume(with: collected) }
-            return
+            first.list.remove(self)
+            return reply.resume(with: collected)
         }
-        if isAbandoned() { return }
         if whenCollected == nil { whenCollected = reply } else { whenCollectedToo = (whenCollectedToo ?? []) + [reply] }
         if !state.isSuspended { handle(.resume) }
     }
@@ -148,10 +129,9 @@ actor ExchangeActor: EngineActor {
     /// Starts the exchange, resumes `reply` with the head, and appends the body to `inbox`.
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         if let failure, state.isEnded {
-            if first.list.remove(self) { reply.resume(with: .failure(failure)) }
-            return
+            first.list.remove(self)
+            return reply.resume(with: .failure(failure))
         }
-        if isAbandoned() { return }
         sink = .stream(inbox)
         whenHead = reply
         if !state.isSuspended { handle(.resume) }
@@ -286,7 +266,7 @@ actor ExchangeActor: EngineActor {
             executor.engineLoop.discard(timer)
             self.timer = nil
         }
-        hasEnded.store(true, ordering: .releasing)
+        marks.end()
         let isContinued = hasHistory && isContinuedByCall
         if isContinued { recordRedirect() }
         if whenCollected == nil, whenHead == nil { first.list.remove(self) }

@@ -27,7 +27,7 @@ extension SessionEngines {
     }
 
     /// Ends all requests, calls and operations with an error. Every engine begins before the first one has finished. The session does not
-    /// wait for an engine that is stuck: the tasks of its requests continue now, and the requests end when the engine runs again.
+    /// wait for an engine that is stuck, whose requests end when it runs again.
     func cancelAll(_ error: TrellisError) async {
         let ends = cancel(error)
         for (engine, end) in ends { await end.wait(for: engine.executor) }
@@ -46,7 +46,7 @@ extension SessionEngines {
         // Before the first slot is free: a request that is to end must not get it.
         for engine in all {
             for call in engine.actor.calls.all { call.call.record.withLock { $0.cancellation = error } }
-            engine.site.list.endAll(with: error)
+            engine.site.list.keepFromStarting()
         }
         let engines = all.filter { $0.executor.hasStarted || !$0.site.list.all.isEmpty }
         return engines.map { engine in

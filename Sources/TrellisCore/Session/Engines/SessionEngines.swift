@@ -13,7 +13,7 @@ final class SessionEngine: Sendable {
     init(
         _ index: Int, executor: EngineExecutor, transport: any Transport, life: SessionLife, clock: any EngineClock
     ) {
-        let list = ExchangeList(clock: clock)
+        let list = ExchangeList()
         actor = SessionActor(executor: executor, life: life, list: list)
         site = ExchangeEngine(
             index: index, executor: executor, transport: transport, registry: actor, list: list)
@@ -87,7 +87,6 @@ final class SessionEngines: Sendable {
         let engines = all
         for engine in engines { engine.executor.stop() }
         for engine in engines { await engine.executor.shutDown() }
-        for engine in engines { engine.site.list.stopLooking() }
     }
 
     /// Returns the engine that exchanges know as `site`.

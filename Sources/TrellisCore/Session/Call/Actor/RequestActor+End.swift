@@ -1,8 +1,6 @@
 import CurlEngine
 
 /// The end of a call with an error, before its response has come.
-///
-/// A call does not wait for exchanges that have moved to an engine that is stuck.
 extension RequestActor {
     /// The result of a call that waits until its exchanges on other engines have ended.
     struct Ending {
@@ -36,11 +34,6 @@ extension RequestActor {
                 }
             }
         }
-        // The call does not wait for an engine that is stuck.
-        for exchange in others + (exchange.map { [$0] } ?? []) where exchange.hasMoved {
-            exchange.first.list.end(exchange, with: error)
-            StuckEngineWatch(exchange) { [self] in submit { $0.stopAwaiting(exchange) } }.timerIsDue()
-        }
         finishEnding()
     }
 
@@ -71,7 +64,7 @@ extension RequestActor {
     /// Cancels the task that performs the call, if it has one.
     nonisolated func cancelWork() { call.record.withLock { $0.work }?.cancelOffEngine() }
 
-    /// Ends the call, unless it waits for another exchange. The exchange ends as soon as its engine runs again.
+    /// Ends the call, unless it waits for another exchange.
     private func stopAwaiting(_ exchange: ExchangeActor) {
         ending?.awaited.removeAll { $0 === exchange }
         finishEnding()

@@ -8,9 +8,7 @@ extension RequestActor {
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                if let error = exchange.first.list.add(exchange, from: start(of: exchange), collecting: reply) {
-                    return reply.resume(with: .failure(error))
-                }
+                exchange.first.list.add(exchange)
                 submit { $0.send(exchange, collecting: reply) }
             }
         } onCancel: {
@@ -22,9 +20,7 @@ extension RequestActor {
     nonisolated func head(_ exchange: ExchangeActor, inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                if let error = exchange.first.list.add(exchange, from: start(of: exchange), awaitingHead: reply) {
-                    return reply.resume(with: .failure(error))
-                }
+                exchange.first.list.add(exchange)
                 submit { $0.send(exchange, awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
@@ -32,15 +28,10 @@ extension RequestActor {
         }
     }
 
-    /// Returns the instant from which the limit in total of an exchange is measured.
-    private nonisolated func start(of exchange: ExchangeActor) -> EngineInstant {
-        exchange.prepared.isDeferred ? call.deadline.start : exchange.prepared.start
-    }
-
     func send(_ exchange: ExchangeActor, collecting reply: Reply<CollectedResponse>) {
         guard enlist(exchange) else {
-            if exchange.first.list.remove(exchange) { reply.resume(with: .failure(CancellationError())) }
-            return
+            exchange.first.list.remove(exchange)
+            return reply.resume(with: .failure(CancellationError()))
         }
         // An exchange that a handle has resumed before this may have moved. Otherwise a closure would cost an allocation.
         guard exchange.hasMoved else { return exchange.onEngineThread.begin(collecting: reply) }
@@ -49,8 +40,8 @@ extension RequestActor {
 
     func send(_ exchange: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         guard enlist(exchange) else {
-            if exchange.first.list.remove(exchange) { reply.resume(with: .failure(CancellationError())) }
-            return
+            exchange.first.list.remove(exchange)
+            return reply.resume(with: .failure(CancellationError()))
         }
         guard exchange.hasMoved else { return exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox) }
         exchange.perform { $0.begin(awaitingHead: reply, inbox: inbox) }
