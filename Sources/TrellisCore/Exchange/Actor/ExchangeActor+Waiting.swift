@@ -27,7 +27,10 @@ extension ExchangeActor {
     }
 
     /// Cancels the exchange because the task that waits for it was cancelled.
-    nonisolated func cancelWithTask() { submit { $0.cancel(CancellationError()) } }
+    nonisolated func cancelWithTask() {
+        marks.keepFromStarting()
+        submit { $0.cancel(CancellationError()) }
+    }
 }
 
 /// The results for the waiting tasks.
